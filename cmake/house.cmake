@@ -1,0 +1,75 @@
+# The house rules of the build, in one place.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+option(HAULOUT_WERROR "Treat warnings as errors" OFF)
+set(HAULOUT_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined")
+option(HAULOUT_STATIC "Link Boost, OpenSSL and the C++ run time statically (the release binary)" OFF)
+
+if(HAULOUT_STATIC)
+  set(Boost_USE_STATIC_LIBS ON)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+endif()
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS log url)
+find_package(OpenSSL 3 REQUIRED)
+find_package(nlohmann_json 3.11 CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+
+find_program(HAULOUT_CCACHE ccache)
+if(HAULOUT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HAULOUT_CCACHE})
+endif()
+
+add_library(house_warnings INTERFACE)
+target_compile_options(house_warnings INTERFACE
+  -Wall -Wextra -Wpedantic     # the common ground
+  -Wconversion -Wsign-conversion  # a count silently turned into another width is how limits overflow
+  -Wshadow                     # a shadowed name after a co_await is a bug that reads well
+  -Wold-style-cast             # casts are to be found by grep
+  -Wnon-virtual-dtor           # ports are deleted through their base
+  -Wsuggest-override           # a port that changes must break its implementations
+  -Wunused-result              # a discarded Result is a lost failure
+  $<$<BOOL:${HAULOUT_WERROR}>:-Werror>)
+
+add_library(house_build INTERFACE)
+target_include_directories(house_build INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(house_build INTERFACE
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION  # one object file holds Asio and Beast (http/asio.cpp)
+  BOOST_ASIO_NO_DEPRECATED)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(house_build INTERFACE
+    "SHELL:-Xclang -fno-pch-timestamp"   # lets ccache reuse objects that were built with a precompiled header
+    -fno-omit-frame-pointer)
+  find_program(HAULOUT_LLD NAMES ld.lld-19 ld.lld)
+  if(HAULOUT_LLD)
+    target_link_options(house_build INTERFACE --ld-path=${HAULOUT_LLD})   # a third of the link time of GNU ld
+  endif()
+endif()
+if(HAULOUT_SANITIZE)
+  string(REPLACE ";" "," sanitizers "${HAULOUT_SANITIZE}")
+  target_compile_options(house_build INTERFACE -fsanitize=${sanitizers} -fno-sanitize-recover=all)
+  target_link_options(house_build INTERFACE -fsanitize=${sanitizers})
+endif()
+if(HAULOUT_STATIC)
+  target_link_options(house_build INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+target_link_libraries(house_build INTERFACE house_warnings Boost::headers Threads::Threads)
+
+# The precompiled header of the libraries; every other target reuses it or brings its own.
+add_library(house_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)
+target_link_libraries(house_pch PUBLIC house_build)
+target_precompile_headers(house_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
+
+# haulout_library(<folder> SOURCES … USES <folders and packages> PRIVATE_USES <packages>): one static library per folder.
+function(haulout_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  add_library(haulout_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(haulout_${name} PUBLIC house_build ${arg_USES} PRIVATE ${arg_PRIVATE_USES})
+  target_precompile_headers(haulout_${name} REUSE_FROM house_pch)
+endfunction()

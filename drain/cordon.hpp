@@ -1,0 +1,50 @@
+// Cordon and uncordon with an owner: the field spec.unschedulable and our mark (annotation haulout.dev/cordon) change
+// in one guarded patch. Decisions are pure; the coroutines retry conflicts by reading again.
+//
+// The mark counts as ours only while the taint node.kubernetes.io/unschedulable was added within 10 s of the mark's
+// time: `kubectl uncordon` clears the field and leaves the mark, and a human's later cordon must not be taken for ours.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "k8s/client.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::drain {
+
+inline constexpr std::string_view cordon_annotation = "haulout.dev/cordon";
+inline constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unschedulable";
+// Measured distance between the patch and the taint's timeAdded: 11 ms; a busy controller manager takes seconds.
+inline constexpr Duration mark_tolerance = std::chrono::seconds(10);
+
+struct CordonMark {
+  std::string run;
+  std::string by;
+  WallTime at{};
+};
+std::string encode_mark(const CordonMark& mark);
+// Nothing when absent or unreadable: a mark that we cannot read is not ours.
+std::optional<CordonMark> mark_of(const k8s::Node& node);
+
+enum class CordonOwner { nobody, haulout, other };
+// Whose cordon this Node carries.
+CordonOwner cordon_owner(const k8s::Node& node);
+
+// The merge patch that gets there, or nothing when there is nothing to do. Guarded by resourceVersion.
+std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
+// Takes back only our own cordon unless `foreign_too`; a stale mark is removed without touching the field.
+std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
+
+struct CordonChange {
+  k8s::Node before;
+  k8s::Node after;
+  bool changed = false;
+};
+// Applies such a patch; conflicts are read again and retried until the deadline. Other failures are returned.
+Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
+                          TimePoint deadline);
+Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,
+                            TimePoint deadline);
+
+}  // namespace haulout::drain

@@ -1,0 +1,56 @@
+// The port through which a drain tells what happens while it happens. Called on the engine's thread, between two
+// awaits; the references live for the call only. An observer must not throw and must not block.
+#pragma once
+
+#include <string>
+
+#include "drain/report.hpp"
+
+namespace haulout::drain {
+
+enum class EventType {
+  planned,   // the plan stands; one event, progress tells the sizes
+  cordoned,  // acknowledged by the server
+  eviction_sent,
+  evicted,  // the server accepted the eviction
+  parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change
+  resumed,  // is tried again after it was parked
+  vanished,
+  late_pod,  // appeared after the plan was made
+  diagnosis_raised,
+  diagnosis_withdrawn,
+  throttled,     // the server asks the whole client to slow down; message says until when
+  disconnected,  // the view is not live: message says why
+  reconnected,
+  settling,    // empty; waiting for the settle time
+  uncordoned,  // a cordon was taken back
+  finished,
+};
+
+struct Progress {
+  std::size_t to_evict = 0;  // pods that must leave, vanished ones included
+  std::size_t vanished = 0;
+  std::size_t terminating = 0;
+  std::size_t waiting = 0;  // parked
+  std::size_t skipped = 0;
+};
+
+struct Event {
+  EventType type;
+  WallTime at;
+  const std::string& node;
+  const PodReport* pod = nullptr;        // eviction_sent, evicted, parked, resumed, vanished, late_pod
+  const Diagnosis* diagnosis = nullptr;  // diagnosis_*
+  std::string message;
+  Progress progress;
+};
+
+std::string_view to_string(EventType type);  // "planned", "eviction-sent", …
+
+class DrainObserver {
+ public:
+  virtual ~DrainObserver() = default;
+  virtual void on_event(const Event& event) = 0;
+};
+
+}  // namespace haulout::drain

@@ -1,0 +1,51 @@
+// What a caller may decide about a drain. Plain data; the defaults here are the agent's (design: what each kind of pod
+// gets), the command line sets kubectl's. Durations are options only: the engine turns them into deadlines when it
+// starts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "k8s/label_selector.hpp"
+#include "retry/clock.hpp"
+
+namespace haulout::drain {
+
+enum class Treatment { evict, skip, refuse, park };
+
+// What each kind of pod gets. `skip` leaves the pod and does not wait for it, `refuse` stops the drain before it
+// touches anything, `park` waits for the condition to end.
+struct Policy {
+  Treatment daemon_set = Treatment::skip;            // skip | refuse
+  Treatment orphaned_daemon_set = Treatment::evict;  // its DaemonSet is gone, by UID: evict | refuse
+  Treatment finished = Treatment::skip;              // Succeeded, Failed: skip | evict
+  Treatment empty_dir = Treatment::evict;            // evict | refuse
+  Treatment unmanaged = Treatment::evict;            // no controller: evict | refuse | skip
+  Treatment do_not_disrupt = Treatment::park;        // do-not-disrupt, safe-to-evict=false: park | evict
+  std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
+  k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
+};
+
+enum class DryRunMode { none, client, server };
+
+struct Options {
+  Policy policy;
+  DryRunMode dry_run = DryRunMode::none;
+  std::optional<std::int64_t> grace_seconds;  // unset: each pod's own, and nothing is sent
+  std::optional<Duration> timeout;            // unset: for ever
+  std::size_t max_concurrent = 5;             // places; 0: unlimited
+  Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
+  bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
+  bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
+  // Until the first answer of the server: fail at once on DNS, TLS, 401 and 403, after `unreachable_limit` on refusal
+  // and silence. Otherwise retried until the deadline.
+  bool fail_fast = false;
+  Duration unreachable_limit = std::chrono::seconds(10);
+  bool review_access = true;            // SelfSubjectAccessReview before the cordon; wrong under impersonation
+  std::string cordoned_by = "haulout";  // goes into the mark: who
+  std::string run_id;                   // goes into the mark: which run
+  std::uint32_t page_size = 500;
+};
+
+}  // namespace haulout::drain

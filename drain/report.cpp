@@ -1,0 +1,64 @@
+#include "drain/report.hpp"
+
+#include "drain/observer.hpp"
+
+namespace haulout::drain {
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::drained: return "drained";
+    case Outcome::blocked: return "blocked";
+    case Outcome::refused: return "refused";
+    case Outcome::cancelled: return "cancelled";
+    case Outcome::node_gone: return "node-gone";
+    case Outcome::failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(PodOutcome outcome) {
+  switch (outcome) {
+    case PodOutcome::planned: return "planned";
+    case PodOutcome::skipped: return "skipped";
+    case PodOutcome::refused: return "refused";
+    case PodOutcome::waiting: return "waiting";
+    case PodOutcome::terminating: return "terminating";
+    case PodOutcome::evicted: return "evicted";
+    case PodOutcome::gone: return "gone";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::evict: return "evict";
+    case Verdict::skip: return "skip";
+    case Verdict::refuse: return "refuse";
+    case Verdict::park: return "park";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(EventType type) {
+  switch (type) {
+    case EventType::planned: return "planned";
+    case EventType::cordoned: return "cordoned";
+    case EventType::eviction_sent: return "eviction-sent";
+    case EventType::evicted: return "evicted";
+    case EventType::parked: return "parked";
+    case EventType::resumed: return "resumed";
+    case EventType::vanished: return "vanished";
+    case EventType::late_pod: return "late-pod";
+    case EventType::diagnosis_raised: return "diagnosis-raised";
+    case EventType::diagnosis_withdrawn: return "diagnosis-withdrawn";
+    case EventType::throttled: return "throttled";
+    case EventType::disconnected: return "disconnected";
+    case EventType::reconnected: return "reconnected";
+    case EventType::settling: return "settling";
+    case EventType::uncordoned: return "uncordoned";
+    case EventType::finished: return "finished";
+  }
+  return "unknown";
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,91 @@
+// What a drain did, why, and what is left. Plain data: agent/ turns it into text, JSON and exit codes.
+// Reasons are CamelCase and stable, messages are for people.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "retry/clock.hpp"
+#include "retry/result.hpp"
+
+namespace haulout::drain {
+
+enum class Outcome {
+  drained,    // nothing is left but skipped pods
+  blocked,    // the deadline came first
+  refused,    // policy says no; nothing was touched
+  cancelled,  // the caller stopped it
+  node_gone,  // the Node was deleted, or replaced by another of the same name
+  failed,     // it could not be carried out: connection, permission, an answer that makes no sense
+};
+
+enum class PodOutcome {
+  planned,      // not yet tried (also: dry run)
+  skipped,      // left where it is, on purpose
+  refused,      // policy forbids the drain because of it
+  waiting,      // parked, with a reason
+  terminating,  // evicted or deleted, still there
+  evicted,      // vanished after our eviction
+  gone,         // vanished without it
+};
+
+enum class Verdict { evict, skip, refuse, park };
+
+struct PodReport {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string controller;  // "ReplicaSet/web-6d4b9", empty without
+  Verdict verdict = Verdict::evict;
+  PodOutcome outcome = PodOutcome::planned;
+  std::string reason;  // why this verdict or this wait: "DaemonSetManaged", "BlockedByBudget", …
+  std::string message;
+  std::uint32_t attempts = 0;          // eviction requests sent
+  std::optional<WallTime> evicted_at;  // the eviction was accepted
+  std::optional<WallTime> vanished_at;
+  std::string key() const { return ns + "/" + name; }
+};
+
+struct CordonReport {
+  bool before = false;
+  bool after = false;
+  // Whose cordon it is now: "haulout" (this run's, or an earlier run's mark), "other" (a human's or another tool's), ""
+  // none.
+  std::string owner;
+};
+
+struct Diagnosis {
+  std::string code;     // "PDB_ZERO", …
+  std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
+  std::string message;  // what, why and the way out
+  WallTime since{};
+  bool operator==(const Diagnosis&) const = default;
+};
+
+struct RequestCounts {
+  std::uint64_t total = 0;
+  std::map<std::string, std::uint64_t> by_verb;  // get, list, watch, patch, create, delete
+};
+
+struct Report {
+  std::string node;
+  Outcome outcome = Outcome::failed;
+  std::string message;  // one sentence for people
+  WallTime started_at{};
+  WallTime finished_at{};
+  CordonReport cordon;
+  std::vector<PodReport> pods;       // sorted by namespace and name
+  std::vector<Diagnosis> diagnoses;  // active at the end
+  RequestCounts requests;
+  // Set when the outcome is `failed`. connection_failed: credentials, network or permission, not the cluster's state.
+  std::optional<Error> error;
+  bool connection_failed = false;
+};
+
+std::string_view to_string(Outcome outcome);  // "drained", "node-gone", …
+std::string_view to_string(PodOutcome outcome);
+std::string_view to_string(Verdict verdict);
+
+}  // namespace haulout::drain

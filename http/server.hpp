@@ -1,0 +1,61 @@
+// A small HTTP/1.1 server on TCP, optionally TLS: for the simulated cluster and for tests of the client.
+//
+// One coroutine per connection, keep-alive, one request at a time per connection (no pipelining beyond reading in
+// order). The handler answers each exchange exactly once, by reply() or by start_stream() and write()… end(); returning
+// without an answer closes the connection. Handlers may run for as long as they like; they are cancelled when the
+// server stops.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "http/client.hpp"
+#include "http/message.hpp"
+
+namespace haulout::http {
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual const Request& request() const = 0;
+  virtual Task<> reply(Response response) = 0;
+  // Chunked transfer: one chunk per write().
+  virtual Task<> start_stream(ResponseHead head) = 0;
+  virtual Task<> write(std::string chunk) = 0;
+  virtual Task<> end() = 0;
+  // Drops the connection at once (a fault on purpose).
+  virtual void abort() = 0;
+};
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free port
+  bool tls = false;
+  TlsOptions
+      tls_options;  // client_cert_pem and client_key_pem are the server's own; ca_pem set: client certificates required
+  std::size_t body_limit = 3 * 1024 * 1024;
+};
+
+class Server {
+ public:
+  using Handler = std::function<boost::asio::awaitable<void>(Exchange&)>;
+
+  // Errc::unavailable when the address cannot be bound, Errc::tls for bad PEM.
+  static Result<std::unique_ptr<Server>> listen(boost::asio::any_io_executor executor, Clock& clock,
+                                                ServerOptions options, Handler handler);
+  ~Server();
+
+  std::uint16_t port() const;
+  // Accepts and serves until cancelled; then closes every connection and joins their coroutines.
+  boost::asio::awaitable<void> run();
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace haulout::http

@@ -1,0 +1,49 @@
+// Typed verbs: builder + transport + status + codec. One attempt each, no retries, but for lists: an expired continue
+// token restarts the list (twice, then unpaged), as the API asks. Failures are those of Transport plus decode and
+// status. Cancellable; must outlive its calls. Owns nothing.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "http/transport.hpp"
+#include "k8s/codec.hpp"
+#include "k8s/requests.hpp"
+
+namespace haulout::k8s {
+
+struct ClientOptions {
+  FieldValidation validation = FieldValidation::warn;
+  std::uint32_t page_size = 500;  // kubectl drain's --chunk-size; 0: unpaged
+};
+
+class Client {
+ public:
+  Client(http::Transport& transport, Clock& clock, ClientOptions options = {})
+      : transport_(transport), clock_(clock), options_(options) {}
+
+  Task<Node> get_node(std::string name, TimePoint deadline);
+  Task<List<Node>> list_nodes(std::string label_selector, TimePoint deadline);
+  Task<Node> patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline);
+  // Most recent, all namespaces. The node name must not be empty: that selector would match every unscheduled pod.
+  Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
+  Task<List<PodDisruptionBudget>> list_pdbs(TimePoint deadline);
+  Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
+  Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
+  Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
+  Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
+
+  http::Transport& transport() { return transport_; }
+  Clock& clock() { return clock_; }
+
+ private:
+  Task<http::Response> send(http::Request request, TimePoint deadline);
+  template <class T>
+  Task<List<T>> list_all(Resource resource, ListOptions options, TimePoint deadline);
+
+  http::Transport& transport_;
+  Clock& clock_;
+  ClientOptions options_;
+};
+
+}  // namespace haulout::k8s

@@ -1,0 +1,48 @@
+// JSON to objects and back. The only place of this folder (with status.cpp and kubeconfig.cpp) that knows a JSON
+// library.
+//
+// Every decoder checks what it was given: a body that is not JSON, cut short, of another kind, or without name and UID
+// is Errc::decode with a sentence that says so, never an empty object. Unknown fields are ignored. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "k8s/objects.hpp"
+#include "retry/result.hpp"
+
+namespace haulout::k8s {
+
+Result<Pod> decode_pod(std::string_view json);
+Result<Node> decode_node(std::string_view json);
+Result<PodDisruptionBudget> decode_pdb(std::string_view json);
+Result<DaemonSet> decode_daemon_set(std::string_view json);
+Result<List<Pod>> decode_pod_list(std::string_view json);
+Result<List<Node>> decode_node_list(std::string_view json);
+Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json);
+
+struct AccessReview {
+  bool allowed = false;
+  std::string reason;
+};
+Result<AccessReview> decode_access_review(std::string_view json);
+
+// One line of a watch stream. `error` carries the Status as an Error; a bookmark carries only resource_version.
+template <class T>
+struct WatchEvent {
+  WatchEventType type = WatchEventType::bookmark;
+  T object;                      // added, modified, deleted
+  std::string resource_version;  // every type but error
+  Error error;                   // error
+};
+template <class T>
+Result<WatchEvent<T>> decode_watch_event(std::string_view line);  // for Pod, Node, PodDisruptionBudget
+
+// RFC 3339 as the API writes it, with or without fraction. format_time writes whole seconds, format_micro_time six
+// digits.
+Result<WallTime> parse_time(std::string_view text);
+std::string format_time(WallTime time);
+std::string format_micro_time(WallTime time);
+
+}  // namespace haulout::k8s

@@ -1,0 +1,80 @@
+// Where the API server is and who we are there.
+//
+// Sources: a kubeconfig as kubectl reads it, the in-cluster ServiceAccount, the kubelet's kubeconfig. A Connection is
+// plain data about where credentials come from; AuthTransport (auth_transport.hpp) turns it into requests and follows
+// rotation. Errors are Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported setting);
+// each names the file, the cause and the way out. Nothing secret is ever part of a message.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "http/client.hpp"
+#include "retry/result.hpp"
+
+namespace haulout::k8s {
+
+struct ExecPlugin {
+  std::string api_version;  // client.authentication.k8s.io/v1 or v1beta1
+  std::string command;      // absolute, or looked up in PATH
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string install_hint;
+  bool provide_cluster_info = false;
+  std::string cluster_info_json;  // spec.cluster of the ExecCredential handed to the plugin
+};
+
+// A value that is either given inline or read from a file each time it is needed (files rotate).
+struct Material {
+  std::string data;
+  std::string file;
+  bool empty() const { return data.empty() && file.empty(); }
+  bool operator==(const Material&) const = default;
+};
+
+struct Connection {
+  http::Endpoint endpoint;
+  std::string path_prefix;  // of the server URL
+  Material ca;
+  bool verify = true;
+  std::string tls_server_name;
+  Material client_cert;
+  Material client_key;
+  Material token;                  // bearer
+  std::string username, password;  // basic
+  std::optional<ExecPlugin> exec;
+  std::string impersonate_user;
+  std::vector<std::string> impersonate_groups;
+  std::string impersonate_uid;
+  std::vector<std::pair<std::string, std::string>> impersonate_extra;
+  std::string default_namespace = "default";
+  std::string origin;  // "kubeconfig /home/me/.kube/config, context prod" — for messages
+};
+
+// kubectl's connection flags; empty means not given.
+struct ConnectionFlags {
+  std::string kubeconfig, context, cluster, user, ns, server, token, certificate_authority, client_certificate,
+      client_key;
+  std::string tls_server_name, as, as_uid;
+  std::vector<std::string> as_groups;
+  bool insecure_skip_tls_verify = false;
+};
+
+// What discovery may look at; passed in so that tests need no environment.
+struct Environment {
+  std::map<std::string, std::string> variables;
+  std::string home;
+  std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
+  static Environment of_process();
+  std::string get(const std::string& name) const;
+};
+
+// kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config, in-cluster; flags override what was found.
+Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment);
+Result<Connection> in_cluster(const Environment& environment);
+// One or several files, merged as kubectl does: the first to set a value wins.
+Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const ConnectionFlags& flags);
+
+}  // namespace haulout::k8s

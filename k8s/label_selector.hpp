@@ -1,0 +1,40 @@
+// Label selectors: the object form (LabelSelector) and the text form that -l and --pod-selector take.
+// Pure; parse errors are Errc::invalid and name the offending part.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retry/result.hpp"
+
+namespace haulout::k8s {
+
+class LabelSelector {
+ public:
+  enum class Operator { in, not_in, exists, does_not_exist, greater_than, less_than };
+  struct Requirement {
+    std::string key;
+    Operator op = Operator::exists;
+    std::vector<std::string> values;
+    bool operator==(const Requirement&) const = default;
+  };
+
+  LabelSelector() = default;
+  explicit LabelSelector(std::vector<Requirement> requirements) : requirements_(std::move(requirements)) {}
+
+  // Every requirement holds; no requirement matches everything. As in the API, notin and != also match an absent key.
+  bool matches(const std::map<std::string, std::string>& labels) const;
+  bool empty() const { return requirements_.empty(); }
+  const std::vector<Requirement>& requirements() const { return requirements_; }
+  bool operator==(const LabelSelector&) const = default;
+
+ private:
+  std::vector<Requirement> requirements_;
+};
+
+// kubectl's grammar: "app=web,tier!=db,env in (a,b),!legacy,cores>4".
+Result<LabelSelector> parse_label_selector(std::string_view text);
+
+}  // namespace haulout::k8s

@@ -1,0 +1,80 @@
+// A level-triggered view of one collection: list, then watch for ever, relist when the server says the place is lost.
+//
+// The view (`objects`, by UID) is always a state that the server really had, never older than the last relist. Every
+// change is handed to `on_change(uid, object or nullptr)`; objects whose deletion was missed are reported gone by the
+// relist. Lost connections, half lines, silence, 410 and throttling are survived with jittered backoff; a watch that is
+// forbidden becomes a list every 5 s ± 20 %. run() returns only by cancellation, or with the error when the very first
+// list or a later one is answered by something that no retry can heal (401, 403, not found, not Kubernetes) — the
+// caller decides.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "k8s/client.hpp"
+#include "retry/backoff.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::k8s {
+
+struct ReflectorHealth {
+  bool synced = false;     // a list has been taken
+  bool connected = false;  // the watch is open (or, when polling, the last list worked)
+  bool polling = false;    // watching is forbidden
+  TimePoint last_heard{};  // last byte or list from the server
+  std::uint64_t relists = 0;
+  std::uint64_t reconnects = 0;
+  std::optional<Error> error;  // why not connected
+};
+
+struct ReflectorOptions {
+  std::string field_selector;
+  std::uint32_t page_size = 500;
+  std::chrono::seconds watch_timeout{290};          // asked of the server, jittered -20 % … 0
+  Duration idle_margin = std::chrono::seconds(10);  // past timeoutSeconds without the end: the connection is dead
+  // Bookmarks come every 60 s (measured): silence longer than this is a black hole.
+  Duration silence_limit = std::chrono::seconds(100);
+  Duration poll_interval = std::chrono::seconds(5);
+  // kube client-go's reflector uses the same figures.
+  BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
+};
+
+template <class T>
+class Reflector {
+ public:
+  using OnChange = std::function<void(const std::string& uid, const T* object)>;
+  // Called after each batch of changes and after each change of health.
+  using OnBatch = std::function<void()>;
+
+  Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
+            OnBatch on_batch);
+
+  // Takes over a list that the caller has already made.
+  void seed(List<T> list);
+  Task<> run();
+
+  const std::map<std::string, T>& objects() const { return objects_; }
+  const ReflectorHealth& health() const { return health_; }
+
+ private:
+  struct StreamEnd;
+  Task<> relist();
+  boost::asio::awaitable<Result<>> watch_once();
+  Result<> apply_line(std::string_view line);
+  void replace_all(List<T> list);
+  void put(T object);
+  void remove(const std::string& uid);
+
+  Client& client_;
+  Rng& rng_;
+  Resource resource_;
+  ReflectorOptions options_;
+  OnChange on_change_;
+  OnBatch on_batch_;
+  std::map<std::string, T> objects_;
+  std::string resource_version_;
+  ReflectorHealth health_;
+};
+
+}  // namespace haulout::k8s

@@ -1,0 +1,9 @@
+#include "retry/deadline.hpp"
+
+namespace haulout {
+
+Error deadline_error() {
+  return Error(Errc::timeout, "no answer before the deadline");
+}
+
+}  // namespace haulout

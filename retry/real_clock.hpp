@@ -1,0 +1,15 @@
+// Clock over the machine's own clocks: the only reader of them in this tree. Owns nothing; one per program.
+#pragma once
+
+#include "retry/clock.hpp"
+
+namespace haulout {
+
+class RealClock final : public Clock {
+ public:
+  TimePoint now() const override;
+  WallTime wall_now() const override;
+  boost::asio::awaitable<void> sleep_until(TimePoint when) override;
+};
+
+}  // namespace haulout

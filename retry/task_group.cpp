@@ -1,0 +1,128 @@
+#include "retry/task_group.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "retry/clock.hpp"
+
+namespace haulout {
+namespace asio = boost::asio;
+
+namespace {
+
+using Signal = std::shared_ptr<asio::cancellation_signal>;
+
+// Emits from the executor, and keeps the signal alive until whatever co_spawn posted in turn has run: Asio 1.26 hands a
+// raw pointer to its inner signal to that post (chriskohlhoff/asio issues 1332 and 1400).
+void emit_later(const asio::any_io_executor& executor, Signal signal) {
+  asio::post(executor, [executor, signal] {
+    signal->emit(asio::cancellation_type::terminal);
+    asio::post(executor, [signal] {});
+  });
+}
+
+bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const boost::system::system_error& error) {
+    return error.code() == asio::error::operation_aborted;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(executor), gate_(executor, TimePoint::max()) {}
+
+TaskGroup::~TaskGroup() {
+  if (children_.empty()) return;
+  std::fputs("bug: a TaskGroup was destroyed before its children had ended\n", stderr);
+  std::abort();
+}
+
+TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
+  const ChildId id = next_id_++;
+  auto signal = std::make_shared<asio::cancellation_signal>();
+  children_.emplace(id, signal);
+  asio::co_spawn(executor_, std::move(child),
+                 asio::bind_cancellation_slot(signal->slot(), [this, id, signal](std::exception_ptr failure) {
+                   ended(id, failure);
+                   asio::post(executor_, [signal] {});
+                 }));
+  if (cancelled_) cancel(id);
+  return id;
+}
+
+void TaskGroup::cancel() {
+  cancelled_ = true;
+  for (const auto& [id, signal] : children_) emit_later(executor_, signal);
+}
+
+void TaskGroup::cancel(ChildId id) {
+  const auto found = children_.find(id);
+  if (found != children_.end()) emit_later(executor_, found->second);
+}
+
+void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
+  children_.erase(id);
+  if (failure && !failure_ && !is_cancellation(failure)) {
+    failure_ = failure;
+    cancel();
+  }
+  gate_.cancel();  // whoever waits looks again
+}
+
+asio::awaitable<void> TaskGroup::join() {
+  while (children_.size() > children_.count(body_)) co_await gate_.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGroup&)> body) {
+  TaskGroup group(co_await asio::this_coro::executor);
+  std::exception_ptr failure;
+  // The body is itself a child, so that the failure of any other child reaches it as a cancellation.
+  const auto run_body = [](std::function<asio::awaitable<void>(TaskGroup&)>& run,
+                           TaskGroup& scope) -> asio::awaitable<void> {
+    std::exception_ptr thrown;
+    try {
+      co_await run(scope);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    scope.cancel();
+    if (thrown) std::rethrow_exception(thrown);
+  };
+  group.body_ = group.next_id_;  // before the spawn, which may run the body at once
+  group.spawn(run_body(body, group));
+
+  // throw_if_cancelled(false): when the caller is cancelled we must still wait for the children.
+  co_await asio::this_coro::throw_if_cancelled(false);
+  bool asked = false;
+  while (!group.children_.empty()) {
+    co_await group.gate_.async_wait(asio::as_tuple(asio::use_awaitable));
+    auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none && !asked) {
+      asked = true;
+      group.cancel();
+      // From here on waiting must not be cut short again.
+      co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    }
+  }
+  if (asked) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
+    co_await asio::this_coro::throw_if_cancelled(true);
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (group.failure_) std::rethrow_exception(group.failure_);
+}
+
+}  // namespace haulout

@@ -1,0 +1,53 @@
+#include "retry/deadline.hpp"
+
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout {
+namespace {
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+class DeadlineTest : public testing::VirtualTimeTest {
+ protected:
+  Task<int> answer_after(Duration delay, int value) {
+    co_await clock.sleep_until(clock.now() + delay);
+    co_return value;
+  }
+  Task<int> throw_after(Duration delay) {
+    co_await clock.sleep_until(clock.now() + delay);
+    throw std::runtime_error("boom");
+  }
+};
+
+TEST_F(DeadlineTest, ResultBeforeTheDeadline) {
+  auto result = run(with_deadline(clock, start + 10s, answer_after(3s, 7)));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(*result, 7);
+  EXPECT_EQ(elapsed(), 3s);
+}
+
+TEST_F(DeadlineTest, TimeoutAtTheDeadline) {
+  auto result = run(with_deadline(clock, start + 2s, answer_after(30s, 7)));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::timeout);
+  EXPECT_EQ(elapsed(), 2s);
+}
+
+TEST_F(DeadlineTest, ExceptionIsNotLostAndEndsTheWaitAtOnce) {
+  EXPECT_THROW((void)run(with_deadline(clock, start + 100s, throw_after(1s))), std::runtime_error);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+TEST_F(DeadlineTest, CancellingTheCallerIsNoTimeout) {
+  auto outer = [](Clock& time, Task<int> inner, TimePoint deadline) -> Task<int> {
+    co_return co_await with_deadline(time, deadline, std::move(inner));
+  };
+  // The outer deadline strikes first: its own timeout is reported, not the inner one's.
+  auto result = run(with_deadline(clock, start + 1s, outer(clock, answer_after(30s, 7), start + 20s)));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Errc::timeout);
+  EXPECT_EQ(elapsed(), 1s);
+}
+
+}  // namespace
+}  // namespace haulout

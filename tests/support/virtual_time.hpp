@@ -1,0 +1,62 @@
+// A fixture in virtual time: run(coroutine) runs it to its end and fails the test when it hangs, when a sleeper is left
+// behind, or when it throws.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <exception>
+#include <optional>
+
+#include "sim/virtual_clock.hpp"
+
+namespace haulout::testing {
+
+class VirtualTimeTest : public ::testing::Test {
+ protected:
+  boost::asio::io_context context{1};
+  sim::VirtualClock clock{context};
+  const TimePoint start = clock.now();
+
+  Duration elapsed() const { return clock.now() - start; }
+
+  // Runs the coroutine to its end; a failure of the test when it does not end.
+  template <class T>
+  T run(boost::asio::awaitable<T> coroutine) {
+    std::optional<T> result;
+    std::exception_ptr failure;
+    bool ended = false;
+    boost::asio::co_spawn(context, std::move(coroutine), [&](std::exception_ptr thrown, T value) {
+      ended = true;
+      failure = thrown;
+      result.emplace(std::move(value));
+    });
+    finish(ended, failure);
+    return std::move(*result);
+  }
+  void run(boost::asio::awaitable<void> coroutine) {
+    std::exception_ptr failure;
+    bool ended = false;
+    boost::asio::co_spawn(context, std::move(coroutine), [&](std::exception_ptr thrown) {
+      ended = true;
+      failure = thrown;
+    });
+    finish(ended, failure);
+  }
+
+ private:
+  void finish(bool& ended, std::exception_ptr& failure) {
+    const auto stop = clock.run();
+    if (failure) std::rethrow_exception(failure);
+    if (!ended) {
+      ADD_FAILURE() << "the coroutine never ended ("
+                    << (stop == sim::VirtualClock::Stop::steps ? "livelock" : "deadlock") << ") after "
+                    << std::chrono::duration_cast<std::chrono::seconds>(elapsed()).count() << " virtual s";
+      throw std::runtime_error("hung");
+    }
+    EXPECT_EQ(clock.sleepers(), 0u) << "a sleeper was left behind";
+  }
+};
+
+}  // namespace haulout::testing
