@@ -21,8 +21,8 @@ struct NodeFacts {
   bool gone = false;
   bool expect_cordon = false;  // the cordon was acknowledged
   bool unschedulable = true;
-  std::string unschedulable_manager;
-  std::optional<Error> pods_error;  // why the view of pods is not live
+  std::string unschedulable_manager{};
+  std::optional<Error> pods_error{};  // why the view of pods is not live
 };
 
 struct DiagnosisFact {

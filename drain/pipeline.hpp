@@ -36,8 +36,8 @@ struct PipelineOptions {
   // Eviction requests on the wire at once, whatever the places: each needs a connection of its own in HTTP/1.1.
   std::size_t max_requests = 10;
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
-  std::optional<std::int64_t> grace_seconds;
-  std::string own_uid;
+  std::optional<std::int64_t> grace_seconds{};
+  std::string own_uid{};
 };
 
 struct TrackedPod {
