@@ -47,16 +47,20 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
 }
 
 void BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
-  if (!visible_) busy_lanes_.insert("ns:" + pod.ns);
-  busy_lanes_.insert(budgets.begin(), budgets.end());
+  if (!visible_) busy_lanes_.emplace("ns:" + pod.ns, false);
+  for (const std::string& uid : budgets) {
+    const auto found = budgets_.find(uid);
+    busy_lanes_.insert_or_assign(uid, found == budgets_.end() || exempt(pod, found->second));
+  }
 }
 
 void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted) {
   busy_lanes_.erase("ns:" + pod.ns);
   for (const std::string& uid : budgets) {
-    busy_lanes_.erase(uid);
+    const auto lane = busy_lanes_.extract(uid);
+    const bool was_exempt = lane.empty() || lane.mapped();
     const auto found = budgets_.find(uid);
-    if (!accepted || found == budgets_.end() || exempt(pod, found->second)) continue;
+    if (!accepted || was_exempt || found == budgets_.end()) continue;
     const auto& counted = found->second.disrupted_pods;
     if (std::find(counted.begin(), counted.end(), pod.name) == counted.end()) granted_[uid].insert(pod.uid);
   }

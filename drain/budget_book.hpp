@@ -46,7 +46,8 @@ class BudgetBook {
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
   // Pods whose eviction was accepted since the budget was last seen to change: its count does not know them yet.
   std::map<std::string, std::set<std::string>> granted_;
-  std::set<std::string> busy_lanes_;
+  // Lanes with a request in flight, and whether the pod was exempt when it was sent: then it takes no disruption.
+  std::map<std::string, bool> busy_lanes_;
 };
 
 }  // namespace haulout::drain
