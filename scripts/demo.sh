@@ -50,7 +50,7 @@ demo() {
   local -a drain=(haulout drain node-1 --ignore-daemonsets --delete-emptydir-data --max-concurrent 5)
   say "demo: ${drain[*]}"
   began=$SECONDS
-  "$PWD/build/release/agent/${drain[0]}" "${drain[@]:1}" --kubeconfig "$demo_directory/kubeconfig" || status=$?
+  "$release_binary" "${drain[@]:1}" --kubeconfig "$demo_directory/kubeconfig" || status=$?
   say "demo: haulout ended with exit code $status after $((SECONDS - began)) s; the cluster is stopped"
   return "$status"
 }

