@@ -116,7 +116,8 @@ Result<Json> parse(std::string_view text, const std::vector<std::string_view>& d
   TreeBuilder builder(dropped);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return builder.take();
   if (text.empty()) return decode_error("the answer is empty where JSON was expected");
-  if (builder.failed_at() >= text.size()) {
+  // The end of the text counts as one more character read.
+  if (builder.failed_at() > text.size()) {
     return decode_error(fmt::format("the answer was cut short: JSON ends in its middle after {} bytes", text.size()));
   }
   return decode_error(fmt::format("the answer is not JSON (byte {}): {}", builder.failed_at(), beginning(text)));
