@@ -160,9 +160,13 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
 
 }  // namespace
 
+std::string program_name(std::string_view argv0) {
+  const std::string_view base = argv0.substr(argv0.find_last_of('/') + 1);
+  return base == "kubectl-haulout" || base == "kubectl_haulout" ? "kubectl haulout" : "haulout";
+}
+
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args) {
-  const std::string_view base = program.substr(program.find_last_of('/') + 1);
-  const std::string called = base == "kubectl-haulout" || base == "kubectl_haulout" ? "kubectl haulout" : "haulout";
+  const std::string called = program_name(program);
 
   // The command is the first word that is no flag's value: connection flags may stand before it, as with kubectl. Every
   // flag of drain is known here, so that a misplaced one is not taken for a word.

@@ -18,7 +18,10 @@ struct Immediate {
   std::string err;  // for stderr
 };
 
-// `program` is argv[0]: a kubectl plugin shows itself as "kubectl haulout".
+// How the user calls us, from argv[0]: "haulout", or "kubectl haulout" when we are a kubectl plugin.
+std::string program_name(std::string_view argv0);
+
+// `program` is argv[0].
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args);
 
 }  // namespace haulout::agent

@@ -80,7 +80,6 @@ void LiveState::apply(const drain::Event& event) {
       pod = {event.pod->key(), outcome, event.pod->reason, event.pod->message, pod.since};
       break;
     }
-    case EventType::resumed:
     case EventType::vanished:
       if (event.pod != nullptr) held.erase(event.pod->uid);
       break;

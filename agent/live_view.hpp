@@ -27,7 +27,7 @@ struct LiveState {
   std::string node;
   WallTime started{};
   drain::Progress progress;
-  std::map<std::string, LivePod> held;  // by UID: parked and terminating pods
+  std::map<std::string, LivePod> held;  // by UID: parked pods (also while they are tried again) and terminating ones
   std::vector<drain::Diagnosis> diagnoses;
   std::string trouble;  // not connected, throttled
   bool settling = false;
