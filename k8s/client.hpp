@@ -32,6 +32,11 @@ class Client {
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
+  // All pages of a collection of Pod, Node or PodDisruptionBudget, most recent; `options.limit` is the page size. No
+  // page may take longer than `page_timeout`.
+  template <class T>
+  Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
+                     Duration page_timeout = Duration::max());
 
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
@@ -39,7 +44,7 @@ class Client {
  private:
   Task<http::Response> send(http::Request request, TimePoint deadline);
   template <class T>
-  Task<List<T>> list_all(Resource resource, ListOptions options, TimePoint deadline);
+  Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout);
 
   http::Transport& transport_;
   Clock& clock_;
