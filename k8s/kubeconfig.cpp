@@ -159,7 +159,15 @@ Error unusable(const std::string& file, std::string_view cause) {
 // The parser's own message quotes the text, so only its position is used.
 std::optional<Json> parse_json(std::string_view text, std::string& failure) {
   try {
-    return Json::parse(text);
+    // No honest kubeconfig is deep, and what reads it later recurses.
+    bool too_deep = false;
+    auto json = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
+      too_deep = too_deep || depth > 100;
+      return !too_deep;
+    });
+    if (!too_deep) return json;
+    failure = "nested deeper than 100 levels";
+    return std::nullopt;
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
     const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
