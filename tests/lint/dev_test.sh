@@ -62,5 +62,25 @@ printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
 check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup
 check "and has changed nothing" 1 "No such file" cat "$scratch/calls"
 
+# The summary of ./dev test counts every step, and one that fails does not stop the next.
+steps() {
+  cd -- "$scratch"
+  mkdir -p build/results
+  source "$root/scripts/lib.sh"
+  source "$root/scripts/test.sh"
+  fails_early() { false; echo "went on after a failure"; }
+  counts_seven() { echo "7 0" >"$counts"; }
+  cannot_run() { echo "0 0" >"$counts"; }
+  crashes_late() { echo "5 0" >"$counts"; return 1; }
+  local name
+  for name in "$@"; do step "$name" "$name"; done
+  summary
+}
+export -f steps
+export root scratch
+check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
+check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
+check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
+
 ((failures == 0)) && echo "all as expected"
 exit $((failures > 0))

@@ -30,9 +30,11 @@ DIRECTIONS = {
 SIM_USERS = ["agent/CMakeLists.txt", "agent/demo*", "agent/rehears*"]
 
 # include prefix -> the files that may know it
+K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
 LIBRARY_HOMES = {
-    "nlohmann/": ["k8s/codec*.cpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp",
-                  "drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp", "sim/*", "tests/*"],
+    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp", "sim/*",
+                               "tests/*"],
+    "k8s/codec_json": K8S_CODECS,  # brings nlohmann with it
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
     "boost/log/": ["agent/logging.cpp"],
     "CLI/": ["agent/*"],
@@ -131,7 +133,7 @@ def library_homes(tree):
         include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)', line)
         for prefix, homes in LIBRARY_HOMES.items():
             if include and include.group(1).startswith(prefix) and folder(path) != "cmake" and not at_home(path, homes):
-                yield Finding(path, number, "library_homes", f"<{prefix}…> belongs to {', '.join(homes)}")
+                yield Finding(path, number, "library_homes", f"{prefix}… belongs to {', '.join(homes)}")
 
 
 def banned_words(tree):
