@@ -10,11 +10,73 @@
 namespace haulout::k8s::codec {
 namespace {
 
-// Builds a tree from the parser's events, without the dropped structures.
+constexpr auto npos = std::string_view::npos;
+
+// Past the closing quote of the string that begins at `begin`. A quote after an odd number of backslashes is part of
+// the string.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  for (auto at = text.find('"', begin + 1); at != npos; at = text.find('"', at + 1)) {
+    auto before = at;
+    while (text[before - 1] == '\\') --before;
+    if ((at - before) % 2 == 0) return at + 1;
+  }
+  return npos;
+}
+
+// Past the closing bracket of the object or array that begins at `at`.
+std::size_t end_of_structure(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"') {
+      at = end_of_string(text, at);
+      if (at == npos) return npos;
+      continue;
+    }
+    ++at;
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && --depth == 0) return at;
+  }
+  return npos;
+}
+
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+}
+
+// Where the structure begins that belongs to the key which ends at `at`; npos if there is none.
+std::size_t structure_after_key(std::string_view text, std::size_t at) {
+  at = skip_blanks(text, at);
+  if (at == text.size() || text[at] != ':') return npos;
+  at = skip_blanks(text, at + 1);
+  return at < text.size() && (text[at] == '{' || text[at] == '[') ? at : npos;
+}
+
+// Puts null in the place of the dropped structures, several times faster than a parser reads over them. Knows strings
+// and brackets, nothing else: what is no JSON stays none.
+std::string without_dropped(std::string_view text, const std::vector<std::string_view>& dropped) {
+  std::string out;
+  std::size_t copied = 0;
+  std::size_t at = 0;
+  while ((at = text.find('"', at)) != npos) {
+    const auto begin = at + 1;
+    at = end_of_string(text, at);
+    if (at == npos) break;
+    const auto key = text.substr(begin, at - 1 - begin);
+    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) continue;
+    const auto structure = structure_after_key(text, at);
+    if (structure == npos) continue;
+    const auto end = end_of_structure(text, structure);
+    if (end == npos) break;
+    out.append(text, copied, structure - copied).append("null");
+    copied = at = end;
+  }
+  return out.append(text, copied);
+}
+
+// Builds a tree from the parser's events and remembers where it failed.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const std::vector<std::string_view>& dropped) : dropped_(dropped) {}
-
   bool null() { return value(nullptr); }
   bool boolean(bool flag) { return value(flag); }
   bool number_integer(Json::number_integer_t number) { return value(number); }
@@ -22,10 +84,7 @@ class TreeBuilder {
   bool number_float(Json::number_float_t number, const std::string&) { return value(number); }
   bool string(std::string& text) { return value(std::move(text)); }
   bool binary(Json::binary_t&) { return false; }
-
   bool key(std::string& name) {
-    if (dropping_ > 0) return true;
-    drop_next_ = std::find(dropped_.begin(), dropped_.end(), name) != dropped_.end();
     key_ = std::move(name);
     return true;
   }
@@ -33,7 +92,6 @@ class TreeBuilder {
   bool end_object() { return end(); }
   bool start_array(std::size_t) { return start(Json::value_t::array); }
   bool end_array() { return end(); }
-
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
     failed_at_ = position;
     return false;
@@ -59,37 +117,23 @@ class TreeBuilder {
     slot = Json(std::forward<T>(item));
     return &slot;
   }
-
   template <class T>
   bool value(T&& item) {
-    drop_next_ = false;
-    if (dropping_ == 0) put(std::forward<T>(item));
+    put(std::forward<T>(item));
     return true;
   }
   bool start(Json::value_t type) {
-    if (dropping_ > 0 || drop_next_) {
-      drop_next_ = false;
-      ++dropping_;
-      return true;
-    }
     open_.push_back(put(type));
     return true;
   }
   bool end() {
-    if (dropping_ > 0) {
-      --dropping_;
-    } else {
-      open_.pop_back();
-    }
+    open_.pop_back();
     return true;
   }
 
-  const std::vector<std::string_view>& dropped_;
   Json root_;
   std::vector<Json*> open_;  // the chain of containers being filled; an array is not grown while a child is open
   std::string key_;
-  bool drop_next_ = false;
-  std::size_t dropping_ = 0;
   std::size_t failed_at_ = 0;
 };
 
@@ -113,14 +157,17 @@ Error decode_error(std::string message) {
 }
 
 Result<Json> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
-  TreeBuilder builder(dropped);
+  std::string kept;
+  if (!dropped.empty()) {
+    kept = without_dropped(text, dropped);
+    text = kept;
+  }
+  TreeBuilder builder;
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return builder.take();
   if (text.empty()) return decode_error("the answer is empty where JSON was expected");
   // The end of the text counts as one more character read.
-  if (builder.failed_at() > text.size()) {
-    return decode_error(fmt::format("the answer was cut short: JSON ends in its middle after {} bytes", text.size()));
-  }
-  return decode_error(fmt::format("the answer is not JSON (byte {}): {}", builder.failed_at(), beginning(text)));
+  if (builder.failed_at() > text.size()) return decode_error("the answer was cut short: it ends in the middle of JSON");
+  return decode_error("the answer is not JSON: " + beginning(text));
 }
 
 std::string describe(const Json& json) {

@@ -15,7 +15,7 @@ namespace haulout::k8s::codec {
 
 using Json = nlohmann::json;
 
-// Objects and arrays under one of the `dropped` keys, at any depth, are read over and left out: they are most of the
+// Objects and arrays under one of the `dropped` keys, at any depth, are skipped and read as null: they are most of the
 // bytes of a Pod and nobody here reads them. Scalars of such a name (a label "containers") stay.
 Result<Json> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
 

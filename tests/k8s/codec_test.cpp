@@ -231,6 +231,30 @@ TEST(Codec, NullIsAbsentAndUnknownFieldsAreIgnored) {
   EXPECT_TRUE(decode_pod_list(R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":null})")->items.empty());
 }
 
+// The decoder cuts managedFields, containers and the like out of the text before it parses: nothing else may go.
+TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
+  const auto decode = [](const std::string& metadata, const std::string& spec) {
+    return decode_pod(R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1",)" +
+                      metadata + R"(},"spec":{"nodeName":"n1",)" + spec + "}}");
+  };
+  const std::vector<std::pair<std::string, std::string>> harmless = {
+      {R"("managedFields":[{"a":"]}\"\\","b":["[",{}]}])", R"("containers" : [ ])"},
+      {R"("managedFields":[])", R"("affinity":{"x":"\\"},"containers":[{"args":["\"containers\":["]}])"},
+      {R"("x":"managedFields")", R"("containers":null)"},
+      {R"("x":"\"managedFields\":[")", R"("x":"\\")"},
+      {R"("x":["managedFields","containers"])", R"("x":["containers",{"containers":[]}])"},
+  };
+  for (const auto& [metadata, spec] : harmless) {
+    const auto pod = decode(metadata + R"(,"labels":{"containers":"l"})", spec + R"(,"priority":7)");
+    ASSERT_TRUE(pod) << metadata << ": " << pod.error().message();
+    EXPECT_EQ(pod->priority, 7) << spec;
+    EXPECT_THAT(pod->labels, ElementsAre(Pair("containers", "l"))) << metadata;
+  }
+  for (const char* broken : {R"("containers":[)", R"("containers":["x)", R"("containers":[{])", R"("containers":]")"}) {
+    EXPECT_FALSE(decode(R"("labels":{})", broken)) << broken;
+  }
+}
+
 TEST(Codec, WatchEvents) {
   const auto modified = decode_watch_event<Pod>(fixtures::event("MODIFIED", fixtures::pod("a", "u", "7")));
   ASSERT_TRUE(modified) << modified.error().message();
