@@ -6,7 +6,7 @@
 
 namespace haulout::agent {
 
-Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, const Settings& settings, TimePoint deadline) {
+Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings settings, TimePoint deadline) {
   if (settings.selector.empty()) co_return settings.nodes;
   CO_TRY(const auto list, co_await client.list_nodes(settings.selector, deadline));
   std::vector<std::string> names;

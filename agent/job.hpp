@@ -39,7 +39,7 @@ class Job {
 inline constexpr Duration call_limit = std::chrono::seconds(30);
 
 // The nodes named, or those that match the selector; an error when none does.
-Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, const Settings& settings, TimePoint deadline);
+Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings settings, TimePoint deadline);
 
 // Prints an error that ended the command, and the way out; returns its exit code.
 int report_failure(const Tools& tools, const Error& error);
