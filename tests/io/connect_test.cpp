@@ -75,9 +75,9 @@ TEST_F(ConnectTest, AFullBacklogMakesConnectTimeOut) {
   for (int i = 0; i < 4; ++i) {
     queue.emplace_back(context);
     queue.back().open(tcp::v4());
-    queue.back().non_blocking(true);
-    boost::system::error_code ignored;
-    queue.back().connect(full.local_endpoint(), ignored);
+    queue.back().native_non_blocking(true);
+    const auto target = full.local_endpoint();
+    static_cast<void>(::connect(queue.back().native_handle(), target.data(), static_cast<socklen_t>(target.size())));
   }
   http::ClientOptions options;
   options.connect_timeout = 50ms;
