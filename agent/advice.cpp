@@ -2,6 +2,17 @@
 
 namespace haulout::agent {
 
+namespace {
+
+// A right that a drain can do without (budgets, DaemonSets) may have been denied before the one that ended it.
+bool is_about(const Error& error, const RequestInfo& denied) {
+  const std::string& kind = error.peer->kind;
+  return !denied.resource.empty() &&
+         (kind.empty() || kind == denied.resource || kind == denied.resource + "/" + denied.subresource);
+}
+
+}  // namespace
+
 std::string way_out(const Error& error) {
   switch (error.code()) {
     case Errc::dns: return "check the server's name in the kubeconfig ('kubectl config view --minify') and your DNS";
@@ -41,7 +52,7 @@ rules:
   verbs: ["get", "list", "patch"]
 - apiGroups: [""]
   resources: ["pods"]
-  verbs: ["list", "watch"]
+  verbs: ["list", "watch"]  # --disable-eviction needs delete, too
 - apiGroups: [""]
   resources: ["pods/eviction"]
   verbs: ["create"]
@@ -59,7 +70,7 @@ std::vector<std::string> advice(const Error& error, const std::optional<RequestI
   const std::string way = way_out(error);
   if (!way.empty()) lines.push_back(way);
   if (!error.is_status(403)) return lines;
-  lines.push_back(denied && !denied->resource.empty()
+  lines.push_back(denied && is_about(error, *denied)
                       ? rbac_hint(denied->verb, denied->group, denied->resource, denied->subresource)
                       : rbac_of_drain());
   lines.back().pop_back();  // whoever prints a line ends it

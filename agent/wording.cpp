@@ -65,12 +65,15 @@ struct Kind {
 };
 constexpr Kind kinds[] = {
     {"DaemonSetManaged", "DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
-    {"DaemonSetGone", "Pods whose DaemonSet is gone", "Pods whose DaemonSet is gone (use --force to override)"},
-    {"LocalStorage", "Pods with local storage",
+    {"OrphanedDaemonSetPod", "Pods whose DaemonSet is gone", "Pods whose DaemonSet is gone (use --force to override)"},
+    {"EmptyDir", "Pods with local storage",
      "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
     {"Unmanaged", "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; nothing brings them back)"},
-    {"Mirror", "", ""},  // static pods: the kubelet's own, nothing to say about them
+    {"NotSelected", "Pods that the pod selector does not match", ""},
+    {"Finished", "finished Pods", ""},
+    {"TerminatingTooLong", "Pods that have been terminating for long", ""},
+    {"MirrorPod", "", ""},  // static pods: nobody expects them to go
 };
 
 const Kind* kind_of(const std::string& reason) {
@@ -148,9 +151,8 @@ Summary drained(const Report& report, const Wording& wording) {
 
 Summary refused(const Report& report) {
   Summary result;
-  result.errors.push_back(
-      fmt::format("error: node/{} was not drained, and nothing was touched: {}", report.node,
-                  report.message.empty() ? "some pods must not be evicted" : printable(report.message)));
+  result.errors.push_back(fmt::format("error: node/{} was not drained, and nothing was touched: policy keeps {} on it",
+                                      report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
     result.errors.push_back(fmt::format("  {}: {}", known.empty() ? reason : known, joined(keys, ", ")));

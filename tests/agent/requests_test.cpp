@@ -78,6 +78,8 @@ TEST(AdviceTest, OfErrors) {
   ASSERT_THAT(advice(forbidden, denied), SizeIs(2));
   EXPECT_THAT(advice(forbidden, denied)[1], HasSubstr("verbs: [\"patch\"]"));
   EXPECT_THAT(advice(forbidden, std::nullopt)[1], HasSubstr("kind: ClusterRole"));
+  forbidden.peer->kind = "pods/eviction";
+  EXPECT_THAT(advice(forbidden, denied)[1], HasSubstr("kind: ClusterRole")) << "another right was denied before";
   EXPECT_THAT(advice(Error(Errc::unavailable, "says it all"), std::nullopt), IsEmpty());
   for (const Errc code :
        {Errc::dns, Errc::tls, Errc::unreachable, Errc::timeout, Errc::reset, Errc::protocol, Errc::decode})

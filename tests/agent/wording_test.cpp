@@ -88,7 +88,7 @@ TEST(WordingTest, SkippedPodsAreNamedByReason) {
              {pod("a", PodOutcome::skipped, "DaemonSetManaged"), pod("b", PodOutcome::skipped, "DaemonSetManaged"),
               pod("c", PodOutcome::skipped, "NotSelected"), pod("d", PodOutcome::planned)}));
   EXPECT_THAT(lines, ElementsAre("Warning: ignoring DaemonSet-managed Pods: shop/a, shop/b",
-                                 "Warning: ignoring Pods (NotSelected): shop/c"));
+                                 "Warning: ignoring Pods that the pod selector does not match: shop/c"));
 }
 
 TEST(WordingTest, SummaryOfADrainedNode) {
@@ -112,8 +112,8 @@ TEST(WordingTest, SummaryOfADryRun) {
 TEST(WordingTest, RefusalNamesEveryPodAndTheFlagThatAllowsIt) {
   const Summary text =
       summary(report(Outcome::refused,
-                     {pod("a", PodOutcome::refused, "DaemonSetManaged"), pod("b", PodOutcome::refused, "LocalStorage"),
-                      pod("c", PodOutcome::refused, "Unmanaged"), pod("d", PodOutcome::refused, "DaemonSetGone"),
+                     {pod("a", PodOutcome::refused, "DaemonSetManaged"), pod("b", PodOutcome::refused, "EmptyDir"),
+                      pod("c", PodOutcome::refused, "Unmanaged"), pod("d", PodOutcome::refused, "OrphanedDaemonSetPod"),
                       pod("e", PodOutcome::refused, "Novel"), pod("f", PodOutcome::refused, "Unmanaged")}),
               {});
   ASSERT_EQ(text.errors.size(), 6u);
