@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "agent/command_line.hpp"
+#include "agent/demo_cluster.hpp"
 #include "agent/program.hpp"
 #include "retry/real_clock.hpp"
 
@@ -31,7 +32,9 @@ int main(int argc, char** argv) {
   agent::FdSink out(STDOUT_FILENO);
   agent::FdSink err(STDERR_FILENO);
   const std::string called = argc > 0 ? argv[0] : "haulout";
-  auto parsed = agent::parse_command_line(called, {argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  if (!args.empty() && args.front() == "demo-cluster") return agent::run_demo_cluster({args.begin() + 1, args.end()});
+  auto parsed = agent::parse_command_line(called, args);
   if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
     out.write(immediate->out);
     err.write(immediate->err);

@@ -69,7 +69,7 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
     co_return false;
   }
-  for (const k8s::Pod& pod : list->items) pipeline_->pod_changed(pod, now());
+  for (const k8s::Pod& pod : list->items) pipeline_->pod_listed(pod, now());
   if (!pipeline_->clear()) {
     changed_->notify();
     co_return false;

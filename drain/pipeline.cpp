@@ -93,11 +93,7 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
     return;
   }
   TrackedPod& tracked = found->second;
-  if (tracked.state == PodState::vanished) {
-    // A most-recent list is the only thing that may bring a pod back: an answer "gone" was then about something else.
-    tracked.state = PodState::left;
-    tracked.report.vanished_at.reset();
-  }
+  if (tracked.state == PodState::vanished) return;
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   tracked.pod = pod;
   tracked.budgets = book_.selecting(pod);
@@ -109,6 +105,15 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   apply_decision(tracked, now);
   if (relevant && tracked.state == PodState::parked && may_wake(tracked, now))
     tracked.wake_at = std::min(tracked.wake_at, now);
+}
+
+void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint now) {
+  const auto found = pods_.find(pod.uid);
+  if (found != pods_.end() && found->second.state == PodState::vanished) {
+    found->second.state = PodState::left;
+    found->second.report.vanished_at.reset();
+  }
+  pod_changed(pod, now);
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {

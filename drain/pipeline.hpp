@@ -79,6 +79,9 @@ class Pipeline {
   // Facts. `wall` is what the report shows.
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
   void pod_changed(const k8s::Pod& pod, TimePoint now);
+  // The pod stood in a most-recent list. Unlike an event, which may be a replay, that brings a vanished pod back (an etcd
+  // restored from a backup).
+  void pod_listed(const k8s::Pod& pod, TimePoint now);
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);

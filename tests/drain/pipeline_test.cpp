@@ -236,6 +236,20 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
 }
 
+TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  gone(pod);
+  pipeline->pod_changed(pod, now);
+  EXPECT_TRUE(pipeline->clear()) << "an event that is replayed";
+  pipeline->pod_listed(pod, now);
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
 TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
   make();
   const auto pod = a_pod("a");

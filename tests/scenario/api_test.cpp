@@ -1,4 +1,5 @@
 // The API server and the way to it: restarts, watches that end, hang or lie, broken answers, slowness.
+#include "tests/scenario/replaying_transport.hpp"
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -36,7 +37,7 @@ TEST_F(Scenario, S04_WatchBlackHole) {
 TEST_F(Scenario, S05_WatchCutInsideALine) {
   add_pods(6, {.grace = 10});
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.cut_streams_inside_a_line(5);
+  faults.add({.verb = "watch", .resource = "pods", .count = 5, .fault = {.kind = sim::FaultKind::half_line, .after_pieces = 2}});
   way = &faults;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_GE(requests("watch", "pods").size(), 2u);
@@ -119,7 +120,7 @@ TEST_F(Scenario, S60_SlowApiServer) {
 TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
   add_pods(20);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.truncate_next_lists(2);
+  faults.add({.verb = "list", .resource = "pods", .count = 2, .fault = {.kind = sim::FaultKind::truncate}});
   way = &faults;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -129,7 +130,7 @@ TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
 TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   add_pods(3);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.answer_everything_with_html();
+  faults.add({.fault = {.kind = sim::FaultKind::html}});
   way = &faults;
   options.fail_fast = true;
   const auto report = drain();
@@ -148,9 +149,8 @@ TEST_F(Scenario, S63_UnknownNodeIsNotAnEmptyNode) {
 
 TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
   add_pods(6, {.grace = 10});
-  sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.replay_lines();
-  way = &faults;
+  ReplayingTransport replay(cluster.api());
+  way = &replay;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_EQ(evictions().size(), 6u);
@@ -160,7 +160,7 @@ TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
 TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {
   add_pods(4);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.lose_next_answers("eviction", 4);
+  faults.add({.verb = "create", .resource = "pods/eviction", .count = 4, .fault = {.kind = sim::FaultKind::reset_after}});
   way = &faults;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
