@@ -260,7 +260,6 @@ TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
 
 TEST_F(ReflectorTest, AWatchThatIsAWebPageIsNone) {
   answer_list("10", {});
-  http::ResponseHead head;
   transport.refuse_stream(502, "<html>");
   transport.stream({bytes("<html>login</html>\n")});
   answer_list("11", {});
