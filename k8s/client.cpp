@@ -30,6 +30,11 @@ Result<List<PodDisruptionBudget>> decode_list<PodDisruptionBudget>(std::string_v
 
 Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   CO_TRY(auto response, co_await transport_.round_trip(std::move(request), deadline));
+  if (const auto date = http::date(response.headers)) {
+    // Date is cut to whole seconds and was written a moment ago: a smaller difference is none.
+    const std::chrono::microseconds ahead = *date - clock_.wall_now();
+    server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
+  }
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   co_return response;

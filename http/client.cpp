@@ -1,0 +1,159 @@
+#include "http/client.hpp"
+
+#include "http/conversation.hpp"
+#include "http/pool.hpp"
+#include "retry/deadline.hpp"
+
+namespace haulout::http {
+namespace asio = boost::asio;
+
+class Client::Impl {
+ public:
+  Impl(Clock& clock_of_all, Endpoint to, ClientOptions with)
+      : clock(clock_of_all), endpoint(std::move(to)), options(with), pool(with.max_idle, with.idle_timeout) {}
+
+  // The head of the answer is there; the rest is read through the conversation.
+  Task<std::unique_ptr<Conversation>> converse(const Request& request, std::optional<std::uint64_t> body_limit,
+                                               Phase* phase);
+  Task<Response> exchange(const Request& request, Phase* phase);
+  // Hands the connection back as soon as the answer is complete.
+  void recycle(Conversation& conversation) {
+    if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
+  }
+  // "no answer before the deadline" alone tells nobody where it was stuck.
+  template <class T>
+  Result<T> explain(Result<T> result, Phase phase) const {
+    if (result || result.error().code() != Errc::timeout) return result;
+    return Error(Errc::timeout,
+                 fmt::format("no answer from {} before the deadline: {}", peer_name(endpoint), to_string(phase)));
+  }
+
+  Clock& clock;
+  Endpoint endpoint;
+  std::shared_ptr<TlsContext> tls;
+  ClientOptions options;
+  Pool pool;
+
+ private:
+  Task<std::unique_ptr<Conversation>> fresh(const std::string& bytes, Limits limits, Phase* phase);
+};
+
+namespace {
+
+class ClientStream final : public BodyStream {
+ public:
+  ClientStream(std::unique_ptr<Conversation> conversation, Clock& clock, std::string peer,
+               std::function<void(Conversation&)> recycle)
+      : head_(std::move(conversation->parser().head())),
+        conversation_(std::move(conversation)),
+        clock_(clock),
+        peer_(std::move(peer)),
+        recycle_(std::move(recycle)) {}
+
+  const ResponseHead& head() const override { return head_; }
+
+  Task<std::string> read_some(TimePoint deadline) override {
+    if (!conversation_) co_return Error(Errc::reset, "the body of " + peer_ + " was given up after a failure");
+    // Whatever is taken out here is gone unless the read succeeds: cancelled or failed, the stream is spent.
+    auto conversation = std::move(conversation_);
+    auto& parser = conversation->parser();
+    if (parser.body().empty() && !parser.done()) {
+      const auto read = co_await with_deadline(clock_, deadline, read_until_something(*conversation));
+      if (!read && read.error().code() == Errc::timeout)
+        co_return Error(Errc::timeout, "nothing came from " + peer_ + " before the deadline");
+      if (!read) co_return read.error();
+    }
+    if (parser.done()) recycle_(*conversation);
+    std::string piece = std::exchange(parser.body(), {});
+    conversation_ = std::move(conversation);
+    co_return piece;
+  }
+
+ private:
+  static Task<> read_until_something(Conversation& conversation) {
+    while (conversation.parser().body().empty() && !conversation.parser().done())
+      CO_CHECK(co_await conversation.advance());
+    co_return Result<>();
+  }
+
+  ResponseHead head_;
+  std::unique_ptr<Conversation> conversation_;
+  Clock& clock_;
+  std::string peer_;
+  std::function<void(Conversation&)> recycle_;
+};
+
+}  // namespace
+
+Task<std::unique_ptr<Conversation>> Client::Impl::fresh(const std::string& bytes, Limits limits, Phase* phase) {
+  const auto generation = pool.generation();
+  CO_TRY(auto wire, co_await dial(clock, endpoint, tls, options, phase));
+  auto conversation = std::make_unique<Conversation>(std::move(wire), generation, peer_name(endpoint), limits);
+  CO_CHECK(co_await conversation->start(bytes, phase));
+  co_return conversation;
+}
+
+Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& request,
+                                                           std::optional<std::uint64_t> body_limit, Phase* phase) {
+  CO_TRY(const std::string bytes, serialize(request, endpoint.authority()));
+  const Limits limits{options.header_limit, body_limit};
+  if (auto wire = pool.take(clock.now())) {
+    auto conversation = std::make_unique<Conversation>(std::move(wire), pool.generation(), peer_name(endpoint), limits);
+    const auto started = co_await conversation->start(bytes, phase);
+    if (started) co_return conversation;
+    // The server may have closed the idle connection while our request was on its way.
+    const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
+    if (!was_stale || !request.repeatable) co_return started.error();
+  }
+  co_return co_await fresh(bytes, limits, phase);
+}
+
+Task<Response> Client::Impl::exchange(const Request& request, Phase* phase) {
+  CO_TRY(const auto conversation, co_await converse(request, options.body_limit, phase));
+  auto& parser = conversation->parser();
+  while (!parser.done()) CO_CHECK(co_await conversation->advance());
+  Response response{parser.head().status, std::move(parser.head().headers), std::move(parser.body())};
+  recycle(*conversation);
+  co_return response;
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor, Clock& clock, Endpoint endpoint, TlsOptions tls,
+                                               ClientOptions options) {
+  auto impl = std::make_unique<Impl>(clock, std::move(endpoint), options);
+  std::unique_ptr<Client> client(new Client(std::move(impl)));
+  if (auto set = client->set_tls(std::move(tls)); !set) return std::move(set).error();
+  return client;
+}
+
+Task<Response> Client::round_trip(Request request, TimePoint deadline) {
+  auto phase = Phase::connect;
+  auto result = co_await with_deadline(impl_->clock, deadline, impl_->exchange(request, &phase));
+  co_return impl_->explain(std::move(result), phase);
+}
+
+Task<std::unique_ptr<BodyStream>> Client::open(Request request, TimePoint deadline) {
+  auto phase = Phase::connect;
+  auto started = co_await with_deadline(impl_->clock, deadline, impl_->converse(request, std::nullopt, &phase));
+  CO_TRY(auto conversation, impl_->explain(std::move(started), phase));
+  impl_->recycle(*conversation);
+  co_return std::make_unique<ClientStream>(std::move(conversation), impl_->clock, peer_name(impl_->endpoint),
+                                           [impl = impl_.get()](Conversation& done) { impl->recycle(done); });
+}
+
+Result<> Client::set_tls(TlsOptions tls) {
+  if (impl_->endpoint.kind != Endpoint::Kind::tls) return {};
+  auto context = TlsContext::for_client(tls);
+  if (!context) return std::move(context).error();
+  impl_->tls = *std::move(context);
+  impl_->pool.clear();
+  return {};
+}
+
+const Endpoint& Client::endpoint() const {
+  return impl_->endpoint;
+}
+
+}  // namespace haulout::http

@@ -1,0 +1,90 @@
+#include "http/conversation.hpp"
+
+namespace haulout::http {
+namespace {
+
+// Control characters, and above all line ends, would let a value become a header of its own.
+bool clean(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return (code < 0x20 && c != '\t') || code == 0x7f;
+  });
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && clean(text) && text.find_first_of(" \t:") == std::string_view::npos;
+}
+
+Error malformed(std::string_view what) {
+  return Error(Errc::invalid, fmt::format("the request cannot be sent: its {} is malformed", what));
+}
+
+void append(std::string& to, std::initializer_list<std::string_view> parts) {
+  for (const auto part : parts) to.append(part);
+}
+
+}  // namespace
+
+Result<std::string> serialize(const Request& request, const std::string& host) {
+  if (!is_word(request.method)) return malformed("method");
+  if (!request.target.starts_with('/') || !clean(request.target) || request.target.find(' ') != std::string::npos)
+    return malformed("path");
+  std::string bytes;
+  bytes.reserve(1024 + request.body.size());
+  append(bytes, {request.method, " ", request.target, " HTTP/1.1\r\n"});
+  if (!request.headers.find("Host")) append(bytes, {"Host: ", host, "\r\n"});
+  for (const auto& [name, value] : request.headers.fields()) {
+    if (!is_word(name) || !clean(value)) return malformed("header " + name);
+    append(bytes, {name, ": ", value, "\r\n"});
+  }
+  const bool may_have_body = request.method != "GET" && request.method != "HEAD" && request.method != "DELETE";
+  if (may_have_body || !request.body.empty())
+    append(bytes, {"Content-Length: ", std::to_string(request.body.size()), "\r\n"});
+  append(bytes, {"\r\n", request.body});
+  return bytes;
+}
+
+Task<> Conversation::start(const std::string& bytes, Phase* phase) {
+  *phase = Phase::send;
+  const auto write_failure = co_await wire_->write(bytes);
+  *phase = Phase::answer;
+  while (!parser_.head_done()) {
+    auto read = co_await advance();
+    if (read) continue;
+    // A server that refuses us may answer and close before it has read everything: its answer, if there is one, says
+    // more than our broken pipe.
+    if (write_failure && !parser_.got_some() && read.error().code() != Errc::tls)
+      co_return lost_connection(peer_, "while the request was being sent", write_failure);
+    co_return read;
+  }
+  co_return Result<>();
+}
+
+Task<> Conversation::advance() {
+  const auto room = buffer_.prepare();
+  if (room.empty()) co_return Error(Errc::protocol, fmt::format("{} sent a message head without an end", peer_));
+  const auto [failure, bytes] = co_await wire_->read_some(room);
+  if (failure) {
+    if (!is_orderly_end(failure) || !parser_.put_eof())
+      co_return lost_connection(peer_, "before the answer was complete", failure);
+    co_return Result<>();
+  }
+  buffer_.commit(bytes);
+  const auto unusable = [this](std::string_view why) {
+    return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: {}", peer_, why));
+  };
+  // A TLS alert is shorter than what a parser wants to see before it despairs.
+  if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
+    co_return unusable("it seems to speak TLS (https:// instead of http://)");
+  const auto used = parser_.put(buffer_.view());
+  if (!used) co_return unusable(used.error().message());
+  buffer_.consume(*used);
+  co_return Result<>();
+}
+
+std::unique_ptr<Wire> Conversation::release() {
+  if (!parser_.done() || !parser_.keep_alive() || !buffer_.view().empty()) return nullptr;
+  return std::move(wire_);
+}
+
+}  // namespace haulout::http

@@ -1,0 +1,20 @@
+// A fresh connection to an endpoint: resolve, connect to one address after the other, shake hands.
+#pragma once
+
+#include "http/client.hpp"
+#include "http/wire.hpp"
+
+namespace haulout::http {
+
+// How far an operation got, for the message when its deadline strikes.
+enum class Phase { resolve, connect, handshake, send, answer };
+std::string_view to_string(Phase phase);
+
+// "10.0.0.1:6443", "[::1]:6443" or "/run/x.sock"; for messages.
+std::string peer_name(const Endpoint& endpoint);
+
+// Errc::dns, unreachable, tls or reset. Cancellable. Writes to *phase as it goes.
+Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,
+                                 ClientOptions options, Phase* phase);
+
+}  // namespace haulout::http

@@ -1,0 +1,256 @@
+#include "http/server.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "http/buffer.hpp"
+#include "http/parser.hpp"
+#include "http/wire.hpp"
+#include "retry/deadline.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::http {
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using Ec = boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t head_limit = std::size_t{1024} * 1024;  // as kube-apiserver
+constexpr Duration handshake_timeout = std::chrono::seconds(10);
+constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);
+constexpr Duration linger = std::chrono::seconds(1);
+
+std::string head_bytes(int status, const Headers& headers, std::string_view framing) {
+  std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", status, status < 400 ? "OK" : "Error");
+  for (const auto& [name, value] : headers.fields())
+    fmt::format_to(std::back_inserter(bytes), "{}: {}\r\n", name, value);
+  bytes += framing;
+  bytes += "\r\n";
+  return bytes;
+}
+
+bool has_no_body(int status) {
+  return status == 204 || status == 304;
+}
+
+class ServerExchange final : public Exchange {
+ public:
+  ServerExchange(Wire& wire, std::string peer, Request request, bool keep_alive)
+      : wire_(wire), peer_(std::move(peer)), request_(std::move(request)), keep_alive_(keep_alive) {}
+
+  const Request& request() const override { return request_; }
+
+  Task<> reply(Response response) override {
+    const std::string framing =
+        has_no_body(response.status) ? "" : fmt::format("Content-Length: {}\r\n", response.body.size());
+    answered_ = true;
+    std::string bytes = head_bytes(response.status, response.headers, framing + connection());
+    if (!has_no_body(response.status)) bytes += response.body;
+    co_return co_await send(std::move(bytes));
+  }
+
+  Task<> start_stream(ResponseHead head) override {
+    answered_ = streaming_ = true;
+    co_return co_await send(head_bytes(head.status, head.headers, "Transfer-Encoding: chunked\r\n" + connection()));
+  }
+
+  Task<> write(std::string chunk) override {
+    if (chunk.empty()) co_return Result<>();  // an empty chunk would end the stream
+    co_return co_await send(fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk));
+  }
+
+  Task<> end() override {
+    streaming_ = false;
+    co_return co_await send("0\r\n\r\n");
+  }
+
+  void abort() override {
+    broken_ = true;
+    wire_.abort();
+  }
+
+  // The answer is complete and both sides want to go on.
+  bool reusable() const { return answered_ && !streaming_ && !broken_ && keep_alive_; }
+  // The connection may still be said goodbye to in an orderly way.
+  bool complete() const { return answered_ && !streaming_ && !broken_; }
+
+ private:
+  std::string connection() const { return keep_alive_ ? "" : "Connection: close\r\n"; }
+
+  Task<> send(std::string bytes) {
+    if (broken_) co_return Error(Errc::reset, "the connection to " + peer_ + " was aborted");
+    const auto failure = co_await wire_.write(bytes);
+    if (!failure) co_return Result<>();
+    broken_ = true;
+    co_return lost_connection(peer_, "while it was being answered", failure);
+  }
+
+  Wire& wire_;
+  std::string peer_;
+  Request request_;
+  bool keep_alive_;
+  bool answered_ = false;
+  bool streaming_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler)
+      : acceptor_(std::move(executor)), clock_(clock), options_(std::move(options)), handler_(std::move(handler)) {}
+
+  Result<> listen();
+  std::uint16_t port() const { return port_; }
+  asio::awaitable<void> run();
+
+ private:
+  asio::awaitable<void> accept_into(TaskGroup& group);
+  asio::awaitable<void> serve(tcp::socket socket, std::string peer);
+  asio::awaitable<void> serve_requests(Wire& wire, std::string peer);
+  // Nothing: the connection is over. A refusal has been answered already.
+  asio::awaitable<std::unique_ptr<RequestParser>> next_request(Wire& wire, Buffer& buffer);
+  asio::awaitable<void> say_goodbye(Wire& wire);
+
+  tcp::acceptor acceptor_;
+  Clock& clock_;
+  ServerOptions options_;
+  Handler handler_;
+  std::shared_ptr<TlsContext> tls_;
+  std::uint16_t port_ = 0;
+};
+
+Result<> Server::Impl::listen() {
+  if (options_.tls) {
+    auto context = TlsContext::for_server(options_.tls_options);
+    if (!context) return std::move(context).error();
+    tls_ = *std::move(context);
+  }
+  Ec failure;
+  const tcp::endpoint address(asio::ip::make_address(options_.address, failure), options_.port);
+  if (!failure) acceptor_.open(address.protocol(), failure);
+  if (!failure) acceptor_.set_option(asio::socket_base::reuse_address(true), failure);
+  if (!failure) acceptor_.bind(address, failure);
+  if (!failure) acceptor_.listen(asio::socket_base::max_listen_connections, failure);
+  if (failure) {
+    return Error(Errc::unavailable,
+                 fmt::format("cannot listen on {}:{}: {}", options_.address, options_.port, failure.message()));
+  }
+  port_ = acceptor_.local_endpoint().port();
+  return {};
+}
+
+asio::awaitable<void> Server::Impl::run() {
+  co_await with_task_group([this](TaskGroup& group) { return accept_into(group); });
+}
+
+asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
+  while (true) {
+    auto [failure, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
+    if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
+    if (failure) {
+      // Most likely out of file descriptors: connections that end will give some back.
+      co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);
+      continue;
+    }
+    Ec gone;
+    socket.set_option(tcp::no_delay(true), gone);
+    const auto remote = socket.remote_endpoint(gone);
+    std::string peer = gone ? "a peer" : fmt::format("{}:{}", remote.address().to_string(), remote.port());
+    group.spawn(serve(std::move(socket), std::move(peer)));
+  }
+}
+
+asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer) {
+  std::unique_ptr<Wire> wire;
+  if (tls_) {
+    auto accepted = co_await with_deadline(clock_, saturating_add(clock_.now(), handshake_timeout),
+                                           tls_server_wire(std::move(socket), tls_, peer));
+    if (!accepted) co_return;  // the client has its own account of why
+    wire = *std::move(accepted);
+  } else {
+    wire = plain_wire(std::move(socket));
+  }
+  co_await serve_requests(*wire, std::move(peer));
+}
+
+asio::awaitable<void> Server::Impl::serve_requests(Wire& wire, std::string peer) {
+  Buffer buffer(head_limit);
+  while (true) {
+    const auto parser = co_await next_request(wire, buffer);
+    if (!parser) co_return;
+    ServerExchange exchange(wire, peer, std::move(parser->request()), parser->keep_alive());
+    co_await handler_(exchange);
+    if (exchange.reusable()) continue;
+    if (exchange.complete()) co_await say_goodbye(wire);
+    co_return;
+  }
+}
+
+asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire& wire, Buffer& buffer) {
+  auto parser = std::make_unique<RequestParser>(Limits{head_limit, options_.body_limit});
+  bool continued = false;
+  while (true) {
+    auto used = parser->put(buffer.view());
+    const auto room = used ? (buffer.consume(*used), buffer.prepare()) : std::span<char>();
+    if (used && parser->done()) co_return parser;
+    if (room.empty()) {
+      const int status = parser->too_large() ? 413 : used ? 431 : 400;
+      ServerExchange refusal(wire, "", {}, false);
+      Response response{status, {}, used ? "the head of the request is too long\n" : used.error().message() + "\n"};
+      response.headers.add("Content-Type", "text/plain; charset=utf-8");
+      if (co_await refusal.reply(std::move(response))) co_await say_goodbye(wire);
+      co_return nullptr;
+    }
+    if (parser->head_done() && !continued) {
+      continued = true;
+      if (parser->request().headers.find("Expect") == std::string_view("100-continue")) {
+        if (co_await wire.write("HTTP/1.1 100 Continue\r\n\r\n")) co_return nullptr;
+      }
+    }
+    const auto [failure, bytes] = co_await wire.read_some(room);
+    if (failure) co_return nullptr;
+    buffer.commit(bytes);
+  }
+}
+
+namespace {
+
+// To close with unread bytes would be a reset, which can overtake the answer.
+Task<> read_to_the_end(Wire& wire) {
+  std::array<char, 4096> rest;
+  while (true) {
+    const auto [failure, bytes] = co_await wire.read_some(rest);
+    if (failure) co_return Result<>();
+  }
+}
+
+}  // namespace
+
+asio::awaitable<void> Server::Impl::say_goodbye(Wire& wire) {
+  wire.finish_sending();
+  const auto read = co_await with_deadline(clock_, saturating_add(clock_.now(), linger), read_to_the_end(wire));
+  static_cast<void>(read);  // either way the connection is closed next
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::listen(asio::any_io_executor executor, Clock& clock, ServerOptions options,
+                                               Handler handler) {
+  auto impl = std::make_unique<Impl>(std::move(executor), clock, std::move(options), std::move(handler));
+  if (auto listening = impl->listen(); !listening) return std::move(listening).error();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const {
+  return impl_->port();
+}
+asio::awaitable<void> Server::run() {
+  return impl_->run();
+}
+
+}  // namespace haulout::http

@@ -1,0 +1,188 @@
+// The one file with Asio's TLS stream.
+#include "http/wire.hpp"
+
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+namespace haulout::http {
+namespace asio = boost::asio;
+namespace {
+
+using Ec = boost::system::error_code;
+using tcp = asio::ip::tcp;
+constexpr auto as_values = asio::as_tuple(asio::use_awaitable);
+
+void unwind_if_cancelled(const Ec& failure) {
+  if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
+}
+
+template <class Stream>
+asio::awaitable<Wire::Outcome> read_from(Stream& stream, std::span<char> into) {
+  auto [failure, bytes] = co_await stream.async_read_some(asio::buffer(into.data(), into.size()), as_values);
+  unwind_if_cancelled(failure);
+  co_return Wire::Outcome{failure, bytes};
+}
+
+template <class Stream>
+asio::awaitable<Ec> write_to(Stream& stream, std::string_view bytes) {
+  auto [failure, written] = co_await asio::async_write(stream, asio::buffer(bytes.data(), bytes.size()), as_values);
+  unwind_if_cancelled(failure);
+  co_return failure;
+}
+
+// Neither bytes nor an end wait to be read.
+bool nothing_to_read(int descriptor) {
+  char byte = 0;
+  return ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+template <class Socket>
+void reset(Socket& socket) {
+  Ec ignored;
+  socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket.close(ignored);
+}
+
+template <class Socket>
+class PlainWire final : public Wire {
+ public:
+  explicit PlainWire(Socket socket) : socket_(std::move(socket)) {}
+  asio::awaitable<Outcome> read_some(std::span<char> into) override { return read_from(socket_, into); }
+  asio::awaitable<Ec> write(std::string_view bytes) override { return write_to(socket_, bytes); }
+  bool quiet() override { return socket_.is_open() && nothing_to_read(socket_.native_handle()); }
+  void finish_sending() override {
+    Ec ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+  }
+  void abort() override { reset(socket_); }
+
+ private:
+  Socket socket_;
+};
+
+class TlsWire final : public Wire {
+ public:
+  // The stream holds its own reference to the native context; `context` keeps the session store alive beside it.
+  TlsWire(tcp::socket socket, std::shared_ptr<TlsContext> context)
+      : context_(std::move(context)), shared_(borrow(*context_)), stream_(std::move(socket), shared_) {}
+  ~TlsWire() override {
+    // Without a goodbye OpenSSL would call the session unusable for the next connection.
+    SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
+
+  Task<> connect(std::string host, std::string peer);
+  Task<> accept(std::string peer);
+
+  asio::awaitable<Outcome> read_some(std::span<char> into) override { return read_from(stream_, into); }
+  asio::awaitable<Ec> write(std::string_view bytes) override { return write_to(stream_, bytes); }
+  bool quiet() override {
+    return stream_.lowest_layer().is_open() && SSL_has_pending(ssl()) == 0 &&
+           BIO_ctrl_pending(SSL_get_rbio(ssl())) == 0 && nothing_to_read(stream_.lowest_layer().native_handle());
+  }
+  void finish_sending() override {
+    Ec ignored;
+    stream_.lowest_layer().shutdown(tcp::socket::shutdown_send, ignored);
+  }
+  void abort() override { reset(stream_.lowest_layer()); }
+
+ private:
+  static asio::ssl::context borrow(TlsContext& context) {
+    SSL_CTX_up_ref(context.native());
+    return asio::ssl::context(context.native());
+  }
+  SSL* ssl() { return stream_.native_handle(); }
+  Result<> prepare_client(const std::string& host);
+
+  std::shared_ptr<TlsContext> context_;
+  asio::ssl::context shared_;
+  asio::ssl::stream<tcp::socket> stream_;
+  CertificateVerdict verdict_;
+};
+
+Result<> TlsWire::prepare_client(const std::string& host) {
+  Ec not_literal;
+  asio::ip::make_address(host, not_literal);
+  const bool is_name = static_cast<bool>(not_literal);
+  // RFC 6066 3 forbids addresses as server names.
+  if (is_name && SSL_set_tlsext_host_name(ssl(), host.c_str()) != 1)
+    return Error(Errc::tls, "\"" + host + "\" cannot be used as a server name");
+  if (context_->verifies()) {
+    X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl());
+    // As Go: only subject alternative names count, never the common name.
+    X509_VERIFY_PARAM_set_hostflags(parameters,
+                                    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    const int accepted = is_name ? X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size())
+                                 : X509_VERIFY_PARAM_set1_ip_asc(parameters, host.c_str());
+    if (accepted != 1) return Error(Errc::tls, "\"" + host + "\" is not a name that a certificate can have");
+    stream_.set_verify_mode(asio::ssl::verify_peer);
+    stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
+      if (!good) verdict_.note(store.native_handle());
+      return good;
+    });
+  } else {
+    stream_.set_verify_mode(asio::ssl::verify_none);
+  }
+  context_->offer_session(ssl());
+  return {};
+}
+
+Task<> TlsWire::connect(std::string host, std::string peer) {
+  CO_CHECK(prepare_client(host));
+  auto [failure] = co_await stream_.async_handshake(asio::ssl::stream_base::client, as_values);
+  unwind_if_cancelled(failure);
+  if (!failure) co_return Result<>();
+  context_->forget_session();
+  const HandshakeSubject subject{std::move(peer), std::move(host), context_->has_own_ca(), true};
+  co_return handshake_error(subject, verdict_, failure);
+}
+
+Task<> TlsWire::accept(std::string peer) {
+  if (context_->verifies()) {
+    stream_.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+    stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
+      if (!good) verdict_.note(store.native_handle());
+      return good;
+    });
+  }
+  auto [failure] = co_await stream_.async_handshake(asio::ssl::stream_base::server, as_values);
+  unwind_if_cancelled(failure);
+  if (!failure) co_return Result<>();
+  if (ERR_GET_REASON(static_cast<unsigned long>(static_cast<unsigned>(failure.value()))) == SSL_R_HTTP_REQUEST) {
+    // What kube-apiserver says to plain HTTP.
+    co_await write_to(stream_.next_layer(),
+                      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+  }
+  const HandshakeSubject subject{std::move(peer), "", context_->has_own_ca(), false};
+  co_return handshake_error(subject, verdict_, failure);
+}
+
+}  // namespace
+
+std::unique_ptr<Wire> plain_wire(tcp::socket socket) {
+  return std::make_unique<PlainWire<tcp::socket>>(std::move(socket));
+}
+
+std::unique_ptr<Wire> plain_wire(asio::local::stream_protocol::socket socket) {
+  return std::make_unique<PlainWire<asio::local::stream_protocol::socket>>(std::move(socket));
+}
+
+Task<std::unique_ptr<Wire>> tls_client_wire(tcp::socket socket, std::shared_ptr<TlsContext> context, std::string host,
+                                            std::string peer) {
+  auto wire = std::make_unique<TlsWire>(std::move(socket), std::move(context));
+  CO_CHECK(co_await wire->connect(std::move(host), std::move(peer)));
+  co_return std::unique_ptr<Wire>(std::move(wire));
+}
+
+Task<std::unique_ptr<Wire>> tls_server_wire(tcp::socket socket, std::shared_ptr<TlsContext> context, std::string peer) {
+  auto wire = std::make_unique<TlsWire>(std::move(socket), std::move(context));
+  CO_CHECK(co_await wire->accept(std::move(peer)));
+  co_return std::unique_ptr<Wire>(std::move(wire));
+}
+
+}  // namespace haulout::http

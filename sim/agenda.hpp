@@ -1,0 +1,33 @@
+// What the simulated world will do, ordered by (time, order of arrival), and the one coroutine that does it. All its
+// parts are plain functions that put their next step here, so that a run depends on nothing but its inputs.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <map>
+
+#include "retry/clock.hpp"
+#include "retry/notifier.hpp"
+
+namespace haulout::sim {
+
+class Agenda {
+ public:
+  Agenda(boost::asio::any_io_executor executor, Clock& clock);
+
+  void at(TimePoint when, std::function<void()> step);
+  void after(Duration delay, std::function<void()> step) { at(saturating_add(clock_.now(), delay), std::move(step)); }
+  // Does each step when its time comes; until cancelled.
+  boost::asio::awaitable<void> run();
+
+  Clock& clock() const { return clock_; }
+
+ private:
+  Clock& clock_;
+  Notifier changed_;
+  TimePoint waiting_until_ = TimePoint::min();
+  std::uint64_t next_sequence_ = 0;
+  std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> steps_;
+};
+
+}  // namespace haulout::sim

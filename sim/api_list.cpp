@@ -1,0 +1,210 @@
+// Lists and watches: selection, resourceVersion, pages, and how a watch begins.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sim/api_server.hpp"
+
+namespace haulout::sim {
+namespace {
+
+std::optional<std::uint64_t> parse_revision(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string base64url(std::string_view bytes) {
+  std::string result;
+  unsigned bits = 0, buffer = 0;
+  for (const char c : bytes) {
+    buffer = (buffer << 8) | static_cast<unsigned char>(c);
+    for (bits += 8; bits >= 6; bits -= 6) result += alphabet[(buffer >> (bits - 6)) & 63];
+  }
+  if (bits > 0) result += alphabet[(buffer << (6 - bits)) & 63];
+  return result;
+}
+
+std::string from_base64url(std::string_view text) {
+  std::string result;
+  unsigned bits = 0, buffer = 0;
+  for (const char c : text) {
+    const auto value = alphabet.find(c);
+    if (value == std::string_view::npos) return {};
+    buffer = (buffer << 6) | static_cast<unsigned>(value);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    result += static_cast<char>((buffer >> bits) & 255);
+  }
+  return result;
+}
+
+std::string token(std::int64_t revision, std::string_view last_key) {
+  const nlohmann::ordered_json json = {
+      {"v", "meta.k8s.io/v1"}, {"rv", revision}, {"start", std::string(last_key) + '\0'}};
+  return base64url(json.dump());
+}
+
+std::string place_of(const Json& object) {
+  return fmt::format("/{}/{}", ns_of(object), name_of(object));
+}
+
+http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
+                         std::optional<std::size_t> remaining, const std::vector<Object>& objects) {
+  std::string items;
+  for (const Object& object : objects) {
+    Json bare = *object;
+    bare.erase("kind");
+    bare.erase("apiVersion");
+    items += (items.empty() ? "" : ",") + bare.dump();
+  }
+  nlohmann::ordered_json metadata = {{"resourceVersion", std::to_string(revision)}};
+  if (!next.empty()) metadata["continue"] = next;
+  if (remaining) metadata["remainingItemCount"] = *remaining;
+  return json_response(200, fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{},"items":[{}]}})",
+                                        info.kind, info.api_version(), metadata.dump(), items));
+}
+
+StatusBody list_options_invalid(std::string problem) {
+  StatusBody body;
+  body.code = 422;
+  body.reason = "Invalid";
+  body.group = "meta.k8s.io";
+  body.kind = "ListOptions";
+  body.message = "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: " + problem;
+  body.causes.push_back({"FieldValueForbidden", "Forbidden: " + problem, "resourceVersionMatch"});
+  return body;
+}
+
+StatusBody unreadable_revision(const std::string& text) {
+  StatusBody body;
+  body.message =
+      fmt::format("resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": invalid syntax", text);
+  return body;
+}
+
+}  // namespace
+
+std::optional<Selection> ApiServer::selection_of(const Call& call, http::Response* refusal) {
+  Selection selection;
+  selection.resource = call.info->resource;
+  selection.ns = call.ns;
+  std::string problem;
+  std::string fields = call.option("fieldSelector");
+  if (!call.name.empty()) fields += (fields.empty() ? "" : ",") + ("metadata.name=" + call.name);
+  const auto parsed = FieldSelector::parse(fields, *call.info, &problem);
+  if (!parsed) {
+    *refusal = bad_request(problem).response();
+    return std::nullopt;
+  }
+  const auto labels = Selector::from_text(call.option("labelSelector"));
+  if (!labels) {
+    *refusal = bad_request("unable to parse requirement: " + call.option("labelSelector")).response();
+    return std::nullopt;
+  }
+  selection.fields = *parsed;
+  selection.labels = *labels;
+  selection.narrowed = !fields.empty() || !call.option("labelSelector").empty();
+  return selection;
+}
+
+void ApiServer::list(const Call& call, const Reply& reply) {
+  http::Response refusal;
+  const auto selection = selection_of(call, &refusal);
+  if (!selection) return reply(std::move(refusal));
+  const std::string version = call.option("resourceVersion");
+  if (!call.option("continue").empty() && !version.empty() && version != "0")
+    return reply(bad_request("specifying resource version is not allowed when using continue").response());
+  const auto revision = parse_revision(version.empty() ? "0" : version);
+  if (!revision) return reply(unreadable_revision(version).response());
+  if (*revision > world_.store.revision()) {
+    // The server waits for its cache to catch up, in vain.
+    world_.agenda.after(std::chrono::seconds(3), [this, reply, wanted = *revision] {
+      reply(too_large_revision(wanted, world_.store.revision()).response());
+    });
+    return;
+  }
+  if (call.option("resourceVersionMatch") == "Exact" && *revision < world_.store.history_start())
+    return reply(expired_list().response());
+  reply(page(call, *selection));
+}
+
+http::Response ApiServer::page(const Call& call, const Selection& selection) {
+  // A limit with resourceVersion=0 is ignored, as by the server's cache.
+  const std::size_t limit =
+      call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
+  std::uint64_t revision = world_.store.revision();
+  std::vector<Object> objects = world_.store.list(selection.resource, selection.ns);
+  const std::string what = fmt::format("{} {}", selection.resource, selection.ns);
+  const std::string given = call.option("continue");
+  std::string start;
+  if (!given.empty()) {
+    const Json json = Json::parse(from_base64url(given), nullptr, false);
+    start = text(json, "/start");
+    if (start.empty()) return bad_request("invalid continue token: continue key is not valid: " + given).response();
+    const std::int64_t wanted = number(json, "/rv");
+    if (wanted >= 0) {
+      const auto snapshot = snapshots_.find(fmt::format("{} {}", what, wanted));
+      if (snapshot == snapshots_.end())
+        return expired_continue(token(-1, std::string_view(start).substr(0, start.size() - 1))).response();
+      revision = snapshot->second.revision;
+      objects = snapshot->second.objects;
+    }
+  }
+  std::vector<Object> chosen;
+  for (const Object& object : objects)
+    if ((start.empty() || place_of(*object) + '\0' >= start) && selection.matches(*object)) chosen.push_back(object);
+  if (limit > 0 || !start.empty())  // in the order of the storage's keys, which is not that of (namespace, name)
+    std::sort(chosen.begin(), chosen.end(),
+              [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
+  // The token names the last key given out; its final zero byte makes the next page begin after it.
+  if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
+  if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen);
+
+  const std::size_t remaining = chosen.size() - limit;
+  chosen.resize(limit);
+  if (snapshots_.size() >= most_snapshots) snapshots_.erase(snapshots_.begin());
+  snapshots_[fmt::format("{} {}", what, revision)] = {revision, std::move(objects)};
+  return list_body(*call.info, revision, token(static_cast<std::int64_t>(revision), place_of(*chosen.back())),
+                   selection.narrowed ? std::nullopt : std::optional(remaining), chosen);
+}
+
+std::shared_ptr<WatchChannel> ApiServer::watch(const Call& call, http::Response* answer) {
+  WatchRequest request;
+  auto selection = selection_of(call, answer);
+  if (!selection) return nullptr;
+  request.selection = *std::move(selection);
+  const bool initial = call.truthy("sendInitialEvents");
+  const std::string match = call.option("resourceVersionMatch");
+  if (initial && match.empty()) {
+    *answer =
+        list_options_invalid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan").response();
+    return nullptr;
+  }
+  if (!initial && !match.empty()) {
+    *answer = list_options_invalid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+                  .response();
+    return nullptr;
+  }
+  const std::string version = call.option("resourceVersion");
+  const auto revision = parse_revision(version.empty() ? "0" : version);
+  if (!revision) {
+    *answer = unreadable_revision(version).response();
+    return nullptr;
+  }
+  if (*revision > 0 && !initial) request.after = *revision;
+  request.initial_events_end = initial;
+  request.bookmarks = call.truthy("allowWatchBookmarks");
+  request.timeout = world_.timing.watch_default;
+  if (const auto timeout = parse_revision(call.option("timeoutSeconds")); timeout && *timeout > 0)
+    request.timeout = std::chrono::seconds(*timeout);
+  *answer = json_response(200, {});
+  answer->body.clear();
+  return watches_.open(std::move(request));
+}
+
+}  // namespace haulout::sim

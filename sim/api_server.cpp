@@ -1,0 +1,232 @@
+#include "sim/api_server.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/strict_json.hpp"
+
+namespace haulout::sim {
+namespace asio = boost::asio;
+
+// One request under way. The caller and the server hold it; either may be gone before the other.
+struct ApiServer::Exchange {
+  Exchange(asio::any_io_executor executor, http::Request request_in, bool stream_in, Duration way_back_in)
+      : request(std::move(request_in)), stream(stream_in), way_back(way_back_in), changed(executor) {}
+  http::Request request;
+  bool stream;
+  Duration way_back;
+  std::shared_ptr<WatchChannel> channel;  // of an accepted watch, until it is handed over
+  Notifier changed;
+  std::optional<Result<Answer>> result;
+  void finish(Result<Answer> value) {
+    result.emplace(std::move(value));
+    changed.notify();
+  }
+};
+
+namespace {
+
+// The body of a watch as its reader sees it.
+class ChannelStream final : public http::BodyStream {
+ public:
+  ChannelStream(Clock& clock, http::ResponseHead head, std::shared_ptr<WatchChannel> channel)
+      : clock_(clock), head_(std::move(head)), channel_(std::move(channel)) {}
+
+  const http::ResponseHead& head() const override { return head_; }
+
+  Task<std::string> read_some(TimePoint deadline) override {
+    for (;;) {
+      const TimePoint now = clock_.now();
+      if (!channel_->lines.empty() && channel_->lines.front().first <= now) {
+        std::string line = std::move(channel_->lines.front().second);
+        channel_->lines.pop_front();
+        co_return line;
+      }
+      if (channel_->end == WatchChannel::End::reset) co_return Error(Errc::reset, "the simulated server went away");
+      if (channel_->end == WatchChannel::End::proper && channel_->lines.empty()) co_return std::string();
+      if (now >= deadline) co_return Error(Errc::timeout, "no event before the deadline");
+      const TimePoint next = channel_->lines.empty() ? TimePoint::max() : channel_->lines.front().first;
+      co_await channel_->changed.wait_until(clock_, std::min(deadline, next));
+    }
+  }
+
+ private:
+  Clock& clock_;
+  http::ResponseHead head_;
+  std::shared_ptr<WatchChannel> channel_;
+};
+
+// A whole body behind the interface of a stream: a refused watch.
+class WholeBody final : public http::BodyStream {
+ public:
+  explicit WholeBody(http::Response response)
+      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
+  const http::ResponseHead& head() const override { return head_; }
+  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
+
+ private:
+  http::ResponseHead head_;
+  std::string body_;
+};
+
+std::string http_date(WallTime time) {
+  static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", days[std::chrono::weekday(day).c_encoding()],
+                     static_cast<unsigned>(date.day()), months[static_cast<unsigned>(date.month()) - 1],
+                     static_cast<int>(date.year()), clock.hours().count(), clock.minutes().count(),
+                     clock.seconds().count());
+}
+
+void add_server_headers(http::Response& response, WallTime now, std::size_t audit_id) {
+  response.headers.add("Audit-Id", fmt::format("00000000-0000-4000-8000-{:012x}", audit_id));
+  response.headers.add("Date", http_date(now));
+  response.headers.add("X-Kubernetes-Pf-Flowschema-Uid", "6f6a0f6e-4a6c-4a3c-9a55-0c2f3a1b7d10");
+  response.headers.add("X-Kubernetes-Pf-Prioritylevel-Uid", "2f1e8a90-52a1-4c76-8a41-7ad2f0a4c9b3");
+}
+
+AuditEntry entry_of(const Call& call, TimePoint now) {
+  AuditEntry entry;
+  entry.time = entry.answered = now;
+  entry.verb = call.verb;
+  entry.resource = call.info ? std::string(call.info->resource) : call.path;
+  entry.subresource = call.subresource;
+  entry.ns = call.ns;
+  entry.name = call.name;
+  const auto question = call.request.target.find('?');
+  if (question != std::string::npos) entry.query = call.request.target.substr(question + 1);
+  entry.user_agent = call.header("User-Agent");
+  entry.dry_run = !call.option("dryRun").empty();
+  if (call.request.body.empty()) return entry;
+  const Json body = Json::parse(call.request.body, nullptr, false);
+  const Json& options = call.subresource == "eviction" ? at(body, "/deleteOptions") : body;
+  entry.uid = text(options, "/preconditions/uid");
+  if (at(options, "/gracePeriodSeconds").is_number()) entry.grace_seconds = number(options, "/gracePeriodSeconds");
+  if (!at(options, "/dryRun").empty()) entry.dry_run = true;
+  return entry;
+}
+
+}  // namespace
+
+std::string AuditEntry::text() const {
+  std::string result = verb + " " + resource;
+  if (!subresource.empty()) result += "/" + subresource;
+  if (!name.empty()) result += " " + (ns.empty() ? name : ns + "/" + name);
+  return result + fmt::format(" {}", status);
+}
+
+ApiServer::ApiServer(World& world, asio::any_io_executor executor)
+    : world_(world), executor_(executor), watches_(world, executor), evictions_(world) {}
+
+Task<ApiServer::Answer> ApiServer::exchange(http::Request request, TimePoint deadline, bool stream) {
+  const Timing& timing = world_.timing;
+  const Duration latency = timing.api_latency + world_.rng.between(Duration::zero(), timing.api_latency_jitter);
+  auto shared = std::make_shared<Exchange>(executor_, std::move(request), stream, latency / 2);
+  world_.agenda.after(latency / 2, [this, shared] { arrive(shared); });
+  while (!shared->result) {
+    if (world_.now() >= deadline) co_return Error(Errc::timeout, "no answer before the deadline");
+    co_await shared->changed.wait_until(world_.agenda.clock(), deadline);
+  }
+  co_return *std::move(shared->result);
+}
+
+Task<http::Response> ApiServer::round_trip(http::Request request, TimePoint deadline) {
+  CO_TRY(Answer answer, co_await exchange(std::move(request), deadline, false));
+  co_return std::move(answer.response);
+}
+
+Task<std::unique_ptr<http::BodyStream>> ApiServer::open(http::Request request, TimePoint deadline) {
+  CO_TRY(Answer answer, co_await exchange(std::move(request), deadline, true));
+  std::unique_ptr<http::BodyStream> stream;
+  if (answer.channel) {
+    http::ResponseHead head{answer.response.status, std::move(answer.response.headers)};
+    stream = std::make_unique<ChannelStream>(world_.agenda.clock(), std::move(head), std::move(answer.channel));
+  } else {
+    stream = std::make_unique<WholeBody>(std::move(answer.response));
+  }
+  co_return std::move(stream);
+}
+
+void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
+  if (world_.now() < world_.switches.refused_until) {
+    exchange->finish(Error(Errc::unreachable, "connect: connection refused (simulated)"));
+    return;
+  }
+  const Call call = parse_call(std::move(exchange->request));
+  const std::size_t index = audit_begin_ + audit_.size();
+  audit_.push_back(entry_of(call, world_.now()));
+  const Reply reply = [this, exchange, index, epoch = epoch_](http::Response response) {
+    AuditEntry& entry = audit_[index - audit_begin_];
+    entry.answered = world_.now();
+    entry.status = response.status;
+    const bool writes = entry.verb != "get" && entry.verb != "list" && entry.verb != "watch";
+    entry.applied = writes && !entry.dry_run && response.status >= 200 && response.status < 300;
+    for (const auto& listener : answer_listeners_) listener(AuditEntry(entry));
+    add_server_headers(response, world_.wall_now(), index);
+    if (epoch != epoch_) return exchange->finish(Error(Errc::reset, "the simulated server went away"));
+    world_.agenda.after(exchange->way_back, [exchange, response = std::move(response)]() mutable {
+      exchange->finish(Answer{std::move(response), std::move(exchange->channel)});
+    });
+  };
+  dispatch(exchange, call, reply);
+}
+
+// What comes before authorization and resources; nothing lets the request through.
+std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
+  const Switches& switches = world_.switches;
+  if (world_.now() < switches.shutting_down_until) {
+    http::Response response = shutting_down().response();
+    response.headers.add("Retry-After", "1");
+    return response;
+  }
+  if (world_.now() < switches.throttled_until) return too_many_requests(switches.throttle_retry_after);
+  if (switches.unauthorized) return unauthorized().response();
+  if (call.info) {
+    const std::string resource(call.info->resource);
+    const std::string what = call.subresource.empty() ? resource : resource + "/" + call.subresource;
+    if (switches.forbidden.count(call.verb + " " + what))
+      return forbidden_by_rbac(switches.user, call.verb, *call.info, call.subresource, call.ns, call.name).response();
+  }
+  for (const Intercept& intercept : intercepts_)
+    if (auto answer = intercept(call, audit_.back())) return answer;
+  return std::nullopt;
+}
+
+void ApiServer::dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply) {
+  if (auto refusal = gatekeep(call)) return reply(std::move(*refusal));
+  if (!call.info) return reply(discover(call));
+  if (call.verb == "watch") {
+    if (!exchange->stream) return reply(bad_request("the simulated server streams watches only").response());
+    http::Response answer;
+    exchange->channel = watch(call, &answer);
+    return reply(std::move(answer));
+  }
+  dispatch_object(call, reply);
+}
+
+void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
+  if (call.subresource == "eviction" && call.info->resource == "pods") {
+    if (call.verb != "create") return reply(method_not_allowed().response());
+    const std::string type = call.header("Content-Type");
+    if (!type.empty() && type != "application/json") return reply(unsupported_media_type().response());
+    return evictions_.handle(call, reply);
+  }
+  if (!call.subresource.empty() && call.subresource != "status") return reply(plain_text(404, "404 page not found\n"));
+  if (call.verb == "list") return list(call, reply);
+  if (call.verb == "get") return reply(get(call));
+  if (call.verb == "create") return reply(create(call));
+  if (call.verb == "update") return reply(update(call));
+  if (call.verb == "patch") return reply(patch(call));
+  if (call.verb == "delete") return reply(remove(call));
+  reply(method_not_allowed().response());
+}
+
+void ApiServer::drop_connections() {
+  ++epoch_;
+  watches_.end_all(WatchChannel::End::reset);
+}
+
+}  // namespace haulout::sim

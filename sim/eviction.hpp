@@ -1,0 +1,38 @@
+// pods/eviction: the server's algorithm, with its order of checks, its retries and its answers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "sim/call.hpp"
+#include "sim/status_bodies.hpp"
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+using Reply = std::function<void(http::Response)>;
+
+struct EvictionRequest;
+
+class Evictions {
+ public:
+  explicit Evictions(World& world) : world_(world) {}
+  // Answers at once or, where the real server retries inside, later.
+  void handle(const Call& call, Reply reply);
+
+ private:
+  using Shared = std::shared_ptr<EvictionRequest>;
+  void without_budget(const Shared& request, int tries);
+  void with_budget(const Shared& request);
+  void decrement(const Shared& request, const Key& budget, int tries);
+  void write_budget(const Shared& request, const Key& budget, std::uint64_t seen, int tries);
+  void conflict(const Shared& request, const Key& budget, int tries);
+  void finish(const Shared& request);
+  std::optional<StatusBody> delete_with_condition(const Shared& request, const std::string& pinned_version);
+
+  World& world_;
+  std::map<Key, std::uint64_t> budget_writes_;  // by evictions; tells a conflict
+};
+
+}  // namespace haulout::sim

@@ -1,0 +1,36 @@
+// The kubelets of all nodes: start pods that are bound, report them Ready, stop them when they are asked to, and remove
+// them from the API when they have stopped.
+#pragma once
+
+#include <map>
+
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+class Kubelet {
+ public:
+  explicit Kubelet(World& world);
+  // Looks at every pod of the node again: after loading, and when a stopped kubelet comes back.
+  void resync(const std::string& node);
+
+ private:
+  void look(const Key& key, const Json& pod);
+  void plan_start(const Key& key, const Json& pod);
+  void start(const Key& key, const std::string& uid);
+  void plan_stop(const Key& key, const Json& pod);
+  void stop(const Key& key, const std::string& uid, std::uint64_t plan);
+  bool stopped_kubelet(const Json& pod) const;
+
+  struct Stopping {
+    TimePoint asked;         // when the kubelet was told
+    TimePoint done;          // when the pod will have stopped
+    std::uint64_t plan = 0;  // the latest step on the agenda; older ones are void
+    bool finished = false;
+  };
+  World& world_;
+  std::map<std::string, Stopping> stopping_;  // by uid
+  std::map<std::string, bool> starting_;      // by uid
+};
+
+}  // namespace haulout::sim

@@ -1,0 +1,167 @@
+#include "sim/objects.hpp"
+
+#include <charconv>
+
+#include "sim/times.hpp"
+
+namespace haulout::sim {
+
+std::string ResourceInfo::api_version() const {
+  return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
+}
+
+std::string ResourceInfo::qualified() const {
+  return group.empty() ? std::string(resource) : std::string(resource) + "." + std::string(group);
+}
+
+const std::vector<ResourceInfo>& all_resources() {
+  static const std::vector<ResourceInfo> table = {
+      {"configmaps", "ConfigMap", "", "v1", true},
+      {"daemonsets", "DaemonSet", "apps", "v1", true},
+      {"deployments", "Deployment", "apps", "v1", true},
+      {"events", "Event", "events.k8s.io", "v1", true},
+      {"jobs", "Job", "batch", "v1", true},
+      {"leases", "Lease", "coordination.k8s.io", "v1", true},
+      {"namespaces", "Namespace", "", "v1", false},
+      {"nodes", "Node", "", "v1", false},
+      {"persistentvolumeclaims", "PersistentVolumeClaim", "", "v1", true},
+      {"persistentvolumes", "PersistentVolume", "", "v1", false},
+      {"poddisruptionbudgets", "PodDisruptionBudget", "policy", "v1", true},
+      {"pods", "Pod", "", "v1", true},
+      {"replicasets", "ReplicaSet", "apps", "v1", true},
+      {"replicationcontrollers", "ReplicationController", "", "v1", true},
+      {"statefulsets", "StatefulSet", "apps", "v1", true},
+      {"volumeattachments", "VolumeAttachment", "storage.k8s.io", "v1", false},
+  };
+  return table;
+}
+
+namespace {
+template <class Predicate>
+const ResourceInfo* find_where(Predicate predicate) {
+  for (const ResourceInfo& info : all_resources())
+    if (predicate(info)) return &info;
+  return nullptr;
+}
+const Json null;
+}  // namespace
+
+const ResourceInfo* find_resource(std::string_view group, std::string_view resource) {
+  return find_where([&](const ResourceInfo& info) { return info.group == group && info.resource == resource; });
+}
+const ResourceInfo* find_resource(std::string_view resource) {
+  return find_where([&](const ResourceInfo& info) { return info.resource == resource; });
+}
+const ResourceInfo* find_kind(std::string_view kind) {
+  return find_where([&](const ResourceInfo& info) { return info.kind == kind; });
+}
+
+const Json& at(const Json& object, const char* pointer) {
+  const Json* here = &object;
+  std::string_view rest(pointer);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const auto end = std::min(rest.find('/'), rest.size());
+    if (!here->is_object()) return null;
+    const auto found = here->find(std::string(rest.substr(0, end)));
+    if (found == here->end()) return null;
+    here = &*found;
+    rest.remove_prefix(end);
+  }
+  return *here;
+}
+
+std::string text(const Json& object, const char* pointer) {
+  const Json& value = at(object, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::int64_t number(const Json& object, const char* pointer, std::int64_t otherwise) {
+  const Json& value = at(object, pointer);
+  return value.is_number() ? value.get<std::int64_t>() : otherwise;
+}
+
+bool flag(const Json& object, const char* pointer) {
+  const Json& value = at(object, pointer);
+  return value.is_boolean() && value.get<bool>();
+}
+
+std::string name_of(const Json& object) {
+  return text(object, "/metadata/name");
+}
+std::string ns_of(const Json& object) {
+  return text(object, "/metadata/namespace");
+}
+std::string uid_of(const Json& object) {
+  return text(object, "/metadata/uid");
+}
+
+std::string annotation(const Json& object, const char* key) {
+  const Json& annotations = at(object, "/metadata/annotations");
+  if (!annotations.is_object()) return {};
+  const auto found = annotations.find(key);
+  return found != annotations.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+const Json& controller_of(const Json& object) {
+  for (const Json& owner : at(object, "/metadata/ownerReferences"))
+    if (flag(owner, "/controller")) return owner;
+  return null;
+}
+
+bool terminating(const Json& object) {
+  return at(object, "/metadata/deletionTimestamp").is_string();
+}
+bool has_finalizers(const Json& object) {
+  return !at(object, "/metadata/finalizers").empty();
+}
+
+bool pod_finished(const Json& pod) {
+  const std::string phase = text(pod, "/status/phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool pod_ready(const Json& pod) {
+  return text(condition(pod, "Ready"), "/status") == "True";
+}
+
+bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect) {
+  for (const Json& toleration : at(pod, "/spec/tolerations")) {
+    const std::string key = text(toleration, "/key");
+    const std::string of = text(toleration, "/effect");
+    const bool key_fits = key == taint_key || (key.empty() && text(toleration, "/operator") == "Exists");
+    if (key_fits && (of.empty() || of == effect)) return true;
+  }
+  return false;
+}
+
+const Json& condition(const Json& object, std::string_view type) {
+  for (const Json& entry : at(object, "/status/conditions"))
+    if (text(entry, "/type") == type) return entry;
+  return null;
+}
+
+void set_condition(Json& object, Json value, WallTime now) {
+  Json& conditions = object["status"]["conditions"];
+  if (!conditions.is_array()) conditions = Json::array();
+  value["lastTransitionTime"] = to_time(now);
+  for (Json& entry : conditions) {
+    if (entry.value("type", "") != value.value("type", "")) continue;
+    if (entry.value("status", "") == value.value("status", ""))
+      value["lastTransitionTime"] = entry.value("lastTransitionTime", to_time(now));
+    entry = std::move(value);
+    return;
+  }
+  conditions.push_back(std::move(value));
+}
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
+  const double scale = unit == "ms" ? 1e6 : unit == "s" ? 1e9 : unit == "m" ? 60e9 : unit == "h" ? 3600e9 : 0;
+  if (error != std::errc() || scale == 0 || value < 0) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::nano>(value * scale));
+}
+
+}  // namespace haulout::sim

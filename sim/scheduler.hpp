@@ -1,0 +1,30 @@
+// Binds pods to nodes: Ready, schedulable, with tolerated taints and the pod's nodeSelector; the one with the fewest
+// pods wins. Decides when it sees the pod and binds scheduler_lag later, so that a cordon can come in between, as it
+// does in a real cluster.
+#pragma once
+
+#include <set>
+
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+class Scheduler {
+ public:
+  explicit Scheduler(World& world);
+  // Tries every pod that waits for a node.
+  void retry();
+
+ private:
+  void consider(const Key& key, const std::string& uid);
+  void bind(const Key& key, const std::string& uid, const std::string& node);
+  std::string choose(const Json& pod) const;
+  void mark_unschedulable(const Key& key, const Json& pod);
+  void retry_later();
+
+  World& world_;
+  std::set<std::string> under_way_;  // uids
+  bool retry_planned_ = false;
+};
+
+}  // namespace haulout::sim

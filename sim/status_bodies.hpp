@@ -1,0 +1,62 @@
+// The answers of the API server, byte for byte: metav1.Status bodies and the headers that go with them. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.hpp"
+#include "sim/objects.hpp"
+
+namespace haulout::sim {
+
+struct StatusBody {
+  struct Cause {
+    std::string reason;
+    std::string message;
+    std::string field;
+  };
+  int code = 500;
+  std::string reason;
+  std::string message;
+  // details
+  std::string name;
+  std::string group;
+  std::string kind;
+  std::vector<Cause> causes;
+  int retry_after = 0;
+  bool empty_details = false;    // some answers have "details":{}
+  std::string continue_token;    // metadata.continue
+  bool from_authorizer = false;  // these carry X-Content-Type-Options: nosniff
+
+  std::string json() const;  // without a final newline
+  http::Response response() const;
+};
+
+http::Response json_response(int status, std::string json);
+// {"kind":"Status",…,"status":"Success","code":201}
+http::Response success(int code);
+http::Response plain_text(int status, std::string body);
+
+StatusBody not_found(const ResourceInfo& info, std::string_view name);
+StatusBody already_exists(const ResourceInfo& info, std::string_view name);
+StatusBody modified_conflict(const ResourceInfo& info, std::string_view name);
+// A precondition of a delete; `what` is "UID" or "ResourceVersion".
+StatusBody precondition_conflict(const ResourceInfo& info, std::string_view name, std::string_view what,
+                                 std::string_view wanted, std::string_view actual);
+StatusBody bad_request(std::string message);
+StatusBody invalid(const ResourceInfo& info, std::string_view name, std::string_view problem);
+StatusBody namespace_terminating(const ResourceInfo& info, std::string_view name, std::string_view ns);
+StatusBody method_not_allowed();
+StatusBody unsupported_media_type();
+StatusBody forbidden_by_rbac(std::string_view user, std::string_view verb, const ResourceInfo& info,
+                             std::string_view subresource, std::string_view ns, std::string_view name);
+StatusBody expired_list();
+StatusBody expired_continue(std::string token);
+StatusBody too_large_revision(std::uint64_t wanted, std::uint64_t current);
+StatusBody unauthorized();
+StatusBody shutting_down();
+// text/plain, as API Priority and Fairness answers.
+http::Response too_many_requests(int retry_after);
+
+}  // namespace haulout::sim

@@ -1,0 +1,129 @@
+#include "sim/watch_hub.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/status_bodies.hpp"
+
+namespace haulout::sim {
+
+WatchHub::WatchHub(World& world, boost::asio::any_io_executor executor) : world_(world), executor_(executor) {
+  world_.store.listen([this](const Change& change) { on_change(change); });
+}
+
+void WatchHub::send(WatchChannel& channel, std::string line) {
+  if (channel.end != WatchChannel::End::open) return;
+  const Timing& timing = world_.timing;
+  const TimePoint arrival =
+      world_.now() + timing.watch_latency + world_.rng.between(Duration::zero(), timing.watch_latency_jitter);
+  channel.last_arrival = std::max(channel.last_arrival, arrival);
+  channel.lines.emplace_back(channel.last_arrival, std::move(line));
+  channel.changed.notify();
+}
+
+void WatchHub::send_object(WatchChannel& channel, std::string_view type, const Json& object) {
+  send(channel, fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object.dump()));
+}
+
+void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end) {
+  const ResourceInfo& info = *find_resource(watch.request.selection.resource);
+  nlohmann::ordered_json object = {{"kind", info.kind}, {"apiVersion", info.api_version()}};
+  object["metadata"]["resourceVersion"] = std::to_string(world_.store.revision());
+  if (initial_events_end) object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
+  object["spec"] = nlohmann::ordered_json::object();
+  if (info.kind == "Pod") object["spec"]["containers"] = nullptr;
+  if (info.kind != "Lease") object["status"] = nlohmann::ordered_json::object();
+  send(channel, fmt::format("{{\"type\":\"BOOKMARK\",\"object\":{}}}\n", object.dump()));
+}
+
+std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
+  auto channel = std::make_shared<WatchChannel>(executor_);
+  auto watch = std::make_shared<Watch>(Watch{std::move(request), channel});
+  const WatchRequest& wanted = watch->request;
+  if (wanted.after && *wanted.after < world_.store.history_start()) {
+    StatusBody lost = expired_list();
+    lost.message = fmt::format("too old resource version: {} ({})", *wanted.after, world_.store.history_start());
+    send(*channel, fmt::format("{{\"type\":\"ERROR\",\"object\":{}}}\n", lost.json()));
+    channel->end = WatchChannel::End::proper;
+    return channel;
+  }
+  if (wanted.after) {
+    for (const Change& change : world_.store.history()) offer(watch, change);
+  } else {
+    for (const Object& object : world_.store.list(wanted.selection.resource, wanted.selection.ns))
+      if (wanted.selection.matches(*object)) send_object(*channel, "ADDED", *object);
+    if (wanted.initial_events_end && wanted.bookmarks) send_bookmark(*watch, *channel, true);
+  }
+  watches_.push_back(watch);
+
+  const TimePoint end = world_.now() + wanted.timeout;
+  world_.agenda.at(end, [watch] {
+    const auto open = watch->channel.lock();
+    if (!open || open->end != WatchChannel::End::open || watch->silent) return;
+    open->end = WatchChannel::End::proper;
+    open->changed.notify();
+  });
+  if (wanted.bookmarks) plan_bookmark(watch, end);
+  return channel;
+}
+
+void WatchHub::plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end) {
+  // Every minute, and once more shortly before the end (measured: about 2 s).
+  const TimePoint last = end - std::chrono::seconds(2);
+  if (world_.now() >= last) return;
+  world_.agenda.at(std::min(world_.now() + world_.timing.bookmark_every, last), [this, watch, end] {
+    const auto channel = watch->channel.lock();
+    if (!channel || channel->end != WatchChannel::End::open) return;
+    const bool passed = !watch->request.after || world_.store.revision() >= *watch->request.after;
+    if (!watch->silent && passed) send_bookmark(*watch, *channel, false);
+    plan_bookmark(watch, end);
+  });
+}
+
+void WatchHub::on_change(const Change& change) {
+  std::erase_if(watches_, [](const auto& watch) {
+    const auto channel = watch->channel.lock();
+    return !channel || channel->end != WatchChannel::End::open;
+  });
+  for (const auto& watch : watches_) offer(watch, change);
+}
+
+void WatchHub::offer(const std::shared_ptr<Watch>& watch, const Change& change) {
+  const auto channel = watch->channel.lock();
+  const WatchRequest& request = watch->request;
+  if (!channel || watch->silent || change.key.resource != request.selection.resource) return;
+  if (request.after && change.revision <= *request.after) return;
+  const bool matches = change.type != ChangeType::deleted && request.selection.matches(*change.object);
+  const bool matched = change.before && request.selection.matches(*change.before);
+  if (matches) {
+    send_object(*channel, matched ? "MODIFIED" : "ADDED", *change.object);
+  } else if (matched) {
+    // Left the selection: the last state that was in it, at the revision of the change.
+    Json last = *change.before;
+    last["metadata"]["resourceVersion"] = std::to_string(change.revision);
+    send_object(*channel, "DELETED", last);
+  }
+}
+
+void WatchHub::end_all(WatchChannel::End how) {
+  for (const auto& watch : watches_) {
+    const auto channel = watch->channel.lock();
+    if (!channel || channel->end != WatchChannel::End::open) continue;
+    if (watch->silent && how == WatchChannel::End::proper) continue;
+    channel->end = how;
+    channel->changed.notify();
+  }
+  watches_.clear();
+}
+
+void WatchHub::silence_all() {
+  for (const auto& watch : watches_) watch->silent = true;
+}
+
+std::size_t WatchHub::open_watches() const {
+  return static_cast<std::size_t>(std::count_if(watches_.begin(), watches_.end(), [](const auto& watch) {
+    const auto channel = watch->channel.lock();
+    return channel && channel->end == WatchChannel::End::open;
+  }));
+}
+
+}  // namespace haulout::sim

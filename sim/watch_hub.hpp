@@ -1,0 +1,64 @@
+// Every open watch: serves it from the history, then feeds it each change, bookmarks and its end, one JSON line at a
+// time. A watch lives as long as its reader holds the channel.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "retry/notifier.hpp"
+#include "sim/selectors.hpp"
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+// What lies between the server and one reader.
+struct WatchChannel {
+  explicit WatchChannel(boost::asio::any_io_executor executor) : changed(executor) {}
+  enum class End { open, proper, reset };
+
+  std::deque<std::pair<TimePoint, std::string>> lines;  // each with the time when it arrives
+  TimePoint last_arrival{};
+  End end = End::open;
+  Notifier changed;
+};
+
+struct WatchRequest {
+  Selection selection;
+  std::optional<std::uint64_t> after;  // resourceVersion; absent: begin with what is there
+  bool bookmarks = false;
+  bool initial_events_end = false;  // sendInitialEvents: mark the end of what was there
+  std::chrono::seconds timeout{1800};
+};
+
+class WatchHub {
+ public:
+  WatchHub(World& world, boost::asio::any_io_executor executor);
+
+  std::shared_ptr<WatchChannel> open(WatchRequest request);
+
+  void end_all(WatchChannel::End how);
+  // Watches of that resource stay open but carry nothing any more (a black hole) until they are dropped.
+  void silence_all();
+  std::size_t open_watches() const;
+
+ private:
+  struct Watch {
+    WatchRequest request;
+    std::weak_ptr<WatchChannel> channel;
+    bool silent = false;
+  };
+
+  void on_change(const Change& change);
+  void offer(const std::shared_ptr<Watch>& watch, const Change& change);
+  void send(WatchChannel& channel, std::string line);
+  void send_object(WatchChannel& channel, std::string_view type, const Json& object);
+  void send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end);
+  void plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end);
+
+  World& world_;
+  boost::asio::any_io_executor executor_;
+  std::deque<std::shared_ptr<Watch>> watches_;
+};
+
+}  // namespace haulout::sim

@@ -1,0 +1,161 @@
+#include "sim/workloads.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/pod_lifecycle.hpp"
+
+namespace haulout::sim {
+namespace {
+
+bool active(const Json& pod) {
+  return !terminating(pod) && !pod_finished(pod);
+}
+
+Json owner_reference(const Json& owner) {
+  return {{"apiVersion", owner.value("apiVersion", "")},
+          {"kind", owner.value("kind", "")},
+          {"name", name_of(owner)},
+          {"uid", uid_of(owner)},
+          {"controller", true},
+          {"blockOwnerDeletion", true}};
+}
+
+Json daemon_tolerations() {
+  Json tolerations = Json::array();
+  for (const char* key : {"node.kubernetes.io/unschedulable", "node.kubernetes.io/disk-pressure",
+                          "node.kubernetes.io/memory-pressure", "node.kubernetes.io/pid-pressure"})
+    tolerations.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+    tolerations.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}});
+  return tolerations;
+}
+
+}  // namespace
+
+Workloads::Workloads(World& world) : world_(world) {
+  world_.store.listen([this](const Change& change) { on_change(change); });
+}
+
+void Workloads::on_change(const Change& change) {
+  const std::string& resource = change.key.resource;
+  if (resource == "replicasets" || resource == "statefulsets" || resource == "daemonsets" ||
+      resource == "deployments") {
+    look_later(change.key);
+  } else if (resource == "pods") {
+    const Json& owner = controller_of(*change.object);
+    const ResourceInfo* info = find_kind(text(owner, "/kind"));
+    if (info) look_later({std::string(info->resource), change.key.ns, text(owner, "/name")});
+  } else if (resource == "nodes" && change.type != ChangeType::modified) {
+    for (const Object& set : world_.store.list("daemonsets")) look_later({"daemonsets", ns_of(*set), name_of(*set)});
+  }
+}
+
+void Workloads::resync() {
+  for (const char* resource : {"deployments", "replicasets", "statefulsets", "daemonsets"})
+    for (const Object& set : world_.store.list(resource)) look_later({resource, ns_of(*set), name_of(*set)});
+}
+
+void Workloads::look_later(const Key& controller) {
+  if (!planned_.insert(controller).second) return;
+  world_.agenda.after(world_.timing.controller_lag, [this, controller] {
+    planned_.erase(controller);
+    reconcile(controller);
+  });
+}
+
+void Workloads::reconcile(const Key& key) {
+  const Object set = world_.store.get(key);
+  const Object ns = world_.store.get({"namespaces", "", key.ns});
+  if (!world_.switches.workload_controllers || !set || terminating(*set) || !ns || terminating(*ns)) return;
+  if (key.resource == "deployments") reconcile_deployment(key, *set);
+  if (key.resource == "replicasets") reconcile_replica_set(key, *set);
+  if (key.resource == "statefulsets") reconcile_stateful_set(key, *set);
+  if (key.resource == "daemonsets") reconcile_daemon_set(key, *set);
+}
+
+std::vector<Object> Workloads::pods_of(const Json& controller) const {
+  std::vector<Object> result;
+  for (const Object& pod : world_.store.list("pods", ns_of(controller)))
+    if (text(controller_of(*pod), "/uid") == uid_of(controller)) result.push_back(pod);
+  return result;
+}
+
+void Workloads::create_pod(const Key& controller, const Json& owner, const std::string& name, const std::string& node) {
+  Json pod = {{"metadata", Json::object()}, {"spec", Json::object()}};
+  const Json& of_template = at(owner, "/spec/template");
+  if (of_template.is_object()) {
+    pod["metadata"] = of_template.value("metadata", Json::object());
+    pod["spec"] = of_template.value("spec", Json::object());
+  }
+  if (!pod["metadata"].is_object()) pod["metadata"] = Json::object();
+  for (const char* field : {"creationTimestamp", "uid", "resourceVersion"}) pod["metadata"].erase(field);
+  pod["metadata"]["name"] = name;
+  pod["metadata"]["namespace"] = controller.ns;
+  pod["metadata"]["ownerReferences"] = Json::array({owner_reference(owner)});
+  if (!node.empty()) {
+    pod["spec"]["nodeName"] = node;
+    for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
+  }
+  pod["status"] = {{"phase", "Pending"}};
+  world_.store.create("pods", std::move(pod));
+}
+
+// A Deployment whose ReplicaSet is not there gets one; its replicas follow the Deployment's.
+void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
+  const std::int64_t replicas = number(deployment, "/spec/replicas", 1);
+  for (const Object& set : world_.store.list("replicasets", key.ns)) {
+    if (text(controller_of(*set), "/uid") != uid_of(deployment)) continue;
+    // Older ReplicaSets stand at 0 and stay there.
+    if (number(*set, "/spec/replicas", 1) > 0 || replicas == 0)
+      world_.store.modify({"replicasets", key.ns, name_of(*set)},
+                          [&](Json& next) { next["spec"]["replicas"] = replicas; });
+    return;
+  }
+  Json set = {{"metadata",
+               {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
+                {"namespace", key.ns},
+                {"ownerReferences", Json::array({owner_reference(deployment)})}}},
+              {"spec", {{"replicas", replicas}}}};
+  for (const char* field : {"selector", "template"})
+    if (deployment["spec"].contains(field)) set["spec"][field] = deployment["spec"][field];
+  world_.store.create("replicasets", std::move(set));
+}
+
+void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
+  std::vector<Object> present;
+  for (const Object& pod : pods_of(set))
+    if (active(*pod)) present.push_back(pod);
+  const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
+  for (std::size_t count = present.size(); count < replicas; ++count)
+    create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), "");
+  for (std::size_t count = present.size(); count > replicas; --count)
+    delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
+}
+
+// A name is free only when the object that had it is gone; the next ordinal waits until this one is Ready.
+void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
+  const std::int64_t replicas = number(set, "/spec/replicas", 1);
+  const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
+  for (std::int64_t ordinal = 0; ordinal < replicas; ++ordinal) {
+    const std::string name = fmt::format("{}-{}", key.name, ordinal);
+    const Object pod = world_.store.get({"pods", key.ns, name});
+    if (!pod) create_pod(key, set, name, "");
+    if (!parallel && (!pod || !pod_ready(*pod) || terminating(*pod))) return;
+  }
+}
+
+void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
+  std::set<std::string> served;
+  for (const Object& pod : pods_of(set)) served.insert(text(*pod, "/spec/nodeName"));
+  const Json& wanted = at(set, "/spec/template/spec/nodeSelector");
+  for (const Object& node : world_.store.list("nodes")) {
+    const Json& labels = at(*node, "/metadata/labels");
+    bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0;
+    if (wanted.is_object())
+      for (const auto& [label, value] : wanted.items())
+        chosen = chosen && labels.is_object() && labels.contains(label) && labels[label] == value;
+    if (chosen) create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
+  }
+}
+
+}  // namespace haulout::sim

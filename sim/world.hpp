@@ -1,0 +1,67 @@
+// What the parts of the simulated cluster share: storage, agenda, the world's delays and its switches. Owned by
+// Cluster; every part keeps a reference.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "retry/rng.hpp"
+#include "sim/agenda.hpp"
+#include "sim/store.hpp"
+
+namespace haulout::sim {
+
+// Every delay of the world. The defaults are those of an idle cluster; pods may override theirs by annotation:
+//   sim.haulout.dev/starts-after: 5s       time from binding to Ready
+//   sim.haulout.dev/never-ready: "true"    runs, but is never Ready
+//   sim.haulout.dev/terminates-after: 2s   time from the request to stop to the final delete, at most the grace period
+//   sim.haulout.dev/never-terminates: "true"
+//   sim.haulout.dev/prefers-node: n1       the scheduler puts it there if it may
+struct Timing {
+  Duration api_latency = std::chrono::milliseconds(2);         // there and back, without what the server takes itself
+  Duration api_latency_jitter = std::chrono::milliseconds(3);  // added, uniformly
+  Duration watch_latency = std::chrono::milliseconds(1);       // a change reaches a watcher after this
+  Duration watch_latency_jitter = std::chrono::milliseconds(1);
+  // Between reading a budget and writing it; another eviction's write in between costs a conflict.
+  Duration budget_write = std::chrono::milliseconds(1);
+  Duration conflict_pause = std::chrono::milliseconds(500);  // the server's own retry; 20 tries
+  Duration controller_lag = std::chrono::milliseconds(50);   // a workload controller notices
+  Duration scheduler_lag = std::chrono::milliseconds(100);   // from seeing a pod to binding it
+  Duration pod_start = std::chrono::seconds(1);
+  double termination = 1.0;  // fraction of the grace period that a pod uses
+  Duration disruption_lag = std::chrono::milliseconds(20);
+  Duration disruption_timeout = std::chrono::minutes(2);  // an eviction not seen as a deletion by then is given back
+  Duration taint_lag = std::chrono::milliseconds(11);
+  Duration namespace_lag = std::chrono::milliseconds(200);  // from terminating to its pods being deleted
+  Duration pod_gc_lag = std::chrono::seconds(40);           // pods of a Node that has gone
+  Duration bookmark_every = std::chrono::seconds(60);
+  std::chrono::seconds watch_default{1800};
+};
+
+struct Switches {
+  std::string user = "haulout";     // who the requests come from, for messages
+  std::set<std::string> forbidden;  // "create pods/eviction", "watch pods", …
+  TimePoint refused_until{};        // connections are refused
+  TimePoint shutting_down_until{};  // 503 with Retry-After 1
+  TimePoint throttled_until{};      // 429 text/plain
+  int throttle_retry_after = 1;     // seconds
+  bool unauthorized = false;        // 401 for everything
+  bool disruption_controller = true;
+  bool scheduler = true;
+  bool workload_controllers = true;
+  bool budget_writes_conflict = false;     // somebody rewrites every budget all the time
+  std::set<std::string> stopped_kubelets;  // by node name
+};
+
+struct World {
+  Store& store;
+  Agenda& agenda;
+  Rng& rng;
+  Timing& timing;
+  Switches& switches;
+
+  TimePoint now() const { return agenda.clock().now(); }
+  WallTime wall_now() const { return agenda.clock().wall_now(); }
+};
+
+}  // namespace haulout::sim
