@@ -38,8 +38,8 @@ class Client {
   Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
                      Duration page_timeout = Duration::max());
 
-  // Wall time as the API server has it: our own plus the difference to the Date of its last answer. Whole seconds at best;
-  // our own clock before the first answer.
+  // Wall time as the API server has it: our own plus the difference to the Date of its last answer. Whole seconds at
+  // best; our own clock before the first answer.
   WallTime server_now() const { return clock_.wall_now() + server_ahead_; }
 
   http::Transport& transport() { return transport_; }

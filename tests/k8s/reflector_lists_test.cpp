@@ -1,0 +1,160 @@
+#include "k8s/reflector.hpp"
+
+#include <gmock/gmock.h>
+
+#include "k8s/status.hpp"
+#include "tests/k8s/reflector_fixture.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using haulout::testing::json_response;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using namespace std::chrono_literals;
+
+// What becomes of lists that fail, and of watches that are not allowed.
+using ReflectorListsTest = ReflectorTest;
+
+TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.refuse_stream(403, fixtures::rbac);
+  for (int i = 0; i < 12; ++i) answer_list(std::to_string(20 + i), {fixtures::pod("b", "ub", "2")});
+  run_for(40s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua", "+ub@2"));
+  const auto watches = transport.watches();
+  ASSERT_EQ(watches.size(), 2u);
+  EXPECT_GE(watches[1].at - watches[0].at, 1s);
+  const auto lists = transport.lists();
+  ASSERT_GE(lists.size(), 7u);
+  for (std::size_t i = 2; i < lists.size(); ++i) {
+    EXPECT_THAT(lists[i].at - lists[i - 1].at, AllOf(Ge(4s), Le(6s))) << i;
+  }
+  EXPECT_TRUE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+TEST_F(ReflectorListsTest, OneDenialProvesNothing) {
+  answer_list("10", {});
+  transport.refuse_stream(403, fixtures::rbac);
+  answer_silence();
+  run_for(30s);
+  EXPECT_EQ(transport.lists().size(), 1u);
+  EXPECT_FALSE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+TEST_F(ReflectorListsTest, PollingSurvivesFailuresAndEndsWhenTheWatchIsAllowed) {
+  answer_list("10", {});
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.answer(json_response(503, fixtures::shutting_down));
+  transport.answer(json_response(401, fixtures::unauthorized));
+  for (int i = 0; i < 80; ++i) answer_list("30", {});
+  answer_silence();
+  run_for(320s);
+  EXPECT_FALSE(ended);
+  EXPECT_EQ(transport.watches().size(), 3u);
+  EXPECT_FALSE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+  EXPECT_THAT(transport.watches()[2].request.target, HasSubstr("resourceVersion=30&"));
+}
+
+TEST_F(ReflectorListsTest, TheFirstListIsTriedUntilItWorks) {
+  auto throttled = json_response(429, "Too many requests, please try again later.\n");
+  throttled.headers.set("Retry-After", "4");
+  transport.answer(throttled);
+  transport.fail(Error(Errc::unreachable, "connection refused"));
+  transport.answer(json_response(403, fixtures::rbac));
+  answer_list("10", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(reflector.health().connected);
+  EXPECT_GE(asked_at(transport.lists()[1]), 4s);
+  EXPECT_GE(transport.lists()[3].at - transport.lists()[2].at, 1s);
+}
+
+TEST_F(ReflectorListsTest, TheFirstListGivesUpOnWhatCannotHeal) {
+  transport.answer(json_response(401, fixtures::unauthorized));
+  run_for(60s);
+  ASSERT_TRUE(ended);
+  ASSERT_FALSE(*ended);
+  EXPECT_TRUE(is_unauthorized(ended->error()));
+  EXPECT_FALSE(reflector.health().synced);
+}
+
+TEST_F(ReflectorListsTest, TheFirstListGivesUpWhenDeniedTwice) {
+  transport.answer(json_response(403, fixtures::rbac));
+  transport.answer(json_response(403, fixtures::rbac));
+  run_for(60s);
+  ASSERT_TRUE(ended);
+  ASSERT_FALSE(*ended);
+  EXPECT_TRUE(is_denied_by_rbac(ended->error()));
+  EXPECT_GE(asked_at(transport.lists()[1]), 1s);
+}
+
+TEST_F(ReflectorListsTest, OnceSyncedItNeverGivesUp) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(fixtures::expired_event + "\n")});
+  for (int i = 0; i < 10; ++i) transport.answer(json_response(401, fixtures::unauthorized));
+  for (int i = 0; i < 60; ++i) transport.answer(json_response(403, fixtures::rbac));
+  run_for(600s);
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_FALSE(reflector.health().connected);
+  ASSERT_TRUE(reflector.health().error);
+  EXPECT_TRUE(is_forbidden(*reflector.health().error));
+  EXPECT_THAT(reflector.objects(), ::testing::SizeIs(1)) << "what was known stays known";
+  EXPECT_THAT(transport.lists().size(), AllOf(Ge(20u), Le(71u)));
+}
+
+TEST_F(ReflectorListsTest, APageThatHangsIsAskedAgain) {
+  answer_list("10", {}, 61s);
+  answer_list("11", {});
+  answer_silence();
+  run_for(70s);
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_THAT(asked_at(transport.lists()[1]), AllOf(Ge(60s), Le(61s)));
+}
+
+TEST_F(ReflectorListsTest, AHeadThatHangsIsAskedAgain) {
+  answer_list("10", {});
+  transport.stream({}, 31s);
+  answer_silence();
+  run_for(40s);
+  EXPECT_THAT(asked_at(transport.watches()[1]), AllOf(Ge(30s), Le(31s)));
+}
+
+TEST_F(ReflectorListsTest, WithoutAnyWatchTheViewIsRenewedByLists) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  for (int i = 0; i < 3; ++i) transport.fail_stream(Error(Errc::reset, "proxy"));
+  answer_list("20", {});
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua"));
+}
+
+TEST_F(ReflectorListsTest, OneNodeByName) {
+  std::vector<std::string> seen;
+  Reflector<Node> nodes(
+      client, rng, Resource::nodes, {.field_selector = "metadata.name=n1"},
+      [&](const std::string&, const Node* node) { seen.push_back(node ? node->uid : "gone"); }, [] {});
+  transport.answer(json_response(200, fixtures::list("NodeList", "9", fixtures::node)));
+  transport.stream({bytes(fixtures::event("DELETED", fixtures::node) + "\n")});
+  const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    const auto child = [&]() -> boost::asio::awaitable<void> { (void)co_await nodes.run(); };
+    group.spawn(child());
+    co_await clock.sleep_until(start + 5s);
+  };
+  run(with_task_group(body));
+  EXPECT_THAT(seen, ElementsAre("nu", "gone"));
+  EXPECT_EQ(transport.requests()[0].request.target, "/api/v1/nodes?fieldSelector=metadata.name%3Dn1&limit=500");
+}
+
+}  // namespace
+}  // namespace haulout::k8s
