@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s/base64.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -14,33 +15,6 @@ using Json = nlohmann::json;
 
 Error bad_answer(const std::string& cause) {
   return Error(Errc::unavailable, "its output " + cause);
-}
-
-// RFC 3339, fractions of a second dropped: "2026-01-02T03:04:05Z" or with an offset.
-std::optional<WallTime> parse_time(const std::string& text) {
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, read = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2d%*1[Tt]%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second,
-                  &read) != 6 ||
-      read == 0)
-    return std::nullopt;
-  const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day)));
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60 || hour < 0 || minute < 0 || second < 0)
-    return std::nullopt;
-  std::size_t at = static_cast<std::size_t>(read);
-  if (at < text.size() && text[at] == '.') at = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
-  const std::string zone = text.substr(at);
-  std::chrono::minutes offset{0};
-  if (zone != "Z" && zone != "z") {
-    int hours = 0, minutes = 0;
-    if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') ||
-        std::sscanf(zone.c_str() + 1, "%2d:%2d", &hours, &minutes) != 2)
-      return std::nullopt;
-    offset = std::chrono::hours(hours) + std::chrono::minutes(minutes);
-    if (zone[0] == '-') offset = -offset;
-  }
-  return WallTime(std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-                  std::chrono::seconds(second) - offset);
 }
 
 // False when it is there and no string.
@@ -96,8 +70,9 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
     return bad_answer("has a certificate or a key, but not both");
   if (!is_token(credential.token)) return bad_answer("has a token with blanks or control characters");
   if (!expiration.empty()) {
-    credential.expiration = parse_time(expiration);
-    if (!credential.expiration) return bad_answer("has an expirationTimestamp that is no RFC 3339 time");
+    auto time = parse_time(expiration);
+    if (!time) return bad_answer("has an expirationTimestamp that is no RFC 3339 time");
+    credential.expiration = *time;
   }
   return credential;
 }
