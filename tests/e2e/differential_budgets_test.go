@@ -66,7 +66,7 @@ func budgetRows() []row {
 			name: "pod already terminating", flags: []string{"--force"},
 			build: func(s *setup) {
 				web(s)
-				s.add(1, Pod("slow", Annotate(TerminatesAfter, "4s")))
+				s.add(1, Pod("slow", Annotate(TerminatesAfter, "8s")))
 				s.deleteSoon("slow")
 			},
 			want:    outcome{done: true, evicted: "slow=1 web=2", cordoned: "old"},
