@@ -10,11 +10,20 @@ import (
 
 func guardedWeb(s *setup) { s.add(2, Deployment("web", 2), Budget("web", "0")) }
 
-// refusedByBudget waits until the server has refused n evictions, so that what follows happens in the middle of a
-// drain.
-func refusedByBudget(ctx context.Context, w *World) error {
-	return w.AwaitRequest(ctx, "an eviction is refused by a budget", func(e AuditEvent) bool {
-		return e.IsEviction() && e.ResponseStatus.Code == http.StatusTooManyRequests
+// blocked waits until the drain stands before its budgets, so that what follows happens in the middle of it: kubectl
+// was refused an eviction; haulout, which sees the budgets, has cordoned and watches them, and may not even have asked.
+func blocked(ctx context.Context, w *World) error {
+	return Until(ctx, "the drain is blocked by a budget", func() (bool, error) {
+		requests, err := w.Requests()
+		var cordoned, watching bool
+		for _, r := range requests {
+			if r.IsEviction() && r.ResponseStatus.Code == http.StatusTooManyRequests {
+				return true, nil
+			}
+			cordoned = cordoned || r.Verb == "patch" && r.Is("nodes") && r.Accepted()
+			watching = watching || r.Verb == "watch" && r.Is("poddisruptionbudgets") && r.Accepted()
+		}
+		return cordoned && watching, err
 	})
 }
 
@@ -40,7 +49,7 @@ func budgetRows() []row {
 		{
 			name: "budget opens late", build: guardedWeb,
 			meanwhile: func(ctx context.Context, w *World) error {
-				if err := refusedByBudget(ctx, w); err != nil {
+				if err := blocked(ctx, w); err != nil {
 					return err
 				}
 				return w.SetBudget(ctx, "web", "100%")
@@ -66,7 +75,7 @@ func budgetRows() []row {
 			name: "pod already terminating", flags: []string{"--force"},
 			build: func(s *setup) {
 				web(s)
-				s.add(1, Pod("slow", Annotate(TerminatesAfter, "4s")))
+				s.add(1, Pod("slow", Annotate(TerminatesAfter, "8s")))
 				s.deleteSoon("slow")
 			},
 			want:    outcome{done: true, evicted: "slow=1 web=2", cordoned: "old"},
@@ -88,7 +97,7 @@ func budgetRows() []row {
 
 // moveAndOpen deletes the pods past their budget, waits for their namesakes on the other node, and opens the budget.
 func moveAndOpen(ctx context.Context, w *World) error {
-	if err := refusedByBudget(ctx, w); err != nil {
+	if err := blocked(ctx, w); err != nil {
 		return err
 	}
 	for _, name := range []string{"db-0", "db-1"} {

@@ -145,19 +145,6 @@ func (w *World) SetBudget(ctx context.Context, name, maxUnavailable string) erro
 // Requests are what the audit log has of this world's identity.
 func (w *World) Requests() ([]AuditEvent, error) { return w.Audit.Of(w.User) }
 
-// AwaitRequest waits until the world's identity has made a request that the predicate likes.
-func (w *World) AwaitRequest(ctx context.Context, what string, wanted func(AuditEvent) bool) error {
-	return Until(ctx, what, func() (bool, error) {
-		events, err := w.Requests()
-		for _, event := range events {
-			if wanted(event) {
-				return true, nil
-			}
-		}
-		return false, err
-	})
-}
-
 // BudgetReaction is the time from the last status of a budget that was written before an eviction was first accepted
 // to the arrival of that eviction.
 func (w *World) BudgetReaction(budget string) (time.Duration, error) {
