@@ -130,7 +130,9 @@ TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
 TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   add_pods(3);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.add({.fault = {.kind = sim::FaultKind::html}});
+  sim::FaultRule everything;
+  everything.fault.kind = sim::FaultKind::html;
+  faults.add(everything);
   way = &faults;
   options.fail_fast = true;
   const auto report = drain();
