@@ -87,8 +87,8 @@ TEST_F(EvictionTest, UidMismatchTakesTenSecondsWhereTheServerRetries) {
     cluster.create("pods", other);
   }
   in_world([&]() -> boost::asio::awaitable<void> {
-    cluster.delete_gracefully("pods", "shop", "a");  // terminating
     for (const char* name : {"Pending", "Succeeded", "Failed", "a"}) {
+      if (std::string_view(name) == "a") cluster.delete_gracefully("pods", "shop", "a");  // terminating
       Json options = {{"preconditions", {{"uid", "0000"}}}};
       const TimePoint asked = clock.now();
       const auto slow = co_await evict("shop", name, options);
