@@ -45,6 +45,7 @@ struct Options {
   bool review_access = true;            // SelfSubjectAccessReview before the cordon; wrong under impersonation
   std::string cordoned_by = "haulout";  // goes into the mark: who
   std::string run_id;                   // goes into the mark: which run
+  std::string own_pod_uid;              // the pod we run in, evicted last; empty outside a cluster
   std::uint32_t page_size = 500;
 };
 

@@ -77,6 +77,11 @@ void Headers::set(std::string_view name, std::string_view value) {
   fields_.push_back(std::move(field));
 }
 
+std::optional<std::chrono::sys_seconds> date(const Headers& headers) {
+  const auto value = headers.find("Date");
+  return value ? parse_http_date(std::string(*value)) : std::nullopt;
+}
+
 std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std::chrono::sys_seconds date_now) {
   const auto value = headers.find("Retry-After");
   if (!value || value->empty()) return std::nullopt;

@@ -48,6 +48,9 @@ struct Response {
   std::string body;
 };
 
+// The Date of an answer: the peer's clock, in whole seconds.
+std::optional<std::chrono::sys_seconds> date(const Headers& headers);
+
 // Retry-After of an answer: delta seconds, or an HTTP-date relative to `date_now` (RFC 9110 10.2.3). Nonsense is
 // nothing.
 std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std::chrono::sys_seconds date_now);

@@ -2,7 +2,9 @@
 // path prefix and the User-Agent; re-reads files that rotate (before a request when older than 60 s, and at once after
 // a 401 or a TLS verification failure); runs exec plugins as child processes without blocking the io_context.
 //
-// A 401 is answered once by reloading the credentials and sending the request again. Credentials appear in no message.
+// A 401 is answered once by reloading the credentials and sending the request again, unless they are constants. A file
+// that cannot be read or does not fit its pair leaves the old content in use. Concurrent requests share one run of a
+// plugin. Credentials appear in no message.
 // Failures: those of Transport; Errc::unavailable when credentials cannot be had. Cancellable. Owns its http::Client.
 #pragma once
 
@@ -26,7 +28,8 @@ class AuthTransport final : public http::Transport {
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   const Connection& connection() const;
-  // Called once per HTTP request that goes to the wire, 401 repetitions included.
+  // Called once per HTTP request that goes to the wire, repetitions included; the request is shown without its
+  // Authorization.
   void on_request(std::function<void(const http::Request&)> observer);
 
  private:

@@ -32,6 +32,15 @@ class Client {
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
+  // All pages of a collection of Pod, Node or PodDisruptionBudget, most recent; `options.limit` is the page size. No
+  // page may take longer than `page_timeout`.
+  template <class T>
+  Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
+                     Duration page_timeout = Duration::max());
+
+  // Wall time as the API server has it: our own plus the difference to the Date of its last answer. Whole seconds at best;
+  // our own clock before the first answer.
+  WallTime server_now() const { return clock_.wall_now() + server_ahead_; }
 
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
@@ -39,11 +48,12 @@ class Client {
  private:
   Task<http::Response> send(http::Request request, TimePoint deadline);
   template <class T>
-  Task<List<T>> list_all(Resource resource, ListOptions options, TimePoint deadline);
+  Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout);
 
   http::Transport& transport_;
   Clock& clock_;
   ClientOptions options_;
+  std::chrono::microseconds server_ahead_{};
 };
 
 }  // namespace haulout::k8s

@@ -28,6 +28,9 @@ struct AccessReview {
 };
 Result<AccessReview> decode_access_review(std::string_view json);
 
+// The answer to an eviction (a Status that says Success) or a deletion (that, or the Pod).
+Result<> decode_write_answer(std::string_view json);
+
 // One line of a watch stream. `error` carries the Status as an Error; a bookmark carries only resource_version.
 template <class T>
 struct WatchEvent {

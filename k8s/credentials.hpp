@@ -23,10 +23,12 @@ struct ExecPlugin {
   std::vector<std::pair<std::string, std::string>> env;
   std::string install_hint;
   bool provide_cluster_info = false;
-  std::string cluster_info_json;  // spec.cluster of the ExecCredential handed to the plugin
+  std::string cluster_info_json;  // spec.cluster of the ExecCredential handed to the plugin, without the CA
+  enum class InteractiveMode { never, if_available, always } interactive_mode = InteractiveMode::never;
 };
 
-// A value that is either given inline or read from a file each time it is needed (files rotate).
+// A value that is either given inline or read from a file each time it is needed (files rotate). With both, the file is
+// read and `data` stands in while that fails.
 struct Material {
   std::string data;
   std::string file;
@@ -74,7 +76,8 @@ struct Environment {
 // kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config, in-cluster; flags override what was found.
 Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment);
 Result<Connection> in_cluster(const Environment& environment);
-// One or several files, merged as kubectl does: the first to set a value wins.
+// One or several files, merged as kubectl does: the first to set a value wins. Missing files are skipped as long as one
+// is there.
 Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const ConnectionFlags& flags);
 
 }  // namespace haulout::k8s

@@ -1,1 +1,202 @@
 #include "k8s/label_selector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+namespace haulout::k8s {
+namespace {
+
+using Operator = LabelSelector::Operator;
+using Requirement = LabelSelector::Requirement;
+
+constexpr std::size_t longest_name = 63;     // of a label name and of a label value
+constexpr std::size_t longest_prefix = 253;  // a DNS subdomain
+
+bool alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool valid_name(std::string_view name) {
+  if (name.empty() || name.size() > longest_name) return false;
+  if (!alphanumeric(name.front()) || !alphanumeric(name.back())) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool valid_prefix(std::string_view prefix) {
+  if (prefix.empty() || prefix.size() > longest_prefix) return false;
+  char before = '.';
+  for (const char c : prefix) {
+    const bool lower = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+    if (!lower && c != '-' && c != '.') return false;
+    if (before == '.' && !lower) return false;
+    if (c == '.' && before == '-') return false;
+    before = c;
+  }
+  return before != '.' && before != '-';
+}
+
+bool valid_key(std::string_view key) {
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return valid_name(key);
+  return valid_prefix(key.substr(0, slash)) && valid_name(key.substr(slash + 1));
+}
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool holds(const Requirement& requirement, const std::map<std::string, std::string>& labels) {
+  const auto label = labels.find(requirement.key);
+  const bool present = label != labels.end();
+  const auto listed = [&] {
+    return std::find(requirement.values.begin(), requirement.values.end(), label->second) != requirement.values.end();
+  };
+  switch (requirement.op) {
+    case Operator::in: return present && listed();
+    case Operator::not_in: return !present || !listed();
+    case Operator::exists: return present;
+    case Operator::does_not_exist: return !present;
+    case Operator::greater_than:
+    case Operator::less_than: break;
+  }
+  if (!present || requirement.values.size() != 1) return false;
+  const auto have = to_integer(label->second);
+  const auto bound = to_integer(requirement.values.front());
+  if (!have || !bound) return false;
+  return requirement.op == Operator::greater_than ? *have > *bound : *have < *bound;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<LabelSelector> parse() {
+    std::vector<Requirement> requirements;
+    skip_blanks();
+    if (at_end()) return LabelSelector();
+    for (;;) {
+      auto requirement = parse_requirement();
+      if (!requirement) return std::move(requirement).error();
+      requirements.push_back(*std::move(requirement));
+      if (at_end()) return LabelSelector(std::move(requirements));
+      if (!accept(",")) return failure(fmt::format("expected ',' before '{}'", rest()));
+    }
+  }
+
+ private:
+  Result<Requirement> parse_requirement() {
+    Requirement requirement;
+    const bool negated = accept("!");
+    requirement.key = std::string(word());
+    if (requirement.key.empty()) {
+      return failure(at_end() ? "expected a label key at the end"
+                              : fmt::format("expected a label key before '{}'", rest()));
+    }
+    if (!valid_key(requirement.key)) return failure(fmt::format("'{}' is no label key", requirement.key));
+    if (negated) {
+      requirement.op = Operator::does_not_exist;
+      return requirement;
+    }
+    if (at_end() || peek() == ',') return requirement;
+    return parse_comparison(std::move(requirement));
+  }
+
+  Result<Requirement> parse_comparison(Requirement requirement) {
+    if (accept("!=")) return parse_value(std::move(requirement), Operator::not_in);
+    if (accept("==") || accept("=")) return parse_value(std::move(requirement), Operator::in);
+    if (accept(">")) return parse_bound(std::move(requirement), Operator::greater_than);
+    if (accept("<")) return parse_bound(std::move(requirement), Operator::less_than);
+    const std::string_view before = rest();
+    const std::string_view name = word();
+    if (name == "in") return parse_set(std::move(requirement), Operator::in);
+    if (name == "notin") return parse_set(std::move(requirement), Operator::not_in);
+    return failure(fmt::format("expected an operator (=, ==, !=, in, notin, >, <) before '{}'", before));
+  }
+
+  // An absent value is the empty string, as in "app=".
+  Result<Requirement> parse_value(Requirement requirement, Operator op) {
+    requirement.op = op;
+    requirement.values.emplace_back(word());
+    return checked(std::move(requirement));
+  }
+
+  Result<Requirement> parse_bound(Requirement requirement, Operator op) {
+    requirement.op = op;
+    requirement.values.emplace_back(word());
+    if (!to_integer(requirement.values.front())) {
+      return failure(
+          fmt::format("'{}' is compared with '{}', which is no integer", requirement.key, requirement.values.front()));
+    }
+    return requirement;
+  }
+
+  Result<Requirement> parse_set(Requirement requirement, Operator op) {
+    requirement.op = op;
+    if (!accept("(")) return failure(fmt::format("expected '(' after the operator of '{}'", requirement.key));
+    if (accept(")")) return failure(fmt::format("the set of values of '{}' is empty", requirement.key));
+    do {
+      requirement.values.emplace_back(word());
+    } while (accept(","));
+    if (!accept(")")) {
+      return failure(at_end() ? "expected ')' at the end" : fmt::format("expected ')' before '{}'", rest()));
+    }
+    return checked(std::move(requirement));
+  }
+
+  Result<Requirement> checked(Requirement requirement) const {
+    for (const auto& value : requirement.values) {
+      if (!value.empty() && !valid_name(value)) return failure(fmt::format("'{}' is no label value", value));
+    }
+    return requirement;
+  }
+
+  Error failure(std::string_view what) const {
+    return Error(Errc::invalid, fmt::format("label selector \"{}\": {}", text_, what));
+  }
+
+  void skip_blanks() {
+    while (!at_end() && std::string_view(" \t\r\n").find(text_[position_]) != std::string_view::npos) ++position_;
+  }
+  bool at_end() const { return position_ == text_.size(); }
+  char peek() const { return text_[position_]; }
+  std::string_view rest() const { return text_.substr(position_); }
+
+  bool accept(std::string_view token) {
+    if (!rest().starts_with(token)) return false;
+    position_ += token.size();
+    skip_blanks();
+    return true;
+  }
+
+  std::string_view word() {
+    const auto begin = position_;
+    while (!at_end() && std::string_view(" \t\r\n,()=!<>").find(peek()) == std::string_view::npos) ++position_;
+    const auto found = text_.substr(begin, position_ - begin);
+    skip_blanks();
+    return found;
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+bool LabelSelector::matches(const std::map<std::string, std::string>& labels) const {
+  return std::all_of(requirements_.begin(), requirements_.end(),
+                     [&](const Requirement& requirement) { return holds(requirement, labels); });
+}
+
+Result<LabelSelector> parse_label_selector(std::string_view text) {
+  return Parser(text).parse();
+}
+
+}  // namespace haulout::k8s

@@ -1,4 +1,5 @@
-// Pure builders: one HTTP request per verb. Names go into paths percent-encoded; nothing is sent here.
+// Pure builders: one HTTP request per verb. Names go into paths percent-encoded; nothing is sent here. An empty name,
+// UID or selector value would make another, wider request of it: that is a bug in the caller and terminates.
 #pragma once
 
 #include <cstdint>

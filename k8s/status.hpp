@@ -24,7 +24,7 @@ bool is_conflict(const Error& error);
 bool is_expired(const Error& error);  // 410: start again with a list
 bool is_forbidden(const Error& error);
 bool is_unauthorized(const Error& error);
-// Refused by an authorizer or authenticator (not by admission): "User … cannot …".
+// Refused by an authorizer (not by admission): "User … cannot …".
 bool is_denied_by_rbac(const Error& error);
 bool is_too_many_requests(const Error& error);
 // Worth sending again unchanged after a wait: transport failures, 408, 429, 5xx, truncated answers.

@@ -1,0 +1,32 @@
+// What the user sees: lines, and on a terminal a block below them that is redrawn in place. Lines that are said while
+// the block stands appear above it. Borrows its sinks. Neither blocks nor fails.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/sink.hpp"
+
+namespace haulout::agent {
+
+class Console {
+ public:
+  // `text`: where results and progress go (stdout, or stderr when stdout carries the report alone).
+  Console(Sink& text, Sink& errors) : text_(text), errors_(errors) {}
+
+  void say(std::string_view line);
+  void warn(std::string_view line);
+  // Redraws the block; lines must not be wider than the terminal. No line: the block goes.
+  void set_block(std::vector<std::string> lines);
+
+ private:
+  std::string erased() const;
+  std::string drawn() const;
+
+  Sink& text_;
+  Sink& errors_;
+  std::vector<std::string> block_;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,133 @@
+#include "agent/demo_cluster.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "retry/real_clock.hpp"
+#include "retry/task_group.hpp"
+#include "sim/cluster.hpp"
+#include "sim/http_front.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+struct DemoOptions {
+  std::string listen = "127.0.0.1:0";
+  std::string kubeconfig;
+  std::string world;
+  std::uint64_t seed = 1;
+};
+
+// Time for the scheduler and the kubelets to bring the pods of the world up before anybody looks.
+constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
+
+Result<http::ServerOptions> parse_listen(const std::string& listen) {
+  http::ServerOptions options;
+  const auto colon = listen.rfind(':');
+  char* end = nullptr;
+  const unsigned long port = colon == std::string::npos ? 65536 : std::strtoul(listen.c_str() + colon + 1, &end, 10);
+  if (port > 65535 || end == nullptr || *end != '\0')
+    return Error(Errc::invalid, fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:0", listen));
+  options.address = listen.substr(0, colon);
+  if (options.address != "127.0.0.1" && options.address != "::1")
+    return Error(Errc::invalid, fmt::format("--listen {}: the demo has no authentication, so it listens on 127.0.0.1 or ::1 only", listen));
+  options.port = static_cast<std::uint16_t>(port);
+  return options;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error(Errc::unavailable, fmt::format("{} cannot be read", path));
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+// Written under another name and renamed, so that whoever waits for it never sees half of it.
+Result<> write_kubeconfig(const std::string& path, const std::string& address, std::uint16_t port) {
+  const std::string host = address == "::1" ? "[::1]" : address;
+  std::ofstream file(path + ".part", std::ios::binary);
+  file << "apiVersion: v1\nkind: Config\ncurrent-context: demo\n"
+       << "clusters:\n- {name: demo, cluster: {server: \"http://" << host << ':' << port << "\"}}\n"
+       << "users:\n- {name: demo, user: {}}\n"
+       << "contexts:\n- {name: demo, context: {cluster: demo, user: demo}}\n";
+  file.close();
+  std::error_code failure;
+  if (file) std::filesystem::rename(path + ".part", path, failure);
+  if (!file || failure) return Error(Errc::unavailable, fmt::format("{} cannot be written", path));
+  return {};
+}
+
+asio::awaitable<void> wait_for_signal() {
+  asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM);
+  co_await signals.async_wait(asio::use_awaitable);
+}
+
+asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) {
+  const auto failed = [](const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.message().c_str());
+    return 1;
+  };
+  RealClock clock;
+  SeededRng rng(options.seed);
+  sim::Cluster cluster(executor, clock, rng);
+  auto listen = parse_listen(options.listen);
+  if (!listen) co_return failed(listen.error());
+  auto world = read_file(options.world);
+  if (!world) co_return failed(world.error());
+  auto loaded = cluster.load(*world);
+  if (!loaded) co_return failed(std::move(loaded).error().with_context(options.world));
+  auto front = sim::HttpFront::listen(executor, clock, cluster.api(), *listen);
+  if (!front) co_return failed(front.error());
+
+  int code = 0;
+  co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(cluster.run());
+    group.spawn((*front)->run());
+    co_await clock.sleep_until(clock.now() + come_to_rest);
+    const auto written = write_kubeconfig(options.kubeconfig, listen->address, (*front)->port());
+    if (!written) {
+      code = failed(written.error());
+      co_return;
+    }
+    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n", listen->address.c_str(),
+                static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
+    std::fflush(stdout);
+    co_await wait_for_signal();
+  });
+  co_return code;
+}
+
+}  // namespace
+
+int run_demo_cluster(const std::vector<std::string>& args) {
+  DemoOptions options;
+  CLI::App app("Serves a simulated Kubernetes cluster on loopback until it is interrupted", "haulout demo-cluster");
+  app.add_option("--listen", options.listen, "Address and port; port 0 takes a free one")->capture_default_str();
+  app.add_option("--kubeconfig", options.kubeconfig, "Written once the cluster has come to rest")->required();
+  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")->required();
+  app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
+  std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes them from the back
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+  asio::io_context context(1);
+  int code = 0;
+  asio::co_spawn(context, serve(context.get_executor(), options), [&code](std::exception_ptr failure, int result) {
+    if (failure) std::rethrow_exception(failure);
+    code = result;
+  });
+  context.run();
+  return code;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,107 @@
+#include "agent/drain_job.hpp"
+
+#include "agent/advice.hpp"
+#include "agent/exit_code.hpp"
+#include "agent/report_json.hpp"
+
+namespace haulout::agent {
+
+DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live)
+    : tools_(std::move(tools)),
+      settings_(std::move(settings)),
+      wording_{settings_.drain.dry_run, settings_.drain.delete_instead_of_evict, tools_.program},
+      jsonl_(tools_.out),
+      live_(live) {
+  observers_.add(view);
+  if (settings_.output == OutputFormat::jsonl) observers_.add(jsonl_);
+}
+
+DrainJob::~DrainJob() = default;
+
+boost::asio::awaitable<void> DrainJob::run() {
+  auto names = co_await resolve_nodes(tools_.client, settings_, saturating_add(tools_.clock.now(), call_limit));
+  if (!names) {
+    failure_exit_code_ = report_failure(tools_, names.error());
+    co_return;
+  }
+  for (const std::string& name : *names) {
+    NodeDrain& node = nodes_.emplace_back();
+    node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, settings_.drain, name);
+  }
+  co_await run_stage(Stage::preflight);
+  co_await run_stage(Stage::cordon);
+  co_await run_stage(Stage::evict);
+}
+
+boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {
+  for (NodeDrain& node : nodes_) {
+    if (node.ended) continue;
+    current_ = &node;
+    bool goes_on = false;
+    switch (stage) {
+      case Stage::preflight: goes_on = co_await node.drain->preflight(); break;
+      case Stage::cordon: goes_on = co_await node.drain->cordon(); break;
+      case Stage::evict: co_await node.drain->evict(); break;
+    }
+    charge_requests();
+    current_ = nullptr;
+    after_stage(node, stage, goes_on);
+  }
+}
+
+void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
+  if (!goes_on) {
+    node.ended = true;
+    summarise(node);
+    return;
+  }
+  const drain::Report report = report_of(node);
+  if (stage == Stage::preflight)
+    for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);
+  if (stage == Stage::cordon)
+    tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
+}
+
+// What went to the wire since the last time belongs to the node that is worked on.
+void DrainJob::charge_requests() {
+  const drain::RequestCounts& now = tools_.ledger.counts();
+  if (current_ != nullptr) add(current_->requests, difference(now, charged_));
+  charged_ = now;
+}
+
+drain::Report DrainJob::report_of(const NodeDrain& node) const {
+  drain::Report report = node.drain->report();
+  report.requests = node.requests;
+  return report;
+}
+
+void DrainJob::summarise(NodeDrain& node) {
+  node.summarised = true;
+  if (live_ != nullptr) live_->clear();
+  const drain::Report report = report_of(node);
+  const Summary text = summary(report, wording_);
+  for (const std::string& line : text.out) tools_.console.say(line);
+  for (const std::string& line : text.errors) tools_.console.warn(line);
+  if (!report.connection_failed || !report.error) return;
+  for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
+}
+
+int DrainJob::finish(std::optional<int> signal) {
+  charge_requests();
+  current_ = nullptr;
+  if (live_ != nullptr) live_->clear();
+  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was done");
+  std::vector<drain::Report> reports;
+  for (NodeDrain& node : nodes_) {
+    if (!node.summarised) summarise(node);
+    reports.push_back(report_of(node));
+  }
+  if (settings_.output == OutputFormat::json && !reports.empty()) {
+    const bool single = settings_.selector.empty() && reports.size() == 1;
+    tools_.out.write(single ? report_json(reports.front()) : report_list_json(reports));
+  }
+  if (signal) return exit_code_of_signal(*signal);
+  return failure_exit_code_ ? *failure_exit_code_ : exit_code(reports);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,258 @@
+#include "agent/flags.hpp"
+
+#include <charconv>
+#include <limits>
+
+#include "agent/duration.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Apply = std::function<std::string(Settings&, const std::string&)>;
+
+// The words that Go's strconv.ParseBool knows.
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
+    if (text == word) return true;
+  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
+Apply boolean(std::function<void(Settings&, bool)> set) {
+  return [set = std::move(set)](Settings& settings, const std::string& text) -> std::string {
+    const auto value = parse_bool(text);
+    if (!value) return "it is true or false";
+    set(settings, *value);
+    return {};
+  };
+}
+
+Apply text(std::function<std::string&(Settings&)> field) {
+  return [field = std::move(field)](Settings& settings, const std::string& value) -> std::string {
+    field(settings) = value;
+    return {};
+  };
+}
+
+Apply connection(std::string k8s::ConnectionFlags::* field) {
+  return text([field](Settings& settings) -> std::string& { return settings.connection.*field; });
+}
+
+Apply integer(std::int64_t low, std::int64_t high, std::function<void(Settings&, std::int64_t)> set) {
+  return [low, high, set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    std::int64_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto [stop, failure] = std::from_chars(value.data(), end, number);
+    if (failure == std::errc::result_out_of_range || (failure == std::errc() && (number < low || number > high)))
+      return fmt::format("it must be from {} to {}", low, high);
+    if (failure != std::errc() || stop != end) return "it is not a whole number";
+    set(settings, number);
+    return {};
+  };
+}
+
+Apply duration(std::function<void(Settings&, Duration)> set) {
+  return [set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    const auto parsed = parse_duration(value);
+    if (!parsed) return parsed.error().message();
+    if (*parsed < Duration::zero()) return "it must not be negative";
+    set(settings, *parsed);
+    return {};
+  };
+}
+
+template <class T>
+Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Settings&, T)> set) {
+  return [words = std::move(words), set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    std::string allowed;
+    for (const auto& [word, meaning] : words) {
+      if (word == value) {
+        set(settings, meaning);
+        return {};
+      }
+      allowed += (allowed.empty() ? "" : ", ") + word;
+    }
+    return "it must be one of " + allowed;
+  };
+}
+
+std::string apply_pod_selector(Settings& settings, const std::string& value) {
+  auto selector = k8s::parse_label_selector(value);
+  if (!selector) return selector.error().message();
+  settings.drain.policy.pod_selector = *std::move(selector);
+  return {};
+}
+
+std::string apply_selector(Settings& settings, const std::string& value) {
+  const auto selector = k8s::parse_label_selector(value);
+  if (!selector) return selector.error().message();
+  settings.selector = value;
+  return {};
+}
+
+std::string apply_max_concurrent(Settings& settings, const std::string& value) {
+  if (value == "unlimited") {
+    settings.drain.max_concurrent = 0;
+    return {};
+  }
+  const auto set = [](Settings& target, std::int64_t count) {
+    target.drain.max_concurrent = static_cast<std::size_t>(count);
+  };
+  const std::string wrong = integer(1, 1'000'000, set)(settings, value);
+  return wrong.empty() ? wrong : wrong + ", or unlimited";
+}
+
+Flag dry_run_flag() {
+  using drain::DryRunMode;
+  return {
+      "dry-run",
+      0,
+      Flag::Kind::explicit_,
+      "none",
+      "none, client or server. client: only say what would be done, send nothing that changes anything. "
+      "server: send every change with dryRun=All, so that the server checks it and keeps nothing.",
+      one_of<DryRunMode>({{"none", DryRunMode::none}, {"client", DryRunMode::client}, {"server", DryRunMode::server}},
+                         [](Settings& s, DryRunMode mode) { s.drain.dry_run = mode; })};
+}
+
+Flag selector_flag() {
+  return {"selector",
+          'l',
+          Flag::Kind::value,
+          "",
+          "Nodes with these labels, instead of names: key=value, key!=value, key in (a,b), key, !key; commas mean and.",
+          apply_selector};
+}
+
+// The flags of kubectl drain.
+std::vector<Flag> kubectl_drain_flags() {
+  using drain::Treatment;
+  using Kind = Flag::Kind;
+  return {
+      {"chunk-size", 0, Kind::value, "500", "Fetch long lists in pages of this many objects; 0: in one piece.",
+       integer(0, std::numeric_limits<std::uint32_t>::max(),
+               [](Settings& s, std::int64_t n) { s.drain.page_size = static_cast<std::uint32_t>(n); })},
+      {"delete-emptydir-data", 0, Kind::boolean, "false",
+       "Go on although there are pods that use emptyDir; their local data is lost with them.",
+       boolean([](Settings& s, bool on) { s.drain.policy.empty_dir = on ? Treatment::evict : Treatment::refuse; })},
+      {"disable-eviction", 0, Kind::boolean, "false",
+       "Delete pods instead of evicting them. This bypasses every PodDisruptionBudget: use with caution.",
+       boolean([](Settings& s, bool on) { s.drain.delete_instead_of_evict = on; })},
+      dry_run_flag(),
+      {"force", 0, Kind::boolean, "false",
+       "Go on although there are pods that declare no controller, or whose DaemonSet is gone: nothing brings them "
+       "back.",
+       boolean([](Settings& s, bool on) {
+         s.drain.policy.unmanaged = on ? Treatment::evict : Treatment::refuse;
+         s.drain.policy.orphaned_daemon_set = on ? Treatment::evict : Treatment::refuse;
+       })},
+      {"grace-period", 0, Kind::value, "-1", "Seconds that each pod gets to terminate; negative: the pod's own.",
+       integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) {
+                 s.drain.grace_seconds = n < 0 ? std::nullopt : std::optional<std::int64_t>(n);
+               })},
+      {"ignore-daemonsets", 0, Kind::boolean, "false", "Go on although there are DaemonSet-managed pods; they stay.",
+       boolean([](Settings& s, bool on) { s.drain.policy.daemon_set = on ? Treatment::skip : Treatment::refuse; })},
+      {"pod-selector", 0, Kind::value, "", "Only pods with these labels; the others stay.", apply_pod_selector},
+      selector_flag(),
+      {"skip-wait-for-delete-timeout", 0, Kind::value, "0",
+       "Do not wait for a pod whose deletionTimestamp is older than this many seconds; 0: wait for every pod.",
+       integer(0, std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) {
+                 auto& after = s.drain.policy.skip_terminating_after;
+                 after = n > 0 ? std::optional<Duration>(std::chrono::seconds(n)) : std::nullopt;
+               })},
+      {"timeout", 0, Kind::value, "0s", "Give up on a node after this time (90s, 5m, 1h30m); 0: never.",
+       duration([](Settings& s, Duration d) {
+         s.drain.timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
+       })},
+  };
+}
+
+// What kubectl drain has not.
+std::vector<Flag> own_drain_flags() {
+  using drain::Treatment;
+  using Kind = Flag::Kind;
+  return {
+      {"max-concurrent", 0, Kind::value, "unlimited",
+       "Pods that may be on their way out at the same time: a number, or unlimited as kubectl does it. An agent that "
+       "updates a fleet uses 5, so that replacements find room and registries and storage are not overrun; a person "
+       "who watches one node rarely needs that. Budgets are respected either way.",
+       apply_max_concurrent},
+      {"output", 'o', Kind::value, "text",
+       "text, json or jsonl. json: the report, alone on stdout; jsonl: one event per line on stdout.",
+       one_of<OutputFormat>(
+           {{"text", OutputFormat::text}, {"json", OutputFormat::json}, {"jsonl", OutputFormat::jsonl}},
+           [](Settings& s, OutputFormat format) { s.output = format; })},
+      {"respect-do-not-disrupt", 0, Kind::boolean, "false",
+       "Wait for pods that are annotated do-not-disrupt or safe-to-evict=false until the annotation is gone.",
+       boolean([](Settings& s, bool on) { s.drain.policy.do_not_disrupt = on ? Treatment::park : Treatment::evict; })},
+      {"settle", 0, Kind::value, "5s",
+       "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled arrive "
+       "late.",
+       duration([](Settings& s, Duration d) { s.drain.settle = d; })},
+      {"uncordon-on-failure", 0, Kind::boolean, "false",
+       "When the drain fails, put the cordon back as it was; without it the node stays cordoned, as with kubectl.",
+       boolean([](Settings& s, bool on) { s.drain.restore_cordon_on_failure = on; })},
+  };
+}
+
+}  // namespace
+
+std::vector<Flag> command_flags(Command command) {
+  switch (command) {
+    case Command::drain: {
+      std::vector<Flag> flags = kubectl_drain_flags();
+      for (Flag& flag : own_drain_flags()) flags.push_back(std::move(flag));
+      return flags;
+    }
+    case Command::cordon:
+    case Command::uncordon: return {dry_run_flag(), selector_flag()};
+    case Command::version: return {};
+  }
+  return {};
+}
+
+std::vector<Flag> connection_flags() {
+  using Flags = k8s::ConnectionFlags;
+  using Kind = Flag::Kind;
+  return {
+      {"as", 0, Kind::value, "", "Act as this user.", connection(&Flags::as)},
+      {"as-group", 0, Kind::value, "", "Act as a member of this group; may be repeated.",
+       [](Settings& s, const std::string& group) -> std::string {
+         s.connection.as_groups.push_back(group);
+         return {};
+       }},
+      {"as-uid", 0, Kind::value, "", "Act as the user with this UID.", connection(&Flags::as_uid)},
+      {"certificate-authority", 0, Kind::value, "", "File with the certificates that vouch for the server.",
+       connection(&Flags::certificate_authority)},
+      {"client-certificate", 0, Kind::value, "", "File with the client certificate.",
+       connection(&Flags::client_certificate)},
+      {"client-key", 0, Kind::value, "", "File with the key of the client certificate.",
+       connection(&Flags::client_key)},
+      {"cluster", 0, Kind::value, "", "The kubeconfig's cluster to use.", connection(&Flags::cluster)},
+      {"context", 0, Kind::value, "", "The kubeconfig's context to use.", connection(&Flags::context)},
+      {"insecure-skip-tls-verify", 0, Kind::boolean, "false", "Do not check who the server is. Insecure.",
+       boolean([](Settings& s, bool on) { s.connection.insecure_skip_tls_verify = on; })},
+      {"kubeconfig", 0, Kind::value, "", "The kubeconfig file; default $KUBECONFIG, ~/.kube/config, in-cluster.",
+       connection(&Flags::kubeconfig)},
+      {"log-format", 0, Kind::value, "text", "text or json.",
+       one_of<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
+                         [](Settings& s, LogFormat format) { s.log_format = format; })},
+      {"namespace", 'n', Kind::value, "", "Accepted as by kubectl; nodes have no namespace.", connection(&Flags::ns)},
+      {"request-timeout", 0, Kind::value, "0",
+       "Give up on a single request after this time; 0: as the operation needs.", duration([](Settings& s, Duration d) {
+         s.request_timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
+       })},
+      {"server", 's', Kind::value, "", "Address and port of the API server.", connection(&Flags::server)},
+      {"tls-server-name", 0, Kind::value, "", "The name that the server's certificate must bear.",
+       connection(&Flags::tls_server_name)},
+      {"token", 0, Kind::value, "", "Bearer token.", connection(&Flags::token)},
+      {"user", 0, Kind::value, "", "The kubeconfig's user to use.", connection(&Flags::user)},
+      {"v", 'v', Kind::value, "0", "How much to log on stderr: 0 warnings, 1 requests, 2 everything.",
+       integer(0, 10, [](Settings& s, std::int64_t n) { s.verbosity = static_cast<unsigned>(n); })},
+  };
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,124 @@
+#include "agent/help.hpp"
+
+#include "agent/flags.hpp"
+
+#ifndef HAULOUT_VERSION
+#define HAULOUT_VERSION "0.0.0"
+#endif
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::size_t text_width = 100;
+constexpr std::string_view indent = "        ";
+
+std::string wrapped(std::string_view text) {
+  std::string result;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    if (column != 0 && column + 1 + space > text_width - indent.size()) {
+      result += '\n';
+      column = 0;
+    }
+    if (column == 0)
+      result += indent;
+    else {
+      result += ' ';
+      ++column;
+    }
+    result += text.substr(0, space);
+    column += space;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return result + '\n';
+}
+
+std::string flag_list(const std::vector<Flag>& flags) {
+  std::string result;
+  for (const Flag& flag : flags) {
+    result += flag.letter != 0 ? fmt::format("    -{}, ", flag.letter) : "    ";
+    result += "--" + flag.name;
+    if (!flag.shown_default.empty()) result += "=" + flag.shown_default;
+    result += '\n' + wrapped(flag.help);
+  }
+  return result;
+}
+
+std::string overview(std::string_view program) {
+  return fmt::format(
+      "Takes a Kubernetes node safely out of service and back.\n\n"
+      "Usage:\n  {0} COMMAND [flags]\n\n"
+      "Commands:\n"
+      "  drain      Cordon a node, evict its pods and wait until they have vanished\n"
+      "  cordon     Mark a node as unschedulable\n"
+      "  uncordon   Mark a node as schedulable\n"
+      "  version    Print the version\n\n"
+      "{0} COMMAND --help explains a command and its flags.\n",
+      program);
+}
+
+std::string drain_text(std::string_view program) {
+  return fmt::format(
+      "Takes what `kubectl drain` takes, and does it faster and safer: cordons the node, evicts every pod that must\n"
+      "leave (each by its UID, so never a namesake), and waits until all have vanished. Says what holds it up, and "
+      "why.\n"
+      "DaemonSet-managed and mirror pods stay. Pods that policy protects (local data, no controller) stop the drain\n"
+      "before it touches anything; the flags below allow them. A failed drain leaves the node cordoned.\n\n"
+      "Usage:\n  {0} drain NODE... [flags]\n  {0} drain -l SELECTOR [flags]\n\n"
+      "Examples:\n"
+      "  # Drain node \"foo\", even if there are pods on it that no controller manages\n"
+      "  {0} drain foo --force\n\n"
+      "  # As above, but stop if there are such pods, and give each pod 15 minutes to terminate\n"
+      "  {0} drain foo --grace-period=900\n\n"
+      "  # What most nodes need; give up after ten minutes\n"
+      "  {0} drain foo --ignore-daemonsets --delete-emptydir-data --timeout=10m\n\n"
+      "  # What would happen?\n"
+      "  {0} drain foo --ignore-daemonsets --dry-run=client\n\n"
+      "  # All nodes of a pool, one after the other, five pods at a time, the report as JSON\n"
+      "  {0} drain -l pool=old --ignore-daemonsets --max-concurrent=5 -o json\n\n"
+      "Exit codes:\n"
+      "  0 drained   1 not drained   2 wrong usage   3 kubeconfig, connection or permission\n"
+      "  129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM   several nodes: the largest\n",
+      program);
+}
+
+std::string cordon_text(std::string_view program, Command command) {
+  const bool on = command == Command::cordon;
+  return fmt::format(
+      "Mark nodes as {2}schedulable.{3}\n\n"
+      "Usage:\n  {0} {1} NODE... [flags]\n  {0} {1} -l SELECTOR [flags]\n\n"
+      "Examples:\n  # Mark node \"foo\" as {2}schedulable\n  {0} {1} foo\n",
+      program, to_string(command), on ? "un" : "",
+      on ? " Who did it and when is noted on the node." : " The note of who cordoned it goes, too, whoever that was.");
+}
+
+}  // namespace
+
+std::string_view to_string(Command command) {
+  switch (command) {
+    case Command::drain: return "drain";
+    case Command::cordon: return "cordon";
+    case Command::uncordon: return "uncordon";
+    case Command::version: return "version";
+  }
+  return "";
+}
+
+std::vector<std::string> command_names() {
+  return {"drain", "cordon", "uncordon", "version", "help"};
+}
+
+std::string version_text() {
+  return "haulout " HAULOUT_VERSION "\n";
+}
+
+std::string help_text(std::optional<Command> command, std::string_view program) {
+  if (!command) return overview(program);
+  if (*command == Command::version) return fmt::format("Print the version.\n\nUsage:\n  {} version\n", program);
+  const std::string head = *command == Command::drain ? drain_text(program) : cordon_text(program, *command);
+  return head + "\nFlags:\n" + flag_list(command_flags(*command)) + "\nConnection and logging:\n" +
+         flag_list(connection_flags());
+}
+
+}  // namespace haulout::agent

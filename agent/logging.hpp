@@ -1,0 +1,42 @@
+// The log: text or JSON lines for whoever debugs, on stderr. Never holds credentials: callers log methods, targets and
+// codes, not headers or bodies. Lines are handed to `write` without a line break. One per program.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/settings.hpp"
+
+namespace haulout::agent {
+
+enum class Severity { debug, info, warning, error };
+std::string_view to_string(Severity severity);
+
+struct LogOptions {
+  LogFormat format = LogFormat::text;
+  unsigned verbosity = 0;  // 0: warnings and errors; 1: info, too; 2 and more: everything
+};
+
+class Log {
+ public:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  Log(LogOptions options, Clock& clock, std::function<void(const std::string& line)> write);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  bool enabled(Severity severity) const { return severity >= threshold_; }
+  void write(Severity severity, std::string_view message, const Fields& fields = {});
+
+ private:
+  class Impl;
+  Severity threshold_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace haulout::agent

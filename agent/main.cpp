@@ -1,0 +1,58 @@
+// haulout: parse, run on one thread, return the exit code.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "agent/command_line.hpp"
+#include "agent/demo_cluster.hpp"
+#include "agent/program.hpp"
+#include "retry/real_clock.hpp"
+
+namespace {
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+    std::fputs("error: the kernel gives no random numbers (getrandom)\n", stderr);
+    std::exit(1);
+  }
+  return seed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace haulout;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
+  agent::FdSink out(STDOUT_FILENO);
+  agent::FdSink err(STDERR_FILENO);
+  const std::string called = argc > 0 ? argv[0] : "haulout";
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  if (!args.empty() && args.front() == "demo-cluster") return agent::run_demo_cluster({args.begin() + 1, args.end()});
+  auto parsed = agent::parse_command_line(called, args);
+  if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
+    out.write(immediate->out);
+    err.write(immediate->err);
+    out.flush(-1);
+    err.flush(-1);
+    return immediate->exit_code;
+  }
+  boost::asio::io_context context(1);
+  RealClock clock;
+  SeededRng rng(random_seed());
+  agent::Process process{context.get_executor(),     clock, rng, out, err, k8s::Environment::of_process(),
+                         agent::program_name(called)};
+  int exit_code = 0;
+  boost::asio::co_spawn(context, agent::run_program(process, std::get<agent::Settings>(std::move(parsed))),
+                        [&exit_code](std::exception_ptr failure, int code) {
+                          if (failure) std::rethrow_exception(failure);
+                          exit_code = code;
+                        });
+  context.run();
+  return exit_code;
+}

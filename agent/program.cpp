@@ -1,0 +1,125 @@
+#include "agent/program.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "agent/cordon_job.hpp"
+#include "agent/drain_job.hpp"
+#include "agent/exit_code.hpp"
+#include "agent/help.hpp"
+#include "agent/signals.hpp"
+#include "agent/terminal.hpp"
+#include "agent/text.hpp"
+#include "agent/transports.hpp"
+#include "k8s/auth_transport.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// After a signal nobody waits long for a reader that does not read.
+constexpr int patience_after_signal_ms = 300;
+
+std::string contents_of(const k8s::Material& material) {
+  if (!material.data.empty() || material.file.empty()) return material.data;
+  std::ifstream file(material.file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// SelfSubjectAccessReview answers wrongly for impersonated and for kubelet identities.
+bool may_review_access(const k8s::Connection& connection) {
+  if (!connection.impersonate_user.empty()) return false;
+  return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
+}
+
+std::string user_agent(Command command) {
+  std::string version = version_text();  // "haulout 1.2.3\n"
+  version.pop_back();
+  version.replace(version.find(' '), 1, "/");
+  return fmt::format("{} ({})", version, to_string(command));
+}
+
+struct View {
+  std::unique_ptr<LineView> lines;
+  std::unique_ptr<LiveView> live;
+  drain::DrainObserver& observer() {
+    if (live) return *live;
+    return *lines;
+  }
+};
+
+View make_view(Process& process, Console& console, const Settings& settings) {
+  const int fd = settings.output == OutputFormat::text ? STDOUT_FILENO : STDERR_FILENO;
+  View view;
+  if (can_redraw(fd, process.environment)) {
+    auto measure = [fd, environment = process.environment] { return measure_terminal(fd, environment); };
+    view.live = std::make_unique<LiveView>(process.executor, process.clock, console, std::move(measure));
+  } else {
+    const drain::Options& options = settings.drain;
+    view.lines =
+        std::make_unique<LineView>(console, Wording{options.dry_run, options.delete_instead_of_evict, process.program});
+  }
+  return view;
+}
+
+// What a slow reader has not taken yet is offered again.
+boost::asio::awaitable<void> pump(Process& process) {
+  for (;;) {
+    co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(1));
+    process.out.pump();
+    process.err.pump();
+  }
+}
+
+boost::asio::awaitable<int> run_job(Process& process, Job& job, LiveView* live) {
+  Signals signals(process.executor);
+  std::vector<boost::asio::awaitable<void>> helpers;
+  helpers.push_back(pump(process));
+  if (live != nullptr) helpers.push_back(live->run());
+  const std::optional<int> signal = co_await until_signal(signals, job.run(), std::move(helpers));
+  const int code = job.finish(signal);
+  const int patience = signal ? patience_after_signal_ms : -1;
+  process.out.flush(patience);
+  process.err.flush(patience);
+  co_return code;
+}
+
+}  // namespace
+
+boost::asio::awaitable<int> run_program(Process& process, Settings settings) {
+  Sink& text = settings.output == OutputFormat::text ? static_cast<Sink&>(process.out) : process.err;
+  Console console(text, process.err);
+  Log log({settings.log_format, settings.verbosity}, process.clock,
+          [&console](const std::string& line) { console.warn(line); });
+  RequestLedger ledger;
+  const auto failed = [&](const Error& error) {
+    console.warn("error: " + printable(error.message()));
+    process.err.flush(-1);
+    return exit_connection;
+  };
+  auto connection = k8s::discover(settings.connection, process.environment);
+  if (!connection) co_return failed(connection.error());
+  log.write(Severity::info, "connecting", {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
+  settings.drain.review_access = may_review_access(*connection);
+  settings.drain.cordoned_by = user_at_host(process.environment);
+  settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
+
+  auto authenticated =
+      k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
+  if (!authenticated) co_return failed(authenticated.error());
+  (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
+  WatchedTransport transport(**authenticated, process.clock, log, ledger, settings.request_timeout);
+  k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
+  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
+
+  if (settings.command != Command::drain) {
+    CordonJob job(std::move(tools), settings);
+    co_return co_await run_job(process, job, nullptr);
+  }
+  View view = make_view(process, console, settings);
+  DrainJob job(std::move(tools), settings, view.observer(), view.live.get());
+  co_return co_await run_job(process, job, view.live.get());
+}
+
+}  // namespace haulout::agent

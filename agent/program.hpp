@@ -1,0 +1,28 @@
+// Puts a command together from its parts: connection, transport, client, console, view, job.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include "agent/settings.hpp"
+#include "agent/sink.hpp"
+#include "k8s/credentials.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+// What the program finds itself in; owned by main.
+struct Process {
+  boost::asio::any_io_executor executor;
+  Clock& clock;
+  Rng& rng;
+  FdSink& out;
+  FdSink& err;
+  k8s::Environment environment;
+  std::string program;  // as the user calls us
+};
+
+// Runs the command to its end or to a signal; returns the exit code. Everything is said and flushed by then.
+boost::asio::awaitable<int> run_program(Process& process, Settings settings);
+
+}  // namespace haulout::agent

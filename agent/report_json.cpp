@@ -1,0 +1,94 @@
+#include "agent/report_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "k8s/codec.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* api_version = "haulout.dev/v1alpha1";
+
+Json time_json(const std::optional<WallTime>& time) {
+  return time ? Json(k8s::format_micro_time(*time)) : Json(nullptr);
+}
+
+Json pod_json(const drain::PodReport& pod) {
+  return {{"namespace", pod.ns},
+          {"name", pod.name},
+          {"uid", pod.uid},
+          {"controller", pod.controller},
+          {"verdict", drain::to_string(pod.verdict)},
+          {"outcome", drain::to_string(pod.outcome)},
+          {"reason", pod.reason},
+          {"attempts", pod.attempts},
+          {"evictedAt", time_json(pod.evicted_at)},
+          {"vanishedAt", time_json(pod.vanished_at)}};
+}
+
+Json diagnosis_json(const drain::Diagnosis& diagnosis) {
+  return {{"code", diagnosis.code},
+          {"subject", diagnosis.subject},
+          {"message", diagnosis.message},
+          {"since", k8s::format_micro_time(diagnosis.since)}};
+}
+
+Json report_object(const drain::Report& report) {
+  Json pods = Json::array();
+  for (const drain::PodReport& pod : report.pods) pods.push_back(pod_json(pod));
+  Json diagnoses = Json::array();
+  for (const drain::Diagnosis& diagnosis : report.diagnoses) diagnoses.push_back(diagnosis_json(diagnosis));
+  Json by_verb = Json::object();
+  for (const auto& [verb, count] : report.requests.by_verb) by_verb[verb] = count;
+  return {
+      {"apiVersion", api_version},
+      {"kind", "DrainReport"},
+      {"node", report.node},
+      {"outcome", drain::to_string(report.outcome)},
+      {"startedAt", k8s::format_micro_time(report.started_at)},
+      {"finishedAt", k8s::format_micro_time(report.finished_at)},
+      {"cordon", {{"before", report.cordon.before}, {"after", report.cordon.after}, {"owner", report.cordon.owner}}},
+      {"pods", std::move(pods)},
+      {"diagnoses", std::move(diagnoses)},
+      {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
+}
+
+// The server's text may hold bytes that are not UTF-8; they are replaced, not thrown over.
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string report_json(const drain::Report& report) {
+  return dumped(report_object(report), 2) + '\n';
+}
+
+std::string report_list_json(const std::vector<drain::Report>& reports) {
+  Json items = Json::array();
+  for (const drain::Report& report : reports) items.push_back(report_object(report));
+  const Json list = {{"apiVersion", api_version}, {"kind", "DrainReportList"}, {"items", std::move(items)}};
+  return dumped(list, 2) + '\n';
+}
+
+std::string event_json(const drain::Event& event) {
+  Json json = {{"type", drain::to_string(event.type)},
+               {"at", k8s::format_micro_time(event.at)},
+               {"node", event.node},
+               {"message", event.message},
+               {"progress",
+                {{"toEvict", event.progress.to_evict},
+                 {"vanished", event.progress.vanished},
+                 {"terminating", event.progress.terminating},
+                 {"waiting", event.progress.waiting},
+                 {"skipped", event.progress.skipped}}}};
+  if (event.pod != nullptr) {
+    json["pod"] = pod_json(*event.pod);
+    json["pod"]["message"] = event.pod->message;
+  }
+  if (event.diagnosis != nullptr) json["diagnosis"] = diagnosis_json(*event.diagnosis);
+  return dumped(json, -1);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,32 @@
+// What the command line asks for, as plain data; the defaults are those of `kubectl drain`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drain/options.hpp"
+#include "k8s/credentials.hpp"
+
+namespace haulout::agent {
+
+enum class Command { drain, cordon, uncordon, version };
+enum class OutputFormat { text, json, jsonl };
+enum class LogFormat { text, json };
+
+struct Settings {
+  Command command = Command::drain;
+  k8s::ConnectionFlags connection;
+  std::optional<Duration> request_timeout;  // per request; unset: each operation's own
+  std::vector<std::string> nodes;           // names, each once, in the order given
+  std::string selector;                     // instead of names
+  drain::Options drain = kubectl_defaults();
+  OutputFormat output = OutputFormat::text;
+  unsigned verbosity = 0;
+  LogFormat log_format = LogFormat::text;
+
+  // The engine's defaults are an agent's; a person who types a command gets what kubectl would do.
+  static drain::Options kubectl_defaults();
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,41 @@
+#include "agent/signals.hpp"
+
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+
+#include "retry/task_group.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+asio::awaitable<void> stop_on_signal(Signals& signals, TaskGroup& group, std::optional<int>& caught) {
+  caught = co_await signals.wait();
+  group.cancel();
+}
+
+}  // namespace
+
+Signals::Signals(asio::any_io_executor executor) : set_(std::move(executor), SIGINT, SIGTERM, SIGHUP) {}
+
+asio::awaitable<int> Signals::wait() {
+  const int signal = co_await set_.async_wait(asio::use_awaitable);
+  set_.clear();  // back to the default actions, which work even if this process hangs
+  std::signal(SIGHUP, SIG_IGN);
+  co_return signal;
+}
+
+asio::awaitable<std::optional<int>> until_signal(Signals& signals, asio::awaitable<void> work,
+                                                 std::vector<asio::awaitable<void>> helpers) {
+  std::optional<int> caught;
+  const auto body = [&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(stop_on_signal(signals, group, caught));
+    for (asio::awaitable<void>& helper : helpers) group.spawn(std::move(helper));
+    co_await std::move(work);
+  };
+  co_await with_task_group(body);
+  co_return caught;
+}
+
+}  // namespace haulout::agent

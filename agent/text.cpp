@@ -1,0 +1,53 @@
+#include "agent/text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+bool continues(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (c1) ++i;
+    result += c1 || byte < 0x20 || byte == 0x7F ? ' ' : text[i];
+  }
+  return result;
+}
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+}
+
+std::string clipped(std::string_view text, std::size_t width, bool utf8) {
+  if (columns(text) <= width) return std::string(text);
+  const std::string_view mark = utf8 ? "…" : "...";
+  const std::size_t kept = width > columns(mark) ? width - columns(mark) : 0;
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < text.size(); ++end) {
+    if (continues(text[end])) continue;
+    if (count++ == kept) break;
+  }
+  return std::string(text.substr(0, end)) + (kept == 0 ? "" : std::string(mark));
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  const std::size_t used = columns(text);
+  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string count_of(std::size_t n, std::string_view thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
+
+}  // namespace haulout::agent

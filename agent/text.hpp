@@ -1,0 +1,21 @@
+// Small text tools for what people read. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haulout::agent {
+
+// Server-supplied text is shown on terminals: control characters (escape sequences, line breaks) become blanks.
+std::string printable(std::string_view text);
+// Columns that UTF-8 text takes, one per code point: names here are ASCII, messages nearly so.
+std::size_t columns(std::string_view text);
+// At most `width` columns; what is cut off is shown by "…" (or "..." without `utf8`).
+std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);
+std::string padded(std::string_view text, std::size_t width);
+std::string joined(const std::vector<std::string>& parts, std::string_view separator);
+// "1 pod", "2 pods".
+std::string count_of(std::size_t n, std::string_view thing);
+
+}  // namespace haulout::agent

@@ -1,0 +1,19 @@
+#include "agent/views.hpp"
+
+#include "agent/report_json.hpp"
+
+namespace haulout::agent {
+
+void LineView::on_event(const drain::Event& event) {
+  if (const auto line = line_of(event, wording_)) console_.say(*line);
+}
+
+void JsonlView::on_event(const drain::Event& event) {
+  sink_.write(event_json(event) + '\n');
+}
+
+void Observers::on_event(const drain::Event& event) {
+  for (drain::DrainObserver* observer : observers_) observer->on_event(event);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,233 @@
+#include "agent/wording.hpp"
+
+#include <map>
+
+#include "agent/duration.hpp"
+#include "agent/text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::DryRunMode;
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using drain::PodReport;
+using drain::Report;
+using drain::Verdict;
+
+std::string dry_run_suffix(DryRunMode mode) {
+  switch (mode) {
+    case DryRunMode::none: return "";
+    case DryRunMode::client: return " (dry run)";
+    case DryRunMode::server: return " (server dry run)";
+  }
+  return "";
+}
+
+std::string because(const PodReport& pod) {
+  if (pod.message.empty()) return pod.reason;
+  return printable(pod.message) + (pod.reason.empty() ? "" : " [" + pod.reason + "]");
+}
+
+std::string vanished_line(const PodReport& pod, const Wording& wording) {
+  if (pod.outcome == PodOutcome::gone) return fmt::format("pod/{} gone", pod.name);
+  return fmt::format("pod/{} {}", pod.name, wording.deleting ? "deleted" : "evicted");
+}
+
+std::optional<std::string> pod_line(const drain::Event& event, const Wording& wording) {
+  if (event.pod == nullptr) return std::nullopt;
+  const PodReport& pod = *event.pod;
+  switch (event.type) {
+    case EventType::eviction_sent:
+      if (pod.attempts > 1) return std::nullopt;  // said once per pod
+      return fmt::format("{} pod {}{}", wording.deleting ? "deleting" : "evicting", pod.key(),
+                         dry_run_suffix(wording.dry_run));
+    case EventType::parked: return fmt::format("pod {} is waiting: {}", pod.key(), because(pod));
+    case EventType::vanished: return vanished_line(pod, wording);
+    case EventType::late_pod: return fmt::format("pod {} has come to the node meanwhile", pod.key());
+    default: return std::nullopt;
+  }
+}
+
+std::optional<std::string> diagnosis_line(const drain::Event& event) {
+  if (event.diagnosis == nullptr) return std::nullopt;
+  const drain::Diagnosis& diagnosis = *event.diagnosis;
+  if (event.type == EventType::diagnosis_withdrawn)
+    return fmt::format("healed: {} {}", diagnosis.code, diagnosis.subject);
+  return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message));
+}
+
+struct Kind {
+  const char* reason;
+  const char* skipped;  // "Warning: ignoring …: a, b"
+  const char* refused;
+};
+constexpr Kind kinds[] = {
+    {"DaemonSetManaged", "DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
+    {"OrphanedDaemonSetPod", "Pods whose DaemonSet is gone", "Pods whose DaemonSet is gone (use --force to override)"},
+    {"EmptyDir", "Pods with local storage",
+     "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
+    {"Unmanaged", "Pods that declare no controller",
+     "Pods that declare no controller (use --force to override; nothing brings them back)"},
+    {"NotSelected", "Pods that the pod selector does not match", ""},
+    {"Finished", "finished Pods", ""},
+    {"TerminatingTooLong", "Pods that have been terminating for long", ""},
+    {"MirrorPod", "", ""},  // static pods: nobody expects them to go
+};
+
+const Kind* kind_of(const std::string& reason) {
+  for (const Kind& kind : kinds)
+    if (reason == kind.reason) return &kind;
+  return nullptr;
+}
+
+// Keys of the pods with one outcome, by reason.
+std::map<std::string, std::vector<std::string>> by_reason(const Report& report, PodOutcome outcome) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const PodReport& pod : report.pods)
+    if (pod.outcome == outcome) groups[pod.reason].push_back(pod.key());
+  return groups;
+}
+
+std::size_t count(const Report& report, PodOutcome outcome) {
+  return static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(),
+                                                [&](const PodReport& pod) { return pod.outcome == outcome; }));
+}
+
+bool is_left(const PodReport& pod) {
+  return pod.outcome == PodOutcome::waiting || pod.outcome == PodOutcome::terminating ||
+         (pod.outcome == PodOutcome::planned && pod.verdict != Verdict::skip);
+}
+
+std::string cause_of(const PodReport& pod, WallTime now) {
+  if (!pod.message.empty() || pod.outcome == PodOutcome::waiting) return because(pod);
+  if (pod.outcome == PodOutcome::planned) return "its turn had not come";
+  const std::string since =
+      pod.evicted_at ? fmt::format("was evicted {} ago and has", format_duration(now - *pod.evicted_at)) : "has";
+  return fmt::format("{} not vanished; 'kubectl -n {} describe pod {}' may show what holds it", since, pod.ns,
+                     pod.name);
+}
+
+void add_left_pods(std::vector<std::string>& lines, const Report& report) {
+  for (const PodReport& pod : report.pods) {
+    if (!is_left(pod)) continue;
+    const std::string controller = pod.controller.empty() ? "" : " (" + pod.controller + ")";
+    lines.push_back(fmt::format("  pod {}{} {}: {}", pod.key(), controller, drain::to_string(pod.outcome),
+                                cause_of(pod, report.finished_at)));
+  }
+  for (const drain::Diagnosis& diagnosis : report.diagnoses)
+    lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
+}
+
+std::string tally(const Report& report) {
+  const std::size_t gone = count(report, PodOutcome::evicted) + count(report, PodOutcome::gone);
+  const std::size_t left = static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), is_left));
+  return fmt::format("{} of {} gone, {} left, {} skipped", gone, count_of(gone + left, "pod"), left,
+                     count(report, PodOutcome::skipped));
+}
+
+void add_cordon_state(std::vector<std::string>& lines, const Report& report, const Wording& wording) {
+  if (wording.dry_run != DryRunMode::none) return;
+  if (report.cordon.after)
+    lines.push_back(
+        fmt::format("node/{0} is cordoned; '{1} uncordon {0}' takes that back", report.node, wording.program));
+}
+
+Summary drained(const Report& report, const Wording& wording) {
+  Summary result;
+  if (wording.dry_run == DryRunMode::client)
+    for (const PodReport& pod : report.pods)
+      if (pod.verdict == Verdict::evict)
+        result.out.push_back(fmt::format("would {} pod {}", wording.deleting ? "delete" : "evict", pod.key()));
+  result.out.push_back(fmt::format("node/{} drained{}", report.node, dry_run_suffix(wording.dry_run)));
+  if (wording.dry_run == DryRunMode::none)
+    result.out.push_back(
+        fmt::format("{} gone, {} skipped, took {}",
+                    count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
+                    count(report, PodOutcome::skipped), format_duration(report.finished_at - report.started_at)));
+  return result;
+}
+
+Summary refused(const Report& report) {
+  Summary result;
+  result.errors.push_back(fmt::format("error: node/{} was not drained, and nothing was touched: policy keeps {} on it",
+                                      report.node, count_of(count(report, PodOutcome::refused), "pod")));
+  for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
+    const std::string known = refusal_of(reason);
+    result.errors.push_back(fmt::format("  {}: {}", known.empty() ? reason : known, joined(keys, ", ")));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string refusal_of(const std::string& reason) {
+  const Kind* kind = kind_of(reason);
+  return kind == nullptr ? "" : kind->refused;
+}
+
+std::optional<std::string> line_of(const drain::Event& event, const Wording& wording) {
+  const std::string message = printable(event.message);
+  switch (event.type) {
+    case EventType::eviction_sent:
+    case EventType::parked:
+    case EventType::vanished:
+    case EventType::late_pod: return pod_line(event, wording);
+    case EventType::diagnosis_raised:
+    case EventType::diagnosis_withdrawn: return diagnosis_line(event);
+    case EventType::throttled: return "the API server asks to slow down: " + message;
+    case EventType::disconnected: return "connection to the API server lost: " + message;
+    case EventType::reconnected: return std::string("connection to the API server is back");
+    case EventType::uncordoned: return fmt::format("node/{} uncordoned", event.node);
+    case EventType::planned:
+      return fmt::format("node/{}: {} to evict, {} skipped", event.node, count_of(event.progress.to_evict, "pod"),
+                         event.progress.skipped);
+    case EventType::cordoned:  // said with what was there before: see cordon_line
+    case EventType::evicted:   // kubectl speaks when the pod has vanished
+    case EventType::resumed:   // followed by something worth a line
+    case EventType::settling:
+    case EventType::finished: return std::nullopt;  // see summary
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> skip_warnings(const Report& report) {
+  std::vector<std::string> lines;
+  for (const auto& [reason, keys] : by_reason(report, PodOutcome::skipped)) {
+    const Kind* kind = kind_of(reason);
+    const std::string what = kind == nullptr ? "Pods (" + reason + ")" : kind->skipped;
+    if (!what.empty()) lines.push_back(fmt::format("Warning: ignoring {}: {}", what, joined(keys, ", ")));
+  }
+  return lines;
+}
+
+std::string cordon_line(const std::string& node, bool changed, bool on, DryRunMode dry_run) {
+  return fmt::format("node/{} {}{}{}", node, changed ? "" : "already ", on ? "cordoned" : "uncordoned",
+                     dry_run_suffix(dry_run));
+}
+
+Summary summary(const Report& report, const Wording& wording) {
+  if (report.outcome == Outcome::drained) return drained(report, wording);
+  if (report.outcome == Outcome::refused) return refused(report);
+  Summary result;
+  std::string what;
+  switch (report.outcome) {
+    case Outcome::blocked:
+      what = fmt::format("was not drained within {}", format_duration(report.finished_at - report.started_at));
+      break;
+    case Outcome::cancelled: what = "was not drained: interrupted"; break;
+    case Outcome::node_gone: what = "was not drained: the node is gone"; break;
+    default: what = "was not drained"; break;
+  }
+  std::string message = printable(report.message);
+  if (message.empty() && report.error) message = printable(report.error->message());
+  result.errors.push_back(
+      fmt::format("error: node/{} {}{}{}", report.node, what, message.empty() ? "" : ": ", message));
+  if (!report.pods.empty()) result.errors.push_back("  " + tally(report));
+  add_left_pods(result.errors, report);
+  add_cordon_state(result.errors, report, wording);
+  return result;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,37 @@
+// Events and reports as sentences, in kubectl's words where kubectl has some. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drain/observer.hpp"
+#include "drain/options.hpp"
+
+namespace haulout::agent {
+
+struct Wording {
+  drain::DryRunMode dry_run = drain::DryRunMode::none;
+  bool deleting = false;  // --disable-eviction
+  std::string program = "haulout";
+};
+
+// The line for one event; nothing when it is not worth one.
+std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
+
+// After the preflight: which pods stay, grouped by reason.
+std::vector<std::string> skip_warnings(const drain::Report& report);
+
+// "node/n1 cordoned", "node/n1 already cordoned".
+std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);
+
+struct Summary {
+  std::vector<std::string> out;     // results
+  std::vector<std::string> errors;  // what is wrong, each pod that is left with its cause and the way out
+};
+Summary summary(const drain::Report& report, const Wording& wording);
+
+// What kubectl says about pods that policy refuses, with the flag that allows them. Empty for reasons it does not know.
+std::string refusal_of(const std::string& reason);
+
+}  // namespace haulout::agent

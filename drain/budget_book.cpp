@@ -1,0 +1,99 @@
+#include "drain/budget_book.hpp"
+
+#include <fmt/format.h>
+
+namespace haulout::drain {
+
+std::string BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
+  granted_.erase(uid);
+  if (budget) {
+    const auto [entry, inserted] = budgets_.insert_or_assign(uid, *budget);
+    return entry->second.ns;
+  }
+  const auto found = budgets_.find(uid);
+  if (found == budgets_.end()) return {};
+  std::string ns = found->second.ns;
+  budgets_.erase(found);
+  return ns;
+}
+
+std::vector<std::string> BudgetBook::selecting(const k8s::Pod& pod) const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, budget] : budgets_)
+    if (budget.selects(pod)) uids.push_back(uid);
+  return uids;
+}
+
+// The server's own exemptions: it deletes such a pod whatever the budget says.
+bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const {
+  if (pod.finished() || pod.phase == k8s::PodPhase::pending || pod.terminating()) return true;
+  if (pod.ready) return false;
+  return budget.always_allow_unhealthy ||
+         (budget.desired_healthy > 0 && budget.current_healthy >= budget.desired_healthy);
+}
+
+BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const {
+  if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
+  for (const std::string& uid : budgets)
+    if (busy_lanes_.contains(uid)) return Gate::busy;
+  // Two budgets: the server refuses whatever they say, and only it can tell when that ends.
+  if (budgets.size() != 1) return Gate::open;
+  const auto found = budgets_.find(budgets.front());
+  if (found == budgets_.end() || exempt(pod, found->second)) return Gate::open;
+  if (found->second.observed_generation < found->second.generation) return Gate::closed;
+  const auto granted = granted_.find(budgets.front());
+  const auto unseen = granted == granted_.end() ? 0 : static_cast<std::int32_t>(granted->second.size());
+  return found->second.disruptions_allowed > unseen ? Gate::open : Gate::closed;
+}
+
+void BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
+  if (!visible_) busy_lanes_.emplace("ns:" + pod.ns, false);
+  for (const std::string& uid : budgets) {
+    const auto found = budgets_.find(uid);
+    busy_lanes_.insert_or_assign(uid, found == budgets_.end() || exempt(pod, found->second));
+  }
+}
+
+void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted) {
+  busy_lanes_.erase("ns:" + pod.ns);
+  for (const std::string& uid : budgets) {
+    const auto lane = busy_lanes_.extract(uid);
+    const bool was_exempt = lane.empty() || lane.mapped();
+    const auto found = budgets_.find(uid);
+    if (!accepted || was_exempt || found == budgets_.end()) continue;
+    const auto& counted = found->second.disrupted_pods;
+    if (std::find(counted.begin(), counted.end(), pod.name) == counted.end()) granted_[uid].insert(pod.uid);
+  }
+}
+
+std::string BudgetBook::explain(const k8s::Pod& pod, const std::vector<std::string>& budgets) const {
+  if (budgets.empty()) return {};
+  if (budgets.size() > 1) {
+    std::string names;
+    for (const std::string& uid : budgets) {
+      const auto found = budgets_.find(uid);
+      if (found != budgets_.end()) names += (names.empty() ? "" : " and ") + found->second.key();
+    }
+    return fmt::format(
+        "pod {} is selected by several PodDisruptionBudgets ({}), which the API refuses to combine; "
+        "narrow the selector of all but one",
+        pod.key(), names);
+  }
+  const auto found = budgets_.find(budgets.front());
+  if (found == budgets_.end()) return {};
+  const auto& budget = found->second;
+  if (budget.observed_generation < budget.generation)
+    return fmt::format(
+        "pod {} is blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet", pod.key(),
+        budget.key());
+  if (budget.condition_reason == "SyncFailed")
+    return fmt::format("pod {} is blocked by PodDisruptionBudget {}, which cannot be computed: {}", pod.key(),
+                       budget.key(), budget.condition_message);
+  return fmt::format(
+      "pod {} is blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until "
+      "{}",
+      pod.key(), budget.key(), budget.desired_healthy, budget.current_healthy,
+      budget.current_healthy < budget.desired_healthy ? "its pods are healthy again" : "a replica is added");
+}
+
+}  // namespace haulout::drain

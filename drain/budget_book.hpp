@@ -1,0 +1,53 @@
+// What we know of PodDisruptionBudgets, and what we have in flight against each. Pure bookkeeping.
+//
+// Two eviction requests in flight for one budget cost the server half a second per conflict (measured), so each budget
+// is a lane with one request at a time, while as many pods vanish as it allows. Without the right to see budgets each
+// namespace is such a lane. A budget that is seen to be closed is not asked.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "k8s/objects.hpp"
+
+namespace haulout::drain {
+
+class BudgetBook {
+ public:
+  // False: budgets may not be listed; lanes are namespaces and every gate is open.
+  void set_visible(bool visible) { visible_ = visible; }
+  bool visible() const { return visible_; }
+
+  // Returns the namespace whose pods may be affected. nullptr: the budget is gone.
+  std::string update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
+  const std::map<std::string, k8s::PodDisruptionBudget>& budgets() const { return budgets_; }
+
+  // UIDs of the budgets that select the pod.
+  std::vector<std::string> selecting(const k8s::Pod& pod) const;
+
+  enum class Gate {
+    open,    // an eviction may be sent
+    busy,    // the lane has a request in flight
+    closed,  // the budget is seen to allow no disruption of this pod
+  };
+  Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
+  void sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
+  void answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted);
+
+  // One sentence about the budgets that hold this pod, or empty.
+  std::string explain(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
+
+ private:
+  bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const;
+
+  bool visible_ = true;
+  std::map<std::string, k8s::PodDisruptionBudget> budgets_;
+  // Pods whose eviction was accepted since the budget was last seen to change: its count does not know them yet.
+  std::map<std::string, std::set<std::string>> granted_;
+  // Lanes with a request in flight, and whether the pod was exempt when it was sent: then it takes no disruption.
+  std::map<std::string, bool> busy_lanes_;
+};
+
+}  // namespace haulout::drain

@@ -1,0 +1,61 @@
+#include "drain/cordon.hpp"
+
+#include <algorithm>
+
+#include "k8s/status.hpp"
+#include "retry/backoff.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+// A guarded patch that met another writer is built again from a fresh read; the taint alone makes two writes per
+// cordon.
+constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
+                                          BackoffOptions::Jitter::full};
+
+// Applies the patch that `decide` wants until it holds.
+Task<CordonChange> apply(k8s::Client& client, Rng& rng, std::string name,
+                         std::function<std::optional<std::string>(const k8s::Node&)> decide, k8s::DryRun dry_run,
+                         TimePoint deadline) {
+  Backoff backoff(conflict_backoff);
+  for (;;) {
+    CO_TRY(k8s::Node node, co_await client.get_node(name, deadline));
+    const auto patch = decide(node);
+    if (!patch) co_return CordonChange{node, node, false};
+    auto patched = co_await client.patch_node(name, *patch, dry_run, deadline);
+    if (patched) co_return CordonChange{std::move(node), *std::move(patched), true};
+    if (!k8s::is_conflict(patched.error())) co_return std::move(patched).error();
+    const TimePoint next = client.clock().now() + backoff.next(rng, patched.error().retry_after);
+    if (next >= deadline) co_return std::move(patched).error();
+    co_await client.clock().sleep_until(next);
+  }
+}
+
+}  // namespace
+
+CordonOwner cordon_owner(const k8s::Node& node) {
+  if (!node.unschedulable) return CordonOwner::nobody;
+  const auto mark = mark_of(node);
+  if (!mark) return CordonOwner::other;
+  const auto taint = std::find_if(node.taints.begin(), node.taints.end(),
+                                  [](const k8s::Taint& candidate) { return candidate.key == unschedulable_taint; });
+  // The taint follows the field within milliseconds; until it is there nobody can have cordoned a second time.
+  if (taint == node.taints.end() || !taint->time_added) return CordonOwner::haulout;
+  const auto distance = taint->time_added > mark->at ? *taint->time_added - mark->at : mark->at - *taint->time_added;
+  return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
+}
+
+Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
+                          TimePoint deadline) {
+  auto decide = [mark](const k8s::Node& current) { return cordon_patch(current, mark); };
+  co_return co_await apply(client, rng, std::move(node), decide, dry_run, deadline);
+}
+
+Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,
+                            TimePoint deadline) {
+  auto decide = [foreign_too](const k8s::Node& current) { return uncordon_patch(current, foreign_too); };
+  co_return co_await apply(client, rng, std::move(node), decide, dry_run, deadline);
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,157 @@
+#include "drain/drain.hpp"
+
+#include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// Credentials, network, permission, or something that is no API server: the cluster's own state is not to blame.
+bool is_connection_failure(const Error& error) {
+  if (error.code() != Errc::status) return error.code() != Errc::invalid;
+  return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;
+}
+
+}  // namespace
+
+Drain::Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node)
+    : impl_(std::make_unique<Impl>(client, rng, observer, std::move(options), std::move(node))) {}
+Drain::~Drain() = default;
+
+asio::awaitable<bool> Drain::preflight() {
+  return impl_->preflight();
+}
+asio::awaitable<bool> Drain::cordon() {
+  return impl_->cordon();
+}
+asio::awaitable<bool> Drain::evict() {
+  return impl_->evict(true);
+}
+Report Drain::report() const {
+  return impl_->report();
+}
+
+asio::awaitable<Report> Drain::run() {
+  if (co_await impl_->preflight() && co_await impl_->cordon()) (void)co_await impl_->evict(false);
+  co_return impl_->report();
+}
+
+Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node)
+    : client_(client),
+      clock_(client.clock()),
+      rng_(rng),
+      observer_(observer),
+      options_(std::move(options)),
+      node_name_(std::move(node)) {
+  report_.node = node_name_;
+  report_.started_at = clock_.wall_now();
+  node_facts_.name = node_name_;
+  PipelineOptions pipeline;
+  pipeline.max_places = options_.max_concurrent;
+  pipeline.respect_budgets = !options_.delete_instead_of_evict;
+  pipeline.grace_seconds = options_.grace_seconds;
+  pipeline.own_uid = options_.own_pod_uid;
+  pipeline_.emplace(
+      pipeline, rng_,
+      [this](const k8s::Pod& pod) { return decide(pod, options_.policy, daemon_sets_, client_.server_now()); },
+      [this](EventType type, const PodReport& pod) {
+        emit(type, &pod, nullptr, type == EventType::throttled ? pipeline_->throttle_message() : std::string());
+      });
+}
+
+void Drain::Impl::restart_deadline() {
+  deadline_ = options_.timeout ? saturating_add(now(), *options_.timeout) : TimePoint::max();
+}
+
+k8s::DryRun Drain::Impl::wire_dry_run() const {
+  return options_.dry_run == DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
+}
+
+k8s::DeleteOptions Drain::Impl::delete_options(const std::string& uid) const {
+  k8s::DeleteOptions options;
+  options.uid = uid;
+  options.grace_seconds = options_.grace_seconds;
+  options.write.dry_run = wire_dry_run();
+  return options;
+}
+
+void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message) {
+  Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}};
+  if (pipeline_) event.progress = pipeline_->progress();
+  observer_.on_event(event);
+}
+
+bool Drain::Impl::end(Outcome outcome, std::string message) {
+  ended_ = true;
+  report_.outcome = outcome;
+  report_.message = std::move(message);
+  report_.finished_at = clock_.wall_now();
+  return false;
+}
+
+bool Drain::Impl::fail(const Error& error, std::string_view what) {
+  report_.error = error;
+  report_.connection_failed = is_connection_failure(error);
+  return end(Outcome::failed, fmt::format("{}: {}", what, error.message()));
+}
+
+Report Drain::Impl::report() const {
+  Report report = report_;
+  if (!ended_) {
+    report.outcome = Outcome::cancelled;
+    report.message = "stopped before it was finished";
+    report.finished_at = clock_.wall_now();
+  }
+  report.pods = pipeline_->reports();
+  report.diagnoses = board_.active();
+  return report;
+}
+
+asio::awaitable<bool> Drain::Impl::cordon() {
+  if (options_.dry_run == DryRunMode::client) {
+    emit(EventType::cordoned, nullptr, nullptr, "dry run: not sent");
+    co_return true;
+  }
+  const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
+  auto change = co_await insist<CordonChange>(
+      [&](TimePoint deadline) { return drain::cordon(client_, rng_, node_name_, mark, wire_dry_run(), deadline); },
+      request_timeout);
+  if (!change) {
+    if (k8s::is_not_found(change.error()))
+      co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
+    if (change.error().code() == Errc::timeout && now() >= deadline_)
+      co_return end(Outcome::blocked,
+                    "the deadline passed before the node could be cordoned: " + change.error().message());
+    co_return fail(change.error(), "node " + node_name_ + " could not be cordoned");
+  }
+  if (change->before.uid != node_.uid)
+    co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
+  cordoned_by_us_ = change->changed && options_.dry_run == DryRunMode::none;
+  cordoned_at_ = now();
+  node_ = change->after;
+  report_.cordon.before = change->before.unschedulable;
+  report_.cordon.after = options_.dry_run == DryRunMode::none ? node_.unschedulable : change->before.unschedulable;
+  report_.cordon.owner = !report_.cordon.after ? "" : cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
+  node_facts_.expect_cordon = options_.dry_run == DryRunMode::none;
+  emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
+  co_return true;
+}
+
+asio::awaitable<void> Drain::Impl::restore_cordon() {
+  const bool unsuccessful = report_.outcome == Outcome::blocked || report_.outcome == Outcome::failed;
+  if (!unsuccessful || !options_.restore_cordon_on_failure || !cordoned_by_us_) co_return;
+  auto restored = co_await drain::uncordon(client_, rng_, node_name_, false, k8s::DryRun::none,
+                                           saturating_add(now(), request_timeout));
+  if (!restored) {
+    report_.message += "; the node is still cordoned, taking the cordon back failed: " + restored.error().message();
+    co_return;
+  }
+  report_.cordon.after = restored->after.unschedulable;
+  report_.cordon.owner = report_.cordon.after ? "other" : "";
+  emit(EventType::uncordoned);
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,104 @@
+// What Drain hides: shared by drain.cpp (stages and outcomes), preflight.cpp and evict.cpp. No public contract.
+#pragma once
+
+#include "drain/cordon.hpp"
+#include "drain/diagnoses.hpp"
+#include "drain/drain.hpp"
+#include "drain/pipeline.hpp"
+#include "k8s/reflector.hpp"
+#include "retry/notifier.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::drain {
+
+// Longer than the 10 s that the server spends on budget conflicts and namesakes, shorter than its own 60 s.
+inline constexpr Duration evict_timeout = std::chrono::seconds(34);
+inline constexpr Duration request_timeout = std::chrono::seconds(40);
+// A list of thousands of pods from a busy server.
+inline constexpr Duration list_timeout = std::chrono::seconds(60);
+// How often protections that run out by time are looked at again.
+inline constexpr Duration policy_tick = std::chrono::seconds(15);
+
+class Drain::Impl {
+ public:
+  Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
+
+  boost::asio::awaitable<bool> preflight();
+  boost::asio::awaitable<bool> cordon();
+  boost::asio::awaitable<bool> evict(bool restart_deadline);
+  Report report() const;
+
+ private:
+  // preflight.cpp
+  Task<k8s::Node> first_contact();
+  template <class T>
+  Task<T> insist(std::function<Task<T>(TimePoint)> request, Duration timeout);
+  boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
+  boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes, std::string what);
+  boost::asio::awaitable<bool> review_permissions();
+  boost::asio::awaitable<void> list_budgets();
+  bool refuse_by_policy();
+
+  // evict.cpp
+  boost::asio::awaitable<void> loop(TaskGroup& group);
+  // True when the loop is to end: the outcome is set.
+  bool concluded(TimePoint now);
+  boost::asio::awaitable<bool> verified_empty(TimePoint now);
+  boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
+  boost::asio::awaitable<void> follow_pods();
+  boost::asio::awaitable<void> follow_budgets();
+  boost::asio::awaitable<void> follow_node();
+  boost::asio::awaitable<void> poll_node();
+  void see_node(const k8s::Node* node);
+  void watch_health();
+  void update_diagnoses(TimePoint now);
+  TimePoint next_wake(TimePoint now) const;
+  boost::asio::awaitable<bool> dry_run();
+
+  // drain.cpp
+  k8s::DryRun wire_dry_run() const;
+  k8s::DeleteOptions delete_options(const std::string& uid) const;
+  void emit(EventType type, const PodReport* pod = nullptr, const Diagnosis* diagnosis = nullptr,
+            std::string message = {});
+  bool end(Outcome outcome, std::string message);
+  bool fail(const Error& error, std::string_view what);
+  boost::asio::awaitable<void> restore_cordon();
+  TimePoint now() const { return clock_.now(); }
+  TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
+  void restart_deadline();
+
+  k8s::Client& client_;
+  Clock& clock_;
+  Rng& rng_;
+  DrainObserver& observer_;
+  Options options_;
+  std::string node_name_;
+
+  TimePoint deadline_ = TimePoint::max();
+  bool ended_ = false;
+  Report report_;
+  DaemonSetStates daemon_sets_;
+  std::optional<Pipeline> pipeline_;
+  DiagnosisBoard board_;
+  NodeFacts node_facts_;
+  k8s::Node node_;
+  k8s::ListMeta pods_meta_;            // where the watch of pods begins
+  std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts
+  std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_budgets_;
+  bool budgets_forbidden_ = false;
+  bool cordoned_by_us_ = false;
+  TimePoint cordoned_at_{};
+
+  // Alive during evict() only.
+  std::unique_ptr<Notifier> changed_;
+  std::unique_ptr<k8s::Reflector<k8s::Pod>> pods_view_;
+  std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> budgets_view_;
+  std::unique_ptr<k8s::Reflector<k8s::Node>> node_view_;
+  bool told_disconnected_ = false;
+  bool told_settling_ = false;
+  bool node_list_forbidden_ = false;
+  TimePoint verify_not_before_{};
+  Backoff verify_backoff_{BackoffOptions{}};
+};
+
+}  // namespace haulout::drain

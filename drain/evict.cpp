@@ -1,0 +1,211 @@
+// From the first eviction to the outcome: the loop that wakes on events and decides on state.
+#include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
+  if (fresh_deadline) restart_deadline();
+  if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
+  changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  pipeline_->start(now());
+  co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+  pods_view_.reset();
+  budgets_view_.reset();
+  node_view_.reset();
+  co_await restore_cordon();
+  emit(EventType::finished, nullptr, nullptr, report_.message);
+  co_return report_.outcome == Outcome::drained;
+}
+
+asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
+  group.spawn(follow_pods());
+  if (!budgets_forbidden_) group.spawn(follow_budgets());
+  group.spawn(follow_node());
+  while (!ended_) {
+    watch_health();
+    pipeline_->time_passed(now());
+    pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable);
+    for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
+    update_diagnoses(now());
+    if (concluded(now()) || co_await verified_empty(now())) co_return;
+    co_await changed_->wait_until(clock_, next_wake(now()));
+  }
+}
+
+bool Drain::Impl::concluded(TimePoint at) {
+  if (node_facts_.gone)
+    return !end(Outcome::node_gone, "the Node was deleted, or replaced by another of the same name, during the drain");
+  if (pipeline_->hopeless()) {
+    std::string first;
+    for (const PodReport& pod : pipeline_->reports())
+      if (pod.outcome == PodOutcome::waiting && first.empty())
+        first = fmt::format("pod {}: {}", pod.key(), pod.message);
+    return !end(Outcome::failed, "the server rejects the evictions that are left: " + first);
+  }
+  if (at < deadline_) return false;
+  const Progress progress = pipeline_->progress();
+  const std::size_t left = progress.to_evict - progress.vanished;
+  return !end(Outcome::blocked,
+              left == 0 ? std::string("the deadline passed before emptiness was proved")
+                        : fmt::format("the deadline passed with {} pod{} left", left, left == 1 ? "" : "s"));
+}
+
+// Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
+// word.
+asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
+  if (!pipeline_->clear()) {
+    told_settling_ = false;
+    co_return false;
+  }
+  const TimePoint settled = saturating_add(cordoned_at_, options_.settle);
+  if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
+  const bool alive = pods_view_ && pods_view_->health().connected;
+  if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
+  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
+  if (!list) {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
+    co_return false;
+  }
+  for (const k8s::Pod& pod : list->items) pipeline_->pod_listed(pod, now());
+  if (!pipeline_->clear()) {
+    changed_->notify();
+    co_return false;
+  }
+  // What the view learnt while the list was under way counts as well.
+  if (node_facts_.gone || !node_facts_.unschedulable || now() >= deadline_) co_return false;
+  const Progress progress = pipeline_->progress();
+  co_return !end(Outcome::drained, fmt::format("drained: {} pod{} left, {} skipped", progress.vanished,
+                                               progress.vanished == 1 ? "" : "s", progress.skipped));
+}
+
+TimePoint Drain::Impl::next_wake(TimePoint at) const {
+  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at)});
+  if (pipeline_->clear()) {
+    const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
+    if (settled > at) next = std::min(next, settled);
+  }
+  const bool protections = std::any_of(pipeline_->pods().begin(), pipeline_->pods().end(), [](const auto& entry) {
+    return entry.second.state == PodState::parked && entry.second.hold == TrackedPod::Hold::policy;
+  });
+  return protections ? std::min(next, at + policy_tick) : next;
+}
+
+asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {
+  const TimePoint limit = within(evict_timeout);
+  Result<> answer;
+  if (options_.delete_instead_of_evict) {
+    answer = co_await client_.delete_pod(ns, name, delete_options(uid), limit);
+  } else {
+    answer = co_await client_.evict(ns, name, delete_options(uid), limit);
+  }
+  pipeline_->answered(uid, answer, now(), clock_.wall_now());
+  changed_->notify();
+}
+
+asio::awaitable<void> Drain::Impl::follow_pods() {
+  k8s::ReflectorOptions options;
+  options.field_selector = "spec.nodeName=" + node_name_;
+  options.page_size = options_.page_size;
+  pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
+      client_, rng_, k8s::Resource::pods, options,
+      [this](const std::string& uid, const k8s::Pod* pod) {
+        if (pod) {
+          pipeline_->pod_changed(*pod, now());
+        } else {
+          pipeline_->pod_gone(uid, clock_.wall_now());
+        }
+      },
+      [this] { changed_->notify(); });
+  pods_view_->seed({pods_meta_, std::exchange(listed_pods_, {})});
+  auto ended = co_await pods_view_->run();
+  if (!ended) {
+    fail(ended.error(), "the pods of node " + node_name_ + " cannot be followed");
+    changed_->notify();
+  }
+}
+
+asio::awaitable<void> Drain::Impl::follow_budgets() {
+  k8s::ReflectorOptions options;
+  options.page_size = options_.page_size;
+  budgets_view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
+      client_, rng_, k8s::Resource::pod_disruption_budgets, options,
+      [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
+        pipeline_->budget_changed(uid, budget, now());
+      },
+      [this] {
+        pipeline_->set_budgets_visible(budgets_view_->health().synced);
+        changed_->notify();
+      });
+  if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
+  auto ended = co_await budgets_view_->run();
+  // Optional: without it every namespace is one lane and refusals are polled.
+  if (!ended) pipeline_->set_budgets_visible(false);
+}
+
+asio::awaitable<void> Drain::Impl::follow_node() {
+  k8s::ReflectorOptions options;
+  options.field_selector = "metadata.name=" + node_name_;
+  node_view_ = std::make_unique<k8s::Reflector<k8s::Node>>(
+      client_, rng_, k8s::Resource::nodes, options,
+      [this](const std::string& uid, const k8s::Node* node) {
+        if (node || uid == node_.uid) see_node(node);
+      },
+      [this] {
+        const auto& error = node_view_->health().error;
+        node_list_forbidden_ = node_view_->health().polling && error && k8s::is_forbidden(*error);
+        changed_->notify();
+      });
+  node_view_->seed({{node_.resource_version, {}}, {node_}});
+  co_await with_task_group([this](TaskGroup& group) -> asio::awaitable<void> {
+    auto run = [](k8s::Reflector<k8s::Node>& view) -> asio::awaitable<void> { (void)co_await view.run(); };
+    group.spawn(run(*node_view_));
+    co_await poll_node();
+  });
+}
+
+// With the right to get the Node but not to list or watch it (all that kubectl drain needs), it is read every 5 s ± 20
+// %.
+asio::awaitable<void> Drain::Impl::poll_node() {
+  for (;;) {
+    co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(4), std::chrono::seconds(6)));
+    if (!node_list_forbidden_) continue;
+    auto node = co_await client_.get_node(node_name_, within(request_timeout));
+    if (node) see_node(&*node);
+    if (!node && k8s::is_not_found(node.error()) && node.error().peer->structured) see_node(nullptr);
+    changed_->notify();
+  }
+}
+
+void Drain::Impl::see_node(const k8s::Node* node) {
+  if (!node || node->uid != node_.uid) {
+    node_facts_.gone = true;
+    return;
+  }
+  node_ = *node;
+  node_facts_.unschedulable = node->unschedulable;
+  node_facts_.unschedulable_manager = node->unschedulable_manager;
+  report_.cordon.after = node->unschedulable;
+  report_.cordon.owner = !node->unschedulable ? "" : cordon_owner(*node) == CordonOwner::haulout ? "haulout" : "other";
+}
+
+void Drain::Impl::watch_health() {
+  if (!pods_view_) return;
+  const auto& health = pods_view_->health();
+  node_facts_.pods_error = health.error;
+  const bool disconnected = !health.connected && health.error.has_value();
+  if (disconnected == told_disconnected_) return;
+  told_disconnected_ = disconnected;
+  emit(disconnected ? EventType::disconnected : EventType::reconnected, nullptr, nullptr,
+       disconnected ? health.error->message() : std::string());
+}
+
+void Drain::Impl::update_diagnoses(TimePoint at) {
+  const auto changes = board_.update(diagnose(*pipeline_, node_facts_), at, clock_.wall_now());
+  for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);
+  for (const Diagnosis& diagnosis : changes.withdrawn) emit(EventType::diagnosis_withdrawn, nullptr, &diagnosis);
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,38 @@
+// In which order pods are evicted. Pure.
+//
+// Tiers, in this order: the pod's own drain-order annotation (lower first, absent counts as 0), non-critical before
+// critical, priority ascending, the agent's own pod last. Inside a tier the longest grace period goes first: that
+// bounds the makespan of list scheduling. Namespace and name break ties, so that two runs take the same order.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "k8s/objects.hpp"
+
+namespace haulout::drain {
+
+inline constexpr std::string_view drain_order_annotation = "haulout.dev/drain-order";
+
+struct Tier {
+  std::int64_t explicit_order = 0;
+  bool critical = false;
+  std::int32_t priority = 0;
+  bool own = false;
+  auto operator<=>(const Tier&) const = default;
+};
+
+struct OrderKey {
+  Tier tier;
+  std::int64_t negative_grace = 0;
+  std::string key;
+  std::string uid;
+  auto operator<=>(const OrderKey&) const = default;
+};
+
+// `own_uid` is the UID of the pod we run in, or empty. `grace_override` as the options have it.
+OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override);
+
+}  // namespace haulout::drain

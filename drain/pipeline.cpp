@@ -1,0 +1,280 @@
+#include "drain/pipeline.hpp"
+
+#include <algorithm>
+
+namespace haulout::drain {
+
+namespace {
+
+std::string controller_of(const k8s::Pod& pod) {
+  return pod.controller ? pod.controller->kind + "/" + pod.controller->name : std::string();
+}
+
+bool must_leave(PodState state) {
+  return state == PodState::queued || state == PodState::in_flight || state == PodState::terminating ||
+         state == PodState::parked;
+}
+
+// What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
+bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
+  return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
+         a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit)
+    : options_(std::move(options)), rng_(rng), decide_(std::move(decide)), emit_(std::move(emit)) {}
+
+void Pipeline::start(TimePoint now) {
+  started_ = now;
+  for (const auto& [key, tracked] : order_)
+    if (tracked->state == PodState::parked) emit_(EventType::parked, tracked->report);
+}
+
+TrackedPod& Pipeline::track(const k8s::Pod& pod, TimePoint now) {
+  TrackedPod& tracked = pods_[pod.uid];
+  tracked.pod = pod;
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds);
+  tracked.report.ns = pod.ns;
+  tracked.report.name = pod.name;
+  tracked.report.uid = pod.uid;
+  tracked.report.controller = controller_of(pod);
+  tracked.budgets = book_.selecting(pod);
+  tracked.is_late = started_.has_value();
+  tracked.state = PodState::left;
+  apply_decision(tracked, now);
+  if (tracked.is_late) note_late(tracked, now);
+  return tracked;
+}
+
+void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
+  tracked.decision = decide_(tracked.pod);
+  const Decision& decision = tracked.decision;
+  PodReport& report = tracked.report;
+  report.verdict = decision.verdict;
+  if (decision.verdict == Verdict::skip) {
+    order_.erase(tracked.order);
+    tracked.state = PodState::left;
+    report.outcome = PodOutcome::skipped;
+    report.reason = decision.reason;
+    report.message = decision.message;
+    return;
+  }
+  order_.emplace(tracked.order, &tracked);
+  if (tracked.pod.terminating()) {
+    see_terminating(tracked, now);
+  } else if (decision.verdict != Verdict::evict) {
+    // `refuse` after the plan was made cannot undo what was done: the pod is held back like a protected one.
+    hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
+  } else if (tracked.state == PodState::left || tracked.hold == TrackedPod::Hold::policy) {
+    queue(tracked);
+  }
+}
+
+void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
+  if (!must_leave(tracked.state)) return;
+  emit_(EventType::late_pod, tracked.report);
+  const auto& controller = tracked.pod.controller;
+  if (!controller || now < *started_ + race_window) return;
+  if (vanished_of_[controller->uid] == 0) return;
+  unsigned& returns = returns_[controller->uid];
+  if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
+  hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
+       fmt::format("{} {} has come back to this cordoned node {} times: evicting it again changes nothing; remove its "
+                   "toleration, nodeName or node affinity, or scale it down",
+                   controller->kind, controller->name, returns));
+}
+
+void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) {
+    track(pod, now);
+    return;
+  }
+  TrackedPod& tracked = found->second;
+  if (tracked.state == PodState::vanished) return;
+  const bool relevant = differs_for_eviction(tracked.pod, pod);
+  tracked.pod = pod;
+  tracked.budgets = book_.selecting(pod);
+  if (pod.terminating() && tracked.state != PodState::left) {
+    see_terminating(tracked, now);
+    return;
+  }
+  if (tracked.state == PodState::in_flight || tracked.hold == TrackedPod::Hold::pinned) return;
+  apply_decision(tracked, now);
+  if (relevant && tracked.state == PodState::parked && may_wake(tracked, now))
+    tracked.wake_at = std::min(tracked.wake_at, now);
+}
+
+void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint now) {
+  const auto found = pods_.find(pod.uid);
+  if (found != pods_.end() && found->second.state == PodState::vanished) {
+    found->second.state = PodState::left;
+    found->second.report.vanished_at.reset();
+  }
+  pod_changed(pod, now);
+}
+
+void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
+  const auto grace = std::chrono::seconds(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
+  const bool first = tracked.state != PodState::terminating;
+  const TimePoint until = now + std::max<Duration>(grace, Duration::zero()) + place_margin;
+  tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
+  tracked.state = PodState::terminating;
+  tracked.report.outcome = PodOutcome::terminating;
+  if (!first) return;
+  tracked.stuck = false;
+  tracked.report.reason.clear();
+  tracked.report.message.clear();
+}
+
+void Pipeline::vanish(TrackedPod& tracked, WallTime wall) {
+  const bool mattered = must_leave(tracked.state);
+  order_.erase(tracked.order);
+  tracked.holds_place = false;
+  tracked.state = PodState::vanished;
+  if (!mattered) return;
+  tracked.report.outcome = tracked.report.evicted_at ? PodOutcome::evicted : PodOutcome::gone;
+  tracked.report.vanished_at = wall;
+  tracked.report.reason.clear();
+  tracked.report.message.clear();
+  if (tracked.pod.controller && tracked.report.attempts > 0) ++vanished_of_[tracked.pod.controller->uid];
+  emit_(EventType::vanished, tracked.report);
+}
+
+void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.state == PodState::vanished) return;
+  TrackedPod& tracked = found->second;
+  // The answer was lost or is still under way: the eviction had been sent, so the pod counts as evicted by us.
+  if (tracked.state == PodState::in_flight && !tracked.report.evicted_at) tracked.report.evicted_at = wall;
+  if (tracked.state == PodState::left) {
+    pods_.erase(found);  // a skipped pod that went away is no part of the report
+    return;
+  }
+  vanish(tracked, wall);
+}
+
+void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
+  const std::string ns = book_.update(uid, budget);
+  for (auto& [key, tracked] : order_) {
+    if (tracked->pod.ns != ns) continue;
+    const auto before = std::exchange(tracked->budgets, book_.selecting(tracked->pod));
+    if (tracked->state != PodState::parked || !may_wake(*tracked, now)) continue;
+    const bool concerned = before != tracked->budgets || std::find(before.begin(), before.end(), uid) != before.end();
+    if (concerned && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed)
+      tracked->wake_at = std::min(tracked->wake_at, now);
+  }
+}
+
+void Pipeline::queue(TrackedPod& tracked) {
+  tracked.state = PodState::queued;
+  tracked.hold = TrackedPod::Hold::none;
+  tracked.report.outcome = PodOutcome::planned;
+  tracked.report.reason = tracked.decision.reason;
+  tracked.report.message = tracked.decision.message;
+}
+
+void Pipeline::hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message) {
+  tracked.hold = why;
+  park(tracked, std::move(reason), std::move(message), TimePoint::max());
+  // While the plan is being made, a refusal stops the whole drain; later it can only hold back this pod.
+  if (!started_ && tracked.decision.verdict == Verdict::refuse) tracked.report.outcome = PodOutcome::refused;
+}
+
+void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message, TimePoint wake_at) {
+  const bool news =
+      tracked.state != PodState::parked || tracked.report.reason != reason || tracked.report.message != message;
+  const bool told_before = tracked.was_parked && tracked.report.reason == reason && tracked.report.message == message;
+  tracked.state = PodState::parked;
+  tracked.was_parked = true;
+  tracked.holds_place = false;
+  tracked.wake_at = wake_at;
+  tracked.report.outcome = PodOutcome::waiting;
+  tracked.report.reason = std::move(reason);
+  tracked.report.message = std::move(message);
+  if (started_ && news && !told_before) emit_(EventType::parked, tracked.report);
+}
+
+void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
+  if (tracked.last_verdict != EvictionVerdict::budget) {
+    tracked.backoff = Backoff(backoff_after(EvictionVerdict::budget));
+    tracked.last_verdict = EvictionVerdict::budget;
+    tracked.refusals = 0;
+  }
+  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(tracked.pod, tracked.budgets),
+       now + tracked.backoff.next(rng_));
+}
+
+void Pipeline::mark_stuck(TrackedPod& tracked) {
+  tracked.stuck = true;
+  tracked.holds_place = false;
+  tracked.report.reason = "PodStuckTerminating";
+  tracked.report.message =
+      tracked.pod.finalizers.empty()
+          ? "still there 60 s after its grace period ended: is the kubelet of this node running?"
+          : fmt::format("held by its finalizers ({}): the controller that set them has to remove them",
+                        fmt::join(tracked.pod.finalizers, ", "));
+  emit_(EventType::parked, tracked.report);
+}
+
+bool Pipeline::may_wake(const TrackedPod& tracked, TimePoint now) const {
+  if (tracked.hold != TrackedPod::Hold::none) return false;
+  if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden)
+    return false;
+  // An event that keeps coming must not turn into a request each time: a pod that was refused often waits longer.
+  const Duration spacing = std::min<Duration>(std::chrono::seconds(1), tracked.refusals * Backoff::minimum * 2);
+  return tracked.refusals < 2 || now >= tracked.last_answer + spacing;
+}
+
+std::size_t Pipeline::places_taken() const {
+  return static_cast<std::size_t>(
+      std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
+}
+
+void Pipeline::send(TrackedPod& tracked) {
+  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
+  tracked.state = PodState::in_flight;
+  tracked.holds_place = true;
+  tracked.request_out = true;
+  ++requests_out_;
+  ++tracked.report.attempts;
+  tracked.lane = options_.respect_budgets ? tracked.budgets : std::vector<std::string>();
+  if (options_.respect_budgets) book_.sent(tracked.pod, tracked.lane);
+  emit_(EventType::eviction_sent, tracked.report);
+}
+
+std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
+  std::vector<k8s::Pod> evictions;
+  if (paused_ || now < throttled_until_) return evictions;
+  std::size_t places = places_taken();
+  const Tier* open_tier = nullptr;
+  for (auto& [key, tracked] : order_) {
+    const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
+    if (!woken && tracked->state != PodState::queued) {
+      // A pod in flight for the first time keeps the next tier closed, a pod that was parked before does not.
+      if (tracked->state == PodState::in_flight && !tracked->was_parked && !open_tier) open_tier = &key.tier;
+      continue;
+    }
+    if (open_tier && *open_tier < key.tier) break;
+    const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
+    if (gate == BudgetBook::Gate::closed) {
+      park_at_closed_gate(*tracked, now);
+      continue;
+    }
+    const bool full =
+        (options_.max_places != 0 && places >= options_.max_places) || requests_out_ >= options_.max_requests;
+    if (gate == BudgetBook::Gate::busy || full) {
+      if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
+      continue;
+    }
+    if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
+    send(*tracked);
+    ++places;
+    evictions.push_back(tracked->pod);
+  }
+  return evictions;
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,150 @@
+// The eviction pipeline as a pure state machine: pods and budgets change, answers come, time passes; out come the
+// evictions to send now, and when to look again. No I/O, no waiting.
+//
+// A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished.
+//   - A place (max_places) is taken before the eviction is sent and given back when it is refused, when the pod has
+//   vanished,
+//     or 60 s after its grace period ended. A pod that somebody else deleted takes none.
+//   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
+//   - Each budget is a lane with one request in flight (BudgetBook).
+//   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
+//   - No pod is evicted twice once it is seen terminating; every eviction names one UID.
+// Everything is keyed by UID. A change that is told twice, or an answer that comes after the pod has vanished, changes
+// nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drain/budget_book.hpp"
+#include "drain/eviction_verdict.hpp"
+#include "drain/observer.hpp"
+#include "drain/order.hpp"
+#include "drain/pod_filter.hpp"
+#include "retry/backoff.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::drain {
+
+enum class PodState { left, queued, in_flight, terminating, parked, vanished };
+
+struct PipelineOptions {
+  std::size_t max_places = 5;  // 0: unlimited
+  // Eviction requests on the wire at once, whatever the places: each needs a connection of its own in HTTP/1.1.
+  std::size_t max_requests = 10;
+  bool respect_budgets = true;  // false when pods are deleted instead of evicted
+  std::optional<std::int64_t> grace_seconds{};
+  std::string own_uid{};
+};
+
+struct TrackedPod {
+  k8s::Pod pod;
+  Decision decision;
+  OrderKey order;
+  PodState state = PodState::queued;
+  PodReport report;
+  std::vector<std::string> budgets;  // that select it now
+  std::vector<std::string> lane;     // that were busy with its request when it was sent
+  bool was_parked = false;
+  bool is_late = false;
+  bool stuck = false;                                          // still there 60 s after its grace period
+  bool request_out = false;                                    // an eviction was sent and not yet answered
+  enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
+  EvictionVerdict last_verdict = EvictionVerdict::accepted;
+  std::uint32_t refusals = 0;  // in a row, with the same verdict
+  std::string server_message;  // of the last refusal
+  Backoff backoff{BackoffOptions{}};
+  TimePoint wake_at{};  // parked: not tried before, unless woken
+  TimePoint last_answer{};
+  TimePoint terminating_until = TimePoint::max();  // when its place is given back
+  bool holds_place = false;
+};
+
+class Pipeline {
+ public:
+  using Decide = std::function<Decision(const k8s::Pod&)>;
+  using Emit = std::function<void(EventType, const PodReport&)>;
+  // How long past the end of its grace period a pod keeps its place.
+  static constexpr Duration place_margin = std::chrono::seconds(60);
+  // A controller whose pods return this often to a cordoned node is pinned to it.
+  static constexpr unsigned returns_until_pinned = 2;
+  // Pods that were on their way when the node was cordoned are no returns.
+  static constexpr Duration race_window = std::chrono::seconds(5);
+
+  Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit);
+
+  // Facts. `wall` is what the report shows.
+  void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
+  void pod_changed(const k8s::Pod& pod, TimePoint now);
+  // The pod stood in a most-recent list. Unlike an event, which may be a replay, that brings a vanished pod back (an etcd
+  // restored from a backup).
+  void pod_listed(const k8s::Pod& pod, TimePoint now);
+  void pod_gone(const std::string& uid, WallTime wall);
+  void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
+  void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
+  // No eviction is sent while paused (the cordon is gone, the view is dead).
+  void set_paused(bool paused) { paused_ = paused; }
+  void set_budgets_visible(bool visible) { book_.set_visible(visible); }
+  // Time-dependent decisions (a protection that runs out) are taken again.
+  void time_passed(TimePoint now);
+
+  // The evictions to send now; each is in flight until answered() is called for it.
+  std::vector<k8s::Pod> take_evictions(TimePoint now);
+  // When the next decision can change without an event, always later than `now`; max() if never. What is due already
+  // but waits for a place, a lane or its tier is woken by the event that frees it.
+  TimePoint next_wake(TimePoint now) const;
+
+  // UID and key of the pods that are still to be evicted, in order: what a dry run walks through.
+  std::vector<std::pair<std::string, std::string>> plan() const;
+  // The answer to a simulated eviction: recorded, nothing else changes.
+  void dry_run_answered(const std::string& uid, const Result<>& answer);
+
+  // Nothing is left but pods that are skipped on purpose.
+  bool clear() const;
+  // Every pod that is left was refused in a way that no retry heals.
+  bool hopeless() const;
+  Progress progress() const;
+  const std::map<std::string, TrackedPod>& pods() const { return pods_; }
+  const BudgetBook& book() const { return book_; }
+  std::size_t places_taken() const;
+  TimePoint throttled_until() const { return throttled_until_; }
+  const std::string& throttle_message() const { return throttle_message_; }
+  std::vector<PodReport> reports() const;
+
+ private:
+  TrackedPod& track(const k8s::Pod& pod, TimePoint now);
+  void apply_decision(TrackedPod& tracked, TimePoint now);
+  void note_late(TrackedPod& tracked, TimePoint now);
+  void send(TrackedPod& tracked);
+  void see_terminating(TrackedPod& tracked, TimePoint now);
+  void refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now);
+  void throttle(TrackedPod& tracked, const Error& error, TimePoint now);
+  void park(TrackedPod& tracked, std::string reason, std::string message, TimePoint wake_at);
+  void hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message);
+  void queue(TrackedPod& tracked);
+  void vanish(TrackedPod& tracked, WallTime wall);
+  void mark_stuck(TrackedPod& tracked);
+  void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
+  bool may_wake(const TrackedPod& tracked, TimePoint now) const;
+
+  PipelineOptions options_;
+  Rng& rng_;
+  Decide decide_;
+  Emit emit_;
+  BudgetBook book_;
+  std::map<std::string, TrackedPod> pods_;       // by UID
+  std::map<OrderKey, TrackedPod*> order_;        // pods that must leave and have not vanished
+  std::map<std::string, unsigned> returns_;      // by controller UID
+  std::map<std::string, unsigned> vanished_of_;  // by controller UID: evicted pods that have vanished
+  std::optional<TimePoint> started_;
+  Backoff throttle_backoff_{backoff_after(EvictionVerdict::throttle)};
+  TimePoint throttled_until_{};
+  std::string throttle_message_;
+  std::size_t requests_out_ = 0;
+  bool paused_ = false;
+};
+
+}  // namespace haulout::drain

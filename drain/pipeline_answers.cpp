@@ -1,0 +1,156 @@
+// The half of the pipeline that takes answers and time, and the questions that can be put to it.
+#include <algorithm>
+
+#include "drain/pipeline.hpp"
+
+namespace haulout::drain {
+
+void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !found->second.request_out) return;
+  TrackedPod& tracked = found->second;
+  tracked.request_out = false;
+  tracked.last_answer = now;
+  --requests_out_;
+  if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, answer.has_value());
+  if (answer) {
+    throttle_backoff_.reset();
+    tracked.backoff.reset();
+    tracked.refusals = 0;
+    tracked.last_verdict = EvictionVerdict::accepted;
+    if (!tracked.report.evicted_at) {
+      tracked.report.evicted_at = wall;
+      emit_(EventType::evicted, tracked.report);
+    }
+    if (tracked.state != PodState::in_flight) return;
+    const auto grace =
+        std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
+    tracked.state = PodState::terminating;
+    tracked.terminating_until = now + grace + place_margin;
+    tracked.report.outcome = PodOutcome::terminating;
+    tracked.report.reason.clear();
+    tracked.report.message.clear();
+    return;
+  }
+  // Lost or refused although the watch has already shown it leaving: the watch is right.
+  if (tracked.state != PodState::in_flight) return;
+  const EvictionVerdict verdict = classify_eviction(answer.error());
+  if (verdict == EvictionVerdict::throttle) {
+    throttle(tracked, answer.error(), now);
+  } else {
+    refuse(tracked, answer.error(), verdict, now);
+  }
+}
+
+void Pipeline::throttle(TrackedPod& tracked, const Error& error, TimePoint now) {
+  tracked.holds_place = false;
+  queue(tracked);
+  // Several requests were under way when the server said stop: that is one refusal, not many.
+  if (now < throttled_until_) return;
+  throttled_until_ = now + throttle_backoff_.next(rng_, error.retry_after);
+  throttle_message_ = error.message();
+  emit_(EventType::throttled, tracked.report);
+}
+
+void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now) {
+  // Any answer of the server means that it can be talked to again.
+  if (error.code() == Errc::status) throttle_backoff_.reset();
+  if (verdict != tracked.last_verdict) {
+    tracked.backoff = Backoff(backoff_after(verdict));
+    tracked.refusals = 0;
+  }
+  tracked.last_verdict = verdict;
+  ++tracked.refusals;
+  tracked.server_message = error.message();
+  const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
+  std::string message = error.message();
+  const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
+                                    ? book_.explain(tracked.pod, tracked.budgets)
+                                    : std::string();
+  if (verdict == EvictionVerdict::gone) {
+    // The view will say so too; if it does not, it was about another pod and we ask again.
+    park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));
+    return;
+  }
+  park(tracked, std::string(park_reason(verdict)), explained.empty() ? std::move(message) : explained, wake_at);
+}
+
+void Pipeline::time_passed(TimePoint now) {
+  for (auto& [uid, tracked] : pods_) {
+    if (tracked.state == PodState::terminating && !tracked.stuck && now >= tracked.terminating_until)
+      mark_stuck(tracked);
+    if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy) apply_decision(tracked, now);
+  }
+}
+
+TimePoint Pipeline::next_wake(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  const auto consider = [&](TimePoint when) {
+    if (when > now) next = std::min(next, when);
+  };
+  for (const auto& [key, tracked] : order_) {
+    // While throttled nothing is sent, so nothing that falls due before its end matters before it.
+    if (tracked->state == PodState::parked && tracked->wake_at != TimePoint::max())
+      consider(std::max(tracked->wake_at, throttled_until_));
+    if (tracked->state == PodState::queued) consider(throttled_until_);
+    if (tracked->state == PodState::terminating && !tracked->stuck) consider(tracked->terminating_until);
+  }
+  return next;
+}
+
+std::vector<std::pair<std::string, std::string>> Pipeline::plan() const {
+  std::vector<std::pair<std::string, std::string>> plan;
+  for (const auto& [key, tracked] : order_)
+    if (tracked->state == PodState::queued) plan.emplace_back(tracked->pod.uid, tracked->pod.key());
+  return plan;
+}
+
+void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) {
+  TrackedPod& tracked = pods_.at(uid);
+  ++tracked.report.attempts;
+  if (answer) {
+    emit_(EventType::eviction_sent, tracked.report);
+    return;
+  }
+  const std::string explained = book_.explain(tracked.pod, tracked.budgets);
+  park(tracked, std::string(park_reason(classify_eviction(answer.error()))),
+       explained.empty() ? answer.error().message() : explained, TimePoint::max());
+}
+
+bool Pipeline::clear() const {
+  return order_.empty();
+}
+
+bool Pipeline::hopeless() const {
+  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const auto& entry) {
+    return entry.second->state == PodState::parked && entry.second->last_verdict == EvictionVerdict::fatal;
+  });
+}
+
+Progress Pipeline::progress() const {
+  Progress progress;
+  for (const auto& [uid, tracked] : pods_) {
+    switch (tracked.state) {
+      case PodState::left: ++progress.skipped; continue;
+      case PodState::vanished: ++progress.vanished; break;
+      case PodState::terminating: ++progress.terminating; break;
+      case PodState::parked: ++progress.waiting; break;
+      case PodState::queued:
+      case PodState::in_flight: break;
+    }
+    ++progress.to_evict;
+  }
+  return progress;
+}
+
+std::vector<PodReport> Pipeline::reports() const {
+  std::vector<PodReport> reports;
+  reports.reserve(pods_.size());
+  for (const auto& [uid, tracked] : pods_) reports.push_back(tracked.report);
+  std::sort(reports.begin(), reports.end(), [](const PodReport& a, const PodReport& b) {
+    return std::tie(a.ns, a.name, a.uid) < std::tie(b.ns, b.name, b.uid);
+  });
+  return reports;
+}
+
+}  // namespace haulout::drain

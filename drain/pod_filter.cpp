@@ -1,0 +1,129 @@
+#include "drain/pod_filter.hpp"
+
+#include <charconv>
+
+namespace haulout::drain {
+
+namespace {
+
+constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
+constexpr std::string_view karpenter_annotation = "karpenter.sh/do-not-disrupt";
+constexpr std::string_view autoscaler_annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+
+Verdict verdict_of(Treatment treatment) {
+  switch (treatment) {
+    case Treatment::evict: return Verdict::evict;
+    case Treatment::skip: return Verdict::skip;
+    case Treatment::refuse: return Verdict::refuse;
+    case Treatment::park: return Verdict::park;
+  }
+  return Verdict::refuse;
+}
+
+std::string annotation(const k8s::Pod& pod, std::string_view key) {
+  const auto found = pod.annotations.find(std::string(key));
+  return found == pod.annotations.end() ? std::string() : found->second;
+}
+
+// The Go durations that Karpenter writes there: "30m", "1h30m", "90s". Nothing for anything else.
+std::optional<std::chrono::seconds> parse_protection(std::string_view text) {
+  std::chrono::seconds total{0};
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    std::int64_t number = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto digits = static_cast<std::size_t>(end - text.data());
+    if (failure != std::errc() || number < 0 || number > 1'000'000 || digits == text.size()) return std::nullopt;
+    switch (text[digits]) {
+      case 'h': total += std::chrono::hours(number); break;
+      case 'm': total += std::chrono::minutes(number); break;
+      case 's': total += std::chrono::seconds(number); break;
+      default: return std::nullopt;
+    }
+    text.remove_prefix(digits + 1);
+  }
+  return total;
+}
+
+Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& states) {
+  const auto known = states.find(pod.controller->uid);
+  const DaemonSetState state = known == states.end() ? DaemonSetState::unknown : known->second;
+  const std::string name = pod.controller->name;
+  if (state == DaemonSetState::gone) {
+    return {verdict_of(policy.orphaned_daemon_set), "OrphanedDaemonSetPod",
+            fmt::format("its DaemonSet {} does not exist any more, nothing will bring it back", name)};
+  }
+  return {verdict_of(policy.daemon_set), "DaemonSetManaged",
+          fmt::format("managed by DaemonSet {}, which would bring it back to this node at once", name)};
+}
+
+bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTime wall) {
+  if (!policy.skip_terminating_after || !pod.deletion_timestamp) return false;
+  const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(*policy.skip_terminating_after);
+  return wall - *pod.deletion_timestamp > limit;
+}
+
+}  // namespace
+
+bool is_mirror(const k8s::Pod& pod) {
+  if (pod.annotations.contains(std::string(mirror_annotation))) return true;
+  return pod.controller && pod.controller->kind == "Node" && pod.controller->api_version == "v1";
+}
+
+bool is_daemon_pod(const k8s::Pod& pod) {
+  return pod.controller && pod.controller->kind == "DaemonSet";
+}
+
+bool can_look_up_daemon_set(const k8s::Pod& pod) {
+  return is_daemon_pod(pod) && pod.controller->api_version == "apps/v1";
+}
+
+std::string do_not_disrupt(const k8s::Pod& pod, WallTime wall) {
+  if (annotation(pod, autoscaler_annotation) == "false") return fmt::format("{}=false", autoscaler_annotation);
+  const std::string value = annotation(pod, karpenter_annotation);
+  if (value == "true") return fmt::format("{}=true", karpenter_annotation);
+  const auto protection = parse_protection(value);
+  if (protection && (!pod.start_time || wall < *pod.start_time + *protection))
+    return fmt::format("{}={}", karpenter_annotation, value);
+  return {};
+}
+
+Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall) {
+  Decision decision;
+  auto& found = decision.findings;
+  const bool mirror = is_mirror(pod);
+  if (mirror)
+    found.push_back({Verdict::skip, "MirrorPod", "a static pod: only its manifest on the node can remove it"});
+  if (!policy.pod_selector.matches(pod.labels))
+    found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
+  if (pod.finished() && !mirror)
+    found.push_back({verdict_of(policy.finished), "Finished",
+                     pod.phase == k8s::PodPhase::succeeded ? "has succeeded, nothing of it runs"
+                                                           : "has failed, nothing of it runs"});
+  if (!pod.finished()) {
+    if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
+    if (terminating_for_too_long(pod, policy, wall))
+      found.push_back(
+          {Verdict::skip, "TerminatingTooLong", "has been terminating for longer than we were told to wait"});
+    if (pod.has_empty_dir)
+      found.push_back(
+          {verdict_of(policy.empty_dir), "EmptyDir", "has an emptyDir volume, whose data the eviction deletes"});
+    if (!pod.controller)
+      found.push_back(
+          {verdict_of(policy.unmanaged), "Unmanaged", "declares no controller: nothing will bring it back elsewhere"});
+    if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
+      found.push_back({verdict_of(policy.do_not_disrupt), "DoNotDisrupt", "protected by its annotation " + protection});
+  }
+  for (const Finding& finding : found) {
+    // A finished pod is decided by what finished pods get; whatever else it is no longer matters.
+    const bool decides = finding.verdict != Verdict::evict || finding.reason == "Finished";
+    if (!decides) continue;
+    decision.verdict = finding.verdict;
+    decision.reason = finding.reason;
+    decision.message = finding.message;
+    break;
+  }
+  return decision;
+}
+
+}  // namespace haulout::drain

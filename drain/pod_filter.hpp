@@ -1,0 +1,46 @@
+// Which pods must leave. Pure: every filter looks at every pod and its finding is kept; the decision is that of the
+// first filter, in order, that does not say "evict".
+//
+// Order: mirror, pod selector, finished, DaemonSet, long terminating, emptyDir, unmanaged, do-not-disrupt. A finished
+// pod is decided by its own treatment alone, as kubectl does; a mirror pod is never touched whatever else it is.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "drain/options.hpp"
+#include "drain/report.hpp"
+#include "k8s/objects.hpp"
+
+namespace haulout::drain {
+
+// What is known of the DaemonSets that own pods here, by the UID in the pod's ownerReference.
+enum class DaemonSetState { exists, gone, unknown };
+using DaemonSetStates = std::map<std::string, DaemonSetState>;
+
+struct Finding {
+  Verdict verdict = Verdict::evict;
+  std::string reason;  // "DaemonSetManaged", "EmptyDir", …
+  std::string message;
+  bool operator==(const Finding&) const = default;
+};
+
+struct Decision {
+  Verdict verdict = Verdict::evict;
+  std::string reason;  // empty when nothing speaks against the eviction
+  std::string message;
+  std::vector<Finding> findings;  // of every filter that had something to say
+};
+
+Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall);
+
+bool is_mirror(const k8s::Pod& pod);
+// Owned by a DaemonSet of any API group.
+bool is_daemon_pod(const k8s::Pod& pod);
+// Only DaemonSets of apps/v1 can be looked up; others are taken as existing.
+bool can_look_up_daemon_set(const k8s::Pod& pod);
+// The protecting annotation, as "key=value", or empty. A karpenter.sh/do-not-disrupt duration counts from startTime.
+std::string do_not_disrupt(const k8s::Pod& pod, WallTime wall);
+
+}  // namespace haulout::drain

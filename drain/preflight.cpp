@@ -1,0 +1,152 @@
+// Before anything is touched: is this the node, may we, and does policy allow it.
+#include <set>
+
+#include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// What no retry heals before the first answer of the server (the command's fail-fast rule).
+bool is_hopeless_at_first(const Error& error) {
+  switch (error.code()) {
+    case Errc::unreachable:
+    case Errc::timeout:
+    case Errc::reset: return false;
+    case Errc::status: return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !k8s::is_transient(error);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+// One refusal right after the server came up proves nothing: its authorizer may still be cold (measured: up to 165 ms).
+Task<k8s::Node> Drain::Impl::first_contact() {
+  const TimePoint limit =
+      options_.fail_fast ? std::min(deadline_, saturating_add(now(), options_.unreachable_limit)) : deadline_;
+  Backoff backoff({std::chrono::milliseconds(300), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
+  unsigned refusals = 0;
+  for (;;) {
+    auto node = co_await client_.get_node(node_name_, std::min(limit, within(request_timeout)));
+    if (node) co_return node;
+    const Error& error = node.error();
+    if (k8s::is_not_found(error) && error.peer && error.peer->structured) co_return node;
+    if (k8s::is_forbidden(error)) ++refusals;
+    const bool hopeless = is_hopeless_at_first(error) && !(k8s::is_forbidden(error) && refusals < 2);
+    if (options_.fail_fast && hopeless) co_return node;
+    const TimePoint next = now() + backoff.next(rng_, error.retry_after);
+    if (next >= limit) co_return node;
+    co_await clock_.sleep_until(next);
+  }
+}
+
+asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pods) {
+  std::set<std::string> asked;
+  for (const k8s::Pod& pod : pods) {
+    if (!can_look_up_daemon_set(pod) || !asked.insert(pod.controller->uid).second) continue;
+    auto found = co_await client_.get_daemon_set(pod.ns, pod.controller->name, within(request_timeout));
+    DaemonSetState state = DaemonSetState::unknown;
+    if (found) {
+      state = found->uid == pod.controller->uid ? DaemonSetState::exists : DaemonSetState::gone;
+    } else if (k8s::is_not_found(found.error()) && found.error().peer->structured) {
+      state = DaemonSetState::gone;
+    }
+    daemon_sets_[pod.controller->uid] = state;
+  }
+}
+
+// False when the server says no; anything else that goes wrong here leaves the proof to the deed itself.
+asio::awaitable<bool> Drain::Impl::permitted(k8s::ResourceAttributes attributes, std::string what) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (attempt > 0) co_await clock_.sleep_until(now() + std::chrono::milliseconds(500));
+    auto review = co_await client_.review_access(attributes, within(request_timeout));
+    if (!review || review->allowed) co_return true;
+  }
+  const std::string resource =
+      attributes.subresource.empty() ? attributes.resource : attributes.resource + "/" + attributes.subresource;
+  Error error(Errc::status, fmt::format("not permitted to {}: grant verb {} on resource {} (API group \"{}\")", what,
+                                        attributes.verb, resource, attributes.group));
+  error.peer = PeerStatus{403, "Forbidden", resource, {}, {}, {}, {}, true};
+  co_return fail(error, "node " + node_name_);
+}
+
+asio::awaitable<bool> Drain::Impl::review_permissions() {
+  if (!options_.review_access || options_.dry_run == DryRunMode::client) co_return true;
+  if (!node_.unschedulable) {
+    k8s::ResourceAttributes cordon;
+    cordon.verb = "patch";
+    cordon.resource = "nodes";
+    cordon.name = node_name_;
+    if (!co_await permitted(cordon, "cordon the node")) co_return false;
+  }
+  k8s::ResourceAttributes removal;
+  removal.verb = options_.delete_instead_of_evict ? "delete" : "create";
+  removal.resource = "pods";
+  if (!options_.delete_instead_of_evict) removal.subresource = "eviction";
+  co_return co_await permitted(removal, options_.delete_instead_of_evict ? "delete pods" : "evict pods");
+}
+
+asio::awaitable<void> Drain::Impl::list_budgets() {
+  if (options_.delete_instead_of_evict) {
+    budgets_forbidden_ = true;
+    co_return;
+  }
+  auto budgets = co_await client_.list_pdbs(within(list_timeout));
+  if (budgets) {
+    for (const auto& budget : budgets->items) pipeline_->budget_changed(budget.uid, &budget, now());
+    listed_budgets_ = *std::move(budgets);
+  } else {
+    budgets_forbidden_ = k8s::is_forbidden(budgets.error());
+    pipeline_->set_budgets_visible(false);
+  }
+}
+
+bool Drain::Impl::refuse_by_policy() {
+  std::string refused;
+  std::size_t count = 0;
+  for (const PodReport& pod : pipeline_->reports()) {
+    if (pod.verdict != Verdict::refuse) continue;
+    ++count;
+    refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
+  }
+  if (count == 0) return false;
+  end(Outcome::refused, fmt::format("policy does not allow to evict {} pod{}, so nothing was touched: {}", count,
+                                    count == 1 ? "" : "s", refused));
+  return true;
+}
+
+asio::awaitable<bool> Drain::Impl::preflight() {
+  restart_deadline();
+  auto node = co_await first_contact();
+  if (!node) {
+    if (k8s::is_not_found(node.error()) && node.error().peer->structured) {
+      report_.error = node.error();
+      co_return end(
+          Outcome::failed,
+          fmt::format("node {} does not exist in this cluster (kubectl get nodes lists those that do)", node_name_));
+    }
+    co_return fail(node.error(), "node " + node_name_ + " could not be read");
+  }
+  node_ = *std::move(node);
+  node_facts_.unschedulable = node_.unschedulable;
+  report_.cordon.before = report_.cordon.after = node_.unschedulable;
+  if (node_.unschedulable) report_.cordon.owner = cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
+
+  auto pods = co_await insist<k8s::List<k8s::Pod>>(
+      [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
+  if (!pods) co_return fail(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+  co_await look_up_daemon_sets(pods->items);
+  co_await list_budgets();
+  for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
+  pods_meta_ = pods->meta;
+  listed_pods_ = std::move(pods->items);
+  if (refuse_by_policy()) co_return false;
+  if (!co_await review_permissions()) co_return false;
+  emit(EventType::planned);
+  co_return true;
+}
+
+}  // namespace haulout::drain

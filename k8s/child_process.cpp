@@ -1,0 +1,229 @@
+#include "k8s/child_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "retry/deadline.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::k8s {
+namespace asio = boost::asio;
+
+namespace {
+
+using Stream = asio::posix::stream_descriptor;
+
+std::string words_for(int cause) {
+  return std::generic_category().message(cause);
+}
+
+struct Descriptor {
+  int fd = -1;
+  Descriptor() = default;
+  explicit Descriptor(int taken) : fd(taken) {}
+  Descriptor(Descriptor&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd, other.fd);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+  int release() { return std::exchange(fd, -1); }
+};
+
+struct Pipe {
+  Descriptor read, write;
+  bool open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = Descriptor(ends[0]);
+    write = Descriptor(ends[1]);
+    return ::fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+  }
+};
+
+// glibc 2.36 declares its pidfd_open without C linkage.
+int open_pidfd(pid_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
+// A started process. Whoever lets go of it while it runs kills and reaps it.
+class Child {
+ public:
+  Child(pid_t pid, bool own_group) : pid_(pid), own_group_(own_group), pidfd_(open_pidfd(pid)) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (reaped_) return;
+    kill();
+    // A killed process is gone within microseconds, unless it hangs in the kernel: then it is left to init after us.
+    pollfd ended{pidfd_.fd, POLLIN, 0};
+    ::poll(&ended, 1, 1000);
+    int status = 0;
+    ::waitpid(pid_, &status, WNOHANG);
+  }
+
+  int pidfd() const { return pidfd_.fd; }
+  void kill() const {
+    // The group too, so that a shell does not leave its own children behind.
+    if (own_group_) ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+  }
+  // Only once it has ended.
+  int reap() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    reaped_ = true;
+    return status;
+  }
+
+ private:
+  pid_t pid_;
+  bool own_group_;
+  Descriptor pidfd_;
+  bool reaped_ = false;
+};
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& additions) {
+  std::vector<std::string> out;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool replaced =
+        std::any_of(additions.begin(), additions.end(), [&](const auto& addition) { return addition.first == name; });
+    if (!replaced) out.emplace_back(text);
+  }
+  for (const auto& [name, value] : additions) out.push_back(name + "=" + value);
+  return out;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (std::string& string : strings) out.push_back(string.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+// Returns 0 or the errno of what failed, execve included.
+int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
+  std::vector<std::string> args = command.args;
+  args.insert(args.begin(), command.program);
+  std::vector<std::string> env = environment_with(command.env);
+  const std::vector<char*> argv = pointers_to(args);
+  const std::vector<char*> envp = pointers_to(env);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  if (!command.on_terminal) {
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  }
+  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  // Asio's sockets are not close-on-exec.
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  const int group = command.on_terminal ? 0 : POSIX_SPAWN_SETPGROUP;
+  ::posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
+  const int failure = ::posix_spawnp(&pid, command.program.c_str(), &actions, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return failure;
+}
+
+// Takes what is there without waiting; false at the end of the stream.
+bool drain(int fd, const std::function<bool(std::string_view)>& take) {
+  char chunk[16 * 1024];
+  for (;;) {
+    const ssize_t count = ::read(fd, chunk, sizeof chunk);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    if (count == 0) return false;
+    if (!take(std::string_view(chunk, static_cast<std::size_t>(count)))) return false;
+  }
+}
+
+asio::awaitable<void> pump(Stream& stream, const std::function<bool(std::string_view)>& take) {
+  while (drain(stream.native_handle(), take)) co_await stream.async_wait(Stream::wait_read, asio::use_awaitable);
+}
+
+struct Running {
+  Child child;
+  Stream ended;  // the pidfd: readable when the process has ended
+  Stream out, err;
+};
+
+Task<ChildOutcome> wait_for(Running& running, std::size_t stdout_limit, std::size_t stderr_tail) {
+  ChildOutcome outcome;
+  const std::function<bool(std::string_view)> take_out = [&](std::string_view chunk) {
+    outcome.too_much_output = outcome.too_much_output || outcome.output.size() + chunk.size() > stdout_limit;
+    if (outcome.too_much_output)
+      running.child.kill();
+    else
+      outcome.output += chunk;
+    return !outcome.too_much_output;
+  };
+  const std::function<bool(std::string_view)> take_err = [&](std::string_view chunk) {
+    outcome.error_tail += chunk;
+    if (outcome.error_tail.size() > stderr_tail) outcome.error_tail.erase(0, outcome.error_tail.size() - stderr_tail);
+    return true;
+  };
+  const std::function<asio::awaitable<void>(TaskGroup&)> body = [&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(pump(running.out, take_out));
+    group.spawn(pump(running.err, take_err));
+    co_await running.ended.async_wait(Stream::wait_read, asio::use_awaitable);
+  };
+  co_await with_task_group(body);
+  // What it wrote is in the pipes now. Its own children may keep them open for ever, so their end is not waited for.
+  drain(running.out.native_handle(), take_out);
+  drain(running.err.native_handle(), take_err);
+  const int status = running.child.reap();
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  co_return outcome;
+}
+
+}  // namespace
+
+Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadline) {
+  Pipe out;
+  Pipe err;
+  if (!out.open() || !err.open()) co_return Error(Errc::unavailable, words_for(errno));
+  pid_t pid = 0;
+  if (const int failure = spawn(command, out.write.fd, err.write.fd, pid); failure != 0)
+    co_return Error(Errc::unavailable, words_for(failure));
+  out.write = Descriptor();
+  err.write = Descriptor();
+
+  auto executor = co_await asio::this_coro::executor;
+  Running running{{pid, !command.on_terminal}, Stream(executor), Stream(executor), Stream(executor)};
+  Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
+  if (watched.fd < 0) co_return Error(Errc::unavailable, words_for(errno));
+  running.ended.assign(watched.release());
+  running.out.assign(out.read.release());
+  running.err.assign(err.read.release());
+  co_return co_await with_deadline(clock, deadline, wait_for(running, command.stdout_limit, command.stderr_tail));
+}
+
+}  // namespace haulout::k8s

@@ -1,0 +1,127 @@
+#include "k8s/client.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "k8s/status.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+// client-go restarts once and then lists unpaged; a second try costs little and keeps the answers small.
+constexpr int restarts_before_unpaged = 2;
+
+template <class T>
+Result<List<T>> decode_list(std::string_view body);
+template <>
+Result<List<Pod>> decode_list<Pod>(std::string_view body) {
+  return decode_pod_list(body);
+}
+template <>
+Result<List<Node>> decode_list<Node>(std::string_view body) {
+  return decode_node_list(body);
+}
+template <>
+Result<List<PodDisruptionBudget>> decode_list<PodDisruptionBudget>(std::string_view body) {
+  return decode_pdb_list(body);
+}
+
+}  // namespace
+
+Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
+  CO_TRY(auto response, co_await transport_.round_trip(std::move(request), deadline));
+  if (const auto date = http::date(response.headers)) {
+    // Date is cut to whole seconds and was written a moment ago: a smaller difference is none.
+    const std::chrono::microseconds ahead = *date - clock_.wall_now();
+    server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
+  }
+  auto failure = failure_of(response, clock_.wall_now());
+  if (failure) co_return std::move(*failure);
+  co_return response;
+}
+
+Task<Node> Client::get_node(std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_node(name), deadline));
+  co_return decode_node(response.body);
+}
+
+Task<Node> Client::patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline) {
+  auto request = k8s::patch_node(name, std::move(merge_patch), {dry_run, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_node(response.body);
+}
+
+Task<List<Node>> Client::list_nodes(std::string label_selector, TimePoint deadline) {
+  ListOptions options;
+  options.label_selector = std::move(label_selector);
+  options.limit = options_.page_size;
+  co_return co_await list<Node>(Resource::nodes, std::move(options), deadline);
+}
+
+Task<List<Pod>> Client::list_pods_on(std::string node, TimePoint deadline) {
+  ListOptions options;
+  options.field_selector = "spec.nodeName=" + node;
+  options.limit = options_.page_size;
+  co_return co_await list<Pod>(Resource::pods, std::move(options), deadline);
+}
+
+Task<List<PodDisruptionBudget>> Client::list_pdbs(TimePoint deadline) {
+  ListOptions options;
+  options.limit = options_.page_size;
+  co_return co_await list<PodDisruptionBudget>(Resource::pod_disruption_budgets, std::move(options), deadline);
+}
+
+Task<> Client::evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline) {
+  options.write.validation = options_.validation;
+  CO_TRY(const auto response, co_await send(k8s::evict(ns, pod, options), deadline));
+  co_return decode_write_answer(response.body);
+}
+
+Task<> Client::delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::delete_pod(ns, pod, options), deadline));
+  co_return decode_write_answer(response.body);
+}
+
+Task<DaemonSet> Client::get_daemon_set(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_daemon_set(ns, name), deadline));
+  co_return decode_daemon_set(response.body);
+}
+
+Task<AccessReview> Client::review_access(ResourceAttributes attributes, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(create_access_review(attributes), deadline));
+  co_return decode_access_review(response.body);
+}
+
+template <class T>
+Task<List<T>> Client::list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout) {
+  for (int restarts = 0;; ++restarts) {
+    auto all = co_await list_pages<T>(resource, options, deadline, page_timeout);
+    const bool lost_its_place = !all && is_expired(all.error()) && options.limit != 0;
+    if (!lost_its_place) co_return all;
+    if (restarts == restarts_before_unpaged) options.limit = 0;
+  }
+}
+
+template <class T>
+Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout) {
+  List<T> all;
+  for (;;) {
+    const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
+    CO_TRY(const auto response, co_await send(k8s::list(resource, options), page_deadline));
+    CO_TRY(auto page, decode_list<T>(response.body));
+    // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
+    if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page.meta.resource_version);
+    std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
+    if (page.meta.continue_token.empty()) co_return all;
+    if (page.meta.continue_token == options.continue_token) {
+      co_return Error(Errc::decode, "the list never ends: the server sent the same continue token twice");
+    }
+    options.continue_token = std::move(page.meta.continue_token);
+  }
+}
+
+template Task<List<Pod>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<Node>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<PodDisruptionBudget>> Client::list(Resource, ListOptions, TimePoint, Duration);
+
+}  // namespace haulout::k8s

@@ -1,0 +1,83 @@
+// For the codec files only: text to a JSON tree, and a reader of trees that notices wrong shapes. Pure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retry/clock.hpp"
+#include "retry/result.hpp"
+
+namespace haulout::k8s::codec {
+
+using Json = nlohmann::json;
+
+// Objects and arrays under one of the `dropped` keys, at any depth, are skipped and read as null: they are most of the
+// bytes of a Pod and nobody here reads them. Scalars of such a name (a label "containers") stay.
+Result<Json> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
+
+// "an array", "the number 7" …, for messages.
+std::string describe(const Json& json);
+
+// One object of a tree. Absent and null are the same, as in the API; the first field of a wrong type is remembered in
+// the Problem, which the decoder looks at once at its end. Borrows tree and problem.
+struct Problem {
+  std::string text;
+  void note(std::string what) {
+    if (text.empty()) text = std::move(what);
+  }
+};
+
+class Object {
+ public:
+  Object(const Json& json, std::string_view name, Problem& problem);
+
+  std::string string(const char* key) const;
+  bool boolean(const char* key) const;
+  std::optional<std::int64_t> integer(const char* key) const;
+  std::int32_t integer32(const char* key) const;
+  std::optional<WallTime> time(const char* key) const;
+  std::string int_or_string(const char* key) const;
+  std::map<std::string, std::string> strings(const char* key) const;
+  std::vector<std::string> string_list(const char* key) const;
+  bool has(const char* key) const { return find(key) != nullptr; }
+  // An absent object reads as an empty one.
+  Object object(const char* key) const;
+  // Null when absent.
+  const Json* find(const char* key) const;
+
+  // Calls visit(Object) for each member of an array of objects.
+  template <class Visit>
+  void each(const char* key, Visit visit) const {
+    const Json* list = array(key);
+    if (list == nullptr) return;
+    for (const auto& item : *list) visit(Object(item, key, *problem_));
+  }
+  // Calls visit(key, Json) for each member of an object.
+  template <class Visit>
+  void members(const char* key, Visit visit) const {
+    const Json* found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_object()) return wrong(key, *found, "an object");
+    for (const auto& [name, value] : found->items()) visit(name, value);
+  }
+
+ private:
+  const Json* array(const char* key) const;
+  void wrong(const char* key, const Json& found, std::string_view wanted) const;
+
+  const Json* json_;
+  std::string_view name_;
+  Problem* problem_;
+};
+
+Error decode_error(std::string message);
+// "asked for a PodList, got …" unless the object says it is of that kind.
+Result<> check_kind(const Json& json, std::string_view kind);
+// The Error that a Status object stands for.
+Error error_of(const Json& status);
+
+}  // namespace haulout::k8s::codec

@@ -1,0 +1,208 @@
+#include "k8s/codec_objects.hpp"
+
+#include <algorithm>
+
+namespace haulout::k8s::codec {
+namespace {
+
+constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unschedulable";
+
+bool condition_true(const Object& status, std::string_view type) {
+  bool found = false;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == type) found = condition.string("status") == "True";
+  });
+  return found;
+}
+
+PodPhase phase_of(const std::string& text) {
+  if (text.empty() || text == "Pending") return PodPhase::pending;
+  if (text == "Running") return PodPhase::running;
+  if (text == "Succeeded") return PodPhase::succeeded;
+  if (text == "Failed") return PodPhase::failed;
+  return PodPhase::unknown;
+}
+
+// The taint has no value, so Equal tolerates it only with an empty one; an empty key needs Exists.
+bool tolerates_unschedulable(const Object& toleration) {
+  const auto effect = toleration.string("effect");
+  if (!effect.empty() && effect != "NoSchedule") return false;
+  const auto op = toleration.string("operator");
+  const bool exists = op == "Exists";
+  const auto key = toleration.string("key");
+  if (key.empty()) return exists;
+  if (key != unschedulable_taint) return false;
+  return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
+}
+
+void read_metadata(const Object& metadata, Pod& pod) {
+  pod.ns = metadata.string("namespace");
+  pod.name = metadata.string("name");
+  pod.uid = metadata.string("uid");
+  pod.resource_version = metadata.string("resourceVersion");
+  pod.labels = metadata.strings("labels");
+  metadata.members("annotations", [&](const std::string& key, const Json& value) {
+    if (kept_annotation(key) && value.is_string()) pod.annotations[key] = value.get<std::string>();
+  });
+  metadata.each("ownerReferences", [&](const Object& owner) {
+    if (!owner.boolean("controller")) return;
+    pod.controller = OwnerReference{owner.string("apiVersion"), owner.string("kind"), owner.string("name"),
+                                    owner.string("uid"), true};
+  });
+  pod.finalizers = metadata.string_list("finalizers");
+  pod.deletion_timestamp = metadata.time("deletionTimestamp");
+  pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
+}
+
+void read_spec(const Object& spec, Pod& pod) {
+  pod.node_name = spec.string("nodeName");
+  pod.grace_seconds = spec.integer("terminationGracePeriodSeconds").value_or(Pod().grace_seconds);
+  pod.priority = spec.integer32("priority");
+  pod.priority_class = spec.string("priorityClassName");
+  spec.each("volumes", [&](const Object& volume) { pod.has_empty_dir |= volume.has("emptyDir"); });
+  spec.each("tolerations",
+            [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
+}
+
+// Terminated: every container has ended, and no init, sidecar or ephemeral container still runs.
+bool containers_terminated(const Object& status) {
+  bool any = false;
+  bool ended = true;
+  status.each("containerStatuses", [&](const Object& container) {
+    any = true;
+    ended &= container.object("state").has("terminated");
+  });
+  for (const char* others : {"initContainerStatuses", "ephemeralContainerStatuses"}) {
+    status.each(others, [&](const Object& container) { ended &= !container.object("state").has("running"); });
+  }
+  return any && ended;
+}
+
+LabelSelector::Operator operator_of(const std::string& text, bool& known) {
+  using Operator = LabelSelector::Operator;
+  if (text == "In") return Operator::in;
+  if (text == "NotIn") return Operator::not_in;
+  if (text == "Exists") return Operator::exists;
+  known = known && text == "DoesNotExist";
+  return Operator::does_not_exist;
+}
+
+// A selector with an operator that does not exist selects nothing: the eviction API skips such a budget, too.
+std::optional<LabelSelector> read_selector(const Object& spec) {
+  if (!spec.has("selector")) return std::nullopt;
+  const auto selector = spec.object("selector");
+  std::vector<LabelSelector::Requirement> requirements;
+  bool known = true;
+  for (auto& [key, value] : selector.strings("matchLabels")) {
+    requirements.push_back({key, LabelSelector::Operator::in, {value}});
+  }
+  selector.each("matchExpressions", [&](const Object& expression) {
+    const auto op = operator_of(expression.string("operator"), known);
+    requirements.push_back({expression.string("key"), op, expression.string_list("values")});
+  });
+  if (!known) return std::nullopt;
+  return LabelSelector(std::move(requirements));
+}
+
+// The manager of the newest entry that owns spec.unschedulable.
+std::string read_unschedulable_manager(const Object& metadata) {
+  std::string manager;
+  std::optional<WallTime> newest;
+  metadata.each("managedFields", [&](const Object& entry) {
+    if (!entry.object("fieldsV1").object("f:spec").has("f:unschedulable")) return;
+    const auto time = entry.time("time");
+    if (!manager.empty() && newest && (!time || *time < *newest)) return;
+    manager = entry.string("manager");
+    newest = time;
+  });
+  return manager;
+}
+
+}  // namespace
+
+void read(const Object& json, Pod& pod) {
+  read_metadata(json.object("metadata"), pod);
+  read_spec(json.object("spec"), pod);
+  const auto status = json.object("status");
+  pod.phase = phase_of(status.string("phase"));
+  pod.ready = condition_true(status, "Ready");
+  pod.start_time = status.time("startTime");
+  pod.containers_terminated = containers_terminated(status);
+}
+
+void read(const Object& json, Node& node) {
+  const auto metadata = json.object("metadata");
+  node.name = metadata.string("name");
+  node.uid = metadata.string("uid");
+  node.resource_version = metadata.string("resourceVersion");
+  node.labels = metadata.strings("labels");
+  node.annotations = metadata.strings("annotations");
+  node.unschedulable_manager = read_unschedulable_manager(metadata);
+  const auto spec = json.object("spec");
+  node.unschedulable = spec.boolean("unschedulable");
+  spec.each("taints", [&](const Object& taint) {
+    node.taints.push_back({taint.string("key"), taint.string("effect"), taint.time("timeAdded")});
+  });
+  node.ready = condition_true(json.object("status"), "Ready");
+}
+
+void read(const Object& json, PodDisruptionBudget& pdb) {
+  const auto metadata = json.object("metadata");
+  pdb.ns = metadata.string("namespace");
+  pdb.name = metadata.string("name");
+  pdb.uid = metadata.string("uid");
+  pdb.resource_version = metadata.string("resourceVersion");
+  pdb.generation = metadata.integer("generation").value_or(0);
+  const auto spec = json.object("spec");
+  pdb.selector = read_selector(spec);
+  pdb.min_available = spec.int_or_string("minAvailable");
+  pdb.max_unavailable = spec.int_or_string("maxUnavailable");
+  pdb.always_allow_unhealthy = spec.string("unhealthyPodEvictionPolicy") == "AlwaysAllow";
+  const auto status = json.object("status");
+  pdb.observed_generation = status.integer("observedGeneration").value_or(0);
+  pdb.disruptions_allowed = status.integer32("disruptionsAllowed");
+  pdb.current_healthy = status.integer32("currentHealthy");
+  pdb.desired_healthy = status.integer32("desiredHealthy");
+  pdb.expected_pods = status.integer32("expectedPods");
+  status.members("disruptedPods", [&](const std::string& name, const Json&) { pdb.disrupted_pods.push_back(name); });
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") != "DisruptionAllowed") return;
+    pdb.condition_reason = condition.string("reason");
+    pdb.condition_message = condition.string("message");
+  });
+}
+
+void read(const Object& json, DaemonSet& daemon_set) {
+  const auto metadata = json.object("metadata");
+  daemon_set.ns = metadata.string("namespace");
+  daemon_set.name = metadata.string("name");
+  daemon_set.uid = metadata.string("uid");
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<Pod>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "containers", "initContainers",
+                                                     "ephemeralContainers", "affinity"};
+  return keys;
+}
+
+// managedFields stay: they tell who set spec.unschedulable.
+template <>
+const std::vector<std::string_view>& dropped_keys<Node>() {
+  static const std::vector<std::string_view> keys = {"images", "volumesInUse", "volumesAttached"};
+  return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<PodDisruptionBudget>() {
+  static const std::vector<std::string_view> keys = {"managedFields"};
+  return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "template"};
+  return keys;
+}
+
+}  // namespace haulout::k8s::codec

@@ -1,0 +1,30 @@
+// For the codec files only: from a JSON object to each of our types. What is of the wrong shape goes to the Problem of
+// the Object; nothing else can fail. Pure.
+#pragma once
+
+#include "k8s/codec_json.hpp"
+#include "k8s/objects.hpp"
+
+namespace haulout::k8s::codec {
+
+void read(const Object& json, Pod& pod);
+void read(const Object& json, Node& node);
+void read(const Object& json, PodDisruptionBudget& pdb);
+void read(const Object& json, DaemonSet& daemon_set);
+
+template <class T>
+inline constexpr std::string_view kind_of = "";
+template <>
+inline constexpr std::string_view kind_of<Pod> = "Pod";
+template <>
+inline constexpr std::string_view kind_of<Node> = "Node";
+template <>
+inline constexpr std::string_view kind_of<PodDisruptionBudget> = "PodDisruptionBudget";
+template <>
+inline constexpr std::string_view kind_of<DaemonSet> = "DaemonSet";
+
+// Keys of structures that `read` has no use for and that are most of such an object's bytes.
+template <class T>
+const std::vector<std::string_view>& dropped_keys();
+
+}  // namespace haulout::k8s::codec

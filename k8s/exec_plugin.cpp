@@ -1,0 +1,75 @@
+#include "k8s/exec_plugin.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "k8s/child_process.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+// A token service that has not answered by then will not. A human at a browser needs longer.
+constexpr std::chrono::seconds time_limit{60};
+constexpr std::chrono::minutes interactive_time_limit{5};
+
+// For a message: one line, nothing that moves a terminal's cursor.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool blank = byte <= 0x20 || byte == 0x7f;
+    if (!blank)
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+Error plugin_error(const ExecPlugin& plugin, const std::string& cause) {
+  const std::string hint = printable(plugin.install_hint);
+  return Error(Errc::unavailable,
+               fmt::format("credential plugin {}: {}{}", plugin.command, cause, hint.empty() ? "" : "; " + hint));
+}
+
+std::string describe(const ChildOutcome& outcome) {
+  if (outcome.too_much_output) return "printed more than 1 MiB; expected an ExecCredential";
+  const std::string end = outcome.signal != 0 ? fmt::format("was ended by signal {}", outcome.signal)
+                                              : fmt::format("exit status {}", outcome.exit_code);
+  const std::string tail = printable(outcome.error_tail);
+  return tail.empty() ? end + "; run it by hand to see why" : end + ": " + tail;
+}
+
+}  // namespace
+
+Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem, TimePoint deadline) {
+  using Mode = ExecPlugin::InteractiveMode;
+  const bool terminal = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
+  if (plugin.interactive_mode == Mode::always && !terminal)
+    co_return plugin_error(
+        plugin,
+        "its interactiveMode is Always and standard input is no terminal; run from a terminal, or use "
+        "credentials that need no human");
+  ChildCommand command;
+  command.program = plugin.command;
+  command.args = plugin.args;
+  command.env = plugin.env;
+  command.env.emplace_back("KUBERNETES_EXEC_INFO", encode_exec_info(plugin, terminal, ca_pem));
+  command.on_terminal = terminal;
+  const Duration limit = terminal ? Duration(interactive_time_limit) : Duration(time_limit);
+  const TimePoint own_deadline = saturating_add(clock.now(), limit);
+  auto outcome = co_await run_child(clock, std::move(command), std::min(deadline, own_deadline));
+  if (!outcome && outcome.error().code() == Errc::timeout) {
+    Error late = plugin_error(plugin, "did not end in time; run it by hand to see what it waits for");
+    if (deadline < own_deadline) co_return Error(Errc::timeout, late.message());
+    co_return late;
+  }
+  if (!outcome) co_return plugin_error(plugin, "cannot be started: " + outcome.error().message());
+  if (outcome->too_much_output || outcome->exit_code != 0) co_return plugin_error(plugin, describe(*outcome));
+  auto credential = decode_exec_credential(outcome->output, plugin.api_version);
+  if (!credential) co_return plugin_error(plugin, credential.error().message());
+  co_return std::move(*credential);
+}
+
+}  // namespace haulout::k8s

@@ -1,0 +1,13 @@
+// One run of an exec credential plugin, within 60 s. Errors are Errc::unavailable and name the program, what went wrong
+// (with the end of its stderr) and the installHint; Errc::timeout when the caller's own deadline struck first.
+// Cancellable: the plugin is killed.
+#pragma once
+
+#include "k8s/codec_exec_credential.hpp"
+#include "k8s/credentials.hpp"
+
+namespace haulout::k8s {
+
+Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem, TimePoint deadline);
+
+}  // namespace haulout::k8s

@@ -1,0 +1,249 @@
+#include "k8s/kubeconfig.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "k8s/yaml_codec.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using Json = nlohmann::json;
+
+// One place in the document. The first mismatch is kept and ends the decoding; everything after it reads as empty.
+class Reader {
+ public:
+  Reader(const Json& value, std::string path, std::string& mismatch)
+      : value_(value), path_(std::move(path)), mismatch_(mismatch) {}
+
+  std::string string(const char* key) const {
+    const Json* found = find(key);
+    if (found == nullptr) return {};
+    if (!found->is_string()) return expected(key, *found, "a string; put it in quotes"), std::string();
+    return found->get<std::string>();
+  }
+  bool boolean(const char* key) const {
+    const Json* found = find(key);
+    if (found == nullptr) return false;
+    if (!found->is_boolean()) return expected(key, *found, "true or false"), false;
+    return found->get<bool>();
+  }
+  std::vector<std::string> strings(const char* key) const {
+    std::vector<std::string> out;
+    const Json* found = find(key);
+    if (found == nullptr) return out;
+    if (!found->is_array()) return expected(key, *found, "a list of strings"), out;
+    for (const Json& item : *found) {
+      if (!item.is_string()) return expected(key, item, "a list of strings; put them in quotes"), out;
+      out.push_back(item.get<std::string>());
+    }
+    return out;
+  }
+  // Null and absent are an empty mapping.
+  Reader object(const char* key) const {
+    static const Json nothing = Json::object();
+    const Json* found = find(key);
+    if (found == nullptr) return Reader(nothing, path_of(key), mismatch_);
+    if (!found->is_object()) return expected(key, *found, "a mapping"), Reader(nothing, path_of(key), mismatch_);
+    return Reader(*found, path_of(key), mismatch_);
+  }
+  std::vector<Reader> objects(const char* key) const {
+    std::vector<Reader> out;
+    const Json* found = find(key);
+    if (found == nullptr) return out;
+    if (!found->is_array()) return expected(key, *found, "a list"), out;
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const std::string item = fmt::format("{}[{}]", key, i);
+      if (!(*found)[i].is_object()) return expected(item.c_str(), (*found)[i], "a mapping"), out;
+      out.emplace_back((*found)[i], path_of(item.c_str()), mismatch_);
+    }
+    return out;
+  }
+  bool has(const char* key) const { return find(key) != nullptr; }
+  const Json& json() const { return value_; }
+
+ private:
+  const Json* find(const char* key) const {
+    const auto found = value_.find(key);
+    return found == value_.end() || found->is_null() ? nullptr : &*found;
+  }
+  std::string path_of(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
+  void expected(const char* key, const Json& found, const char* what) const {
+    if (mismatch_.empty()) mismatch_ = fmt::format("{} is a {}, expected {}", path_of(key), found.type_name(), what);
+  }
+
+  const Json& value_;
+  std::string path_;
+  std::string& mismatch_;
+};
+
+std::string absolute(const std::string& path, const std::filesystem::path& directory) {
+  if (path.empty()) return path;
+  return (directory / path).lexically_normal().string();
+}
+
+KubeconfigCluster decode_cluster(const Reader& reader, const std::string& file,
+                                 const std::filesystem::path& directory) {
+  KubeconfigCluster cluster;
+  cluster.file = file;
+  cluster.server = reader.string("server");
+  cluster.tls_server_name = reader.string("tls-server-name");
+  cluster.proxy_url = reader.string("proxy-url");
+  cluster.certificate_authority = absolute(reader.string("certificate-authority"), directory);
+  cluster.certificate_authority_data = reader.string("certificate-authority-data");
+  cluster.insecure_skip_tls_verify = reader.boolean("insecure-skip-tls-verify");
+  cluster.disable_compression = reader.boolean("disable-compression");
+  for (const Reader& extension : reader.objects("extensions")) {
+    // The name is reserved for this by the exec plugin protocol.
+    if (extension.string("name") == "client.authentication.k8s.io/exec" && extension.has("extension"))
+      cluster.exec_config_json = extension.json()["extension"].dump();
+  }
+  return cluster;
+}
+
+KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& directory) {
+  KubeconfigExec exec;
+  exec.api_version = reader.string("apiVersion");
+  exec.command = reader.string("command");
+  // A bare name is looked up in PATH.
+  if (exec.command.find('/') != std::string::npos) exec.command = absolute(exec.command, directory);
+  exec.args = reader.strings("args");
+  for (const Reader& variable : reader.objects("env"))
+    exec.env.emplace_back(variable.string("name"), variable.string("value"));
+  exec.install_hint = reader.string("installHint");
+  exec.interactive_mode = reader.string("interactiveMode");
+  exec.provide_cluster_info = reader.boolean("provideClusterInfo");
+  return exec;
+}
+
+KubeconfigUser decode_user(const Reader& reader, const std::string& file, const std::filesystem::path& directory) {
+  KubeconfigUser user;
+  user.file = file;
+  user.client_certificate = absolute(reader.string("client-certificate"), directory);
+  user.client_certificate_data = reader.string("client-certificate-data");
+  user.client_key = absolute(reader.string("client-key"), directory);
+  user.client_key_data = reader.string("client-key-data");
+  user.token = reader.string("token");
+  user.token_file = absolute(reader.string("tokenFile"), directory);
+  user.username = reader.string("username");
+  user.password = reader.string("password");
+  user.as = reader.string("as");
+  user.as_uid = reader.string("as-uid");
+  user.as_groups = reader.strings("as-groups");
+  const Reader extra = reader.object("as-user-extra");
+  for (const auto& [key, unused] : extra.json().items()) {
+    for (std::string& value : extra.strings(key.c_str())) user.as_user_extra.emplace_back(key, std::move(value));
+  }
+  if (reader.has("auth-provider")) {
+    user.auth_provider = reader.object("auth-provider").string("name");
+    if (user.auth_provider.empty()) user.auth_provider = "unnamed";
+  }
+  if (reader.has("exec")) user.exec = decode_exec(reader.object("exec"), directory);
+  return user;
+}
+
+template <class Entry>
+void add(std::map<std::string, Entry>& entries, const Reader& named, Entry entry, std::string& duplicate) {
+  const std::string name = named.string("name");
+  if (!entries.emplace(name, std::move(entry)).second) duplicate = name;
+}
+
+Error unusable(const std::string& file, std::string_view cause) {
+  return Error(Errc::unavailable,
+               fmt::format("kubeconfig {}: {}; correct it or name another file with --kubeconfig", file, cause));
+}
+
+// The parser's own message quotes the text, so only its position is used.
+std::optional<Json> parse_json(std::string_view text, std::string& failure) {
+  try {
+    // No honest kubeconfig is deep, and what reads it later recurses.
+    bool too_deep = false;
+    auto json = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
+      too_deep = too_deep || depth > 100;
+      return !too_deep;
+    });
+    if (!too_deep) return json;
+    failure = "nested deeper than 100 levels";
+    return std::nullopt;
+  } catch (const Json::parse_error& error) {
+    const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
+    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    failure = fmt::format("line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
+                          before.size() - line_start + 1);
+    return std::nullopt;
+  }
+}
+
+Result<Json> parse(std::string_view text, const std::string& file) {
+  // JSON first: what looks like it gets the better message about where it breaks.
+  std::string json_failure;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') {
+    if (auto json = parse_json(text, json_failure)) return std::move(*json);
+  }
+  auto converted = yaml_to_json(text);
+  if (!converted && !json_failure.empty()) return unusable(file, "not valid JSON: " + json_failure);
+  if (!converted) return unusable(file, "not YAML: " + converted.error().message());
+  std::string failure;
+  auto json = parse_json(*converted, failure);
+  if (!json) return unusable(file, "not valid UTF-8");
+  if (json->is_null()) return Json(Json::object());
+  if (!json->is_object())
+    return unusable(file, "not a kubeconfig: expected a mapping with clusters, users and contexts");
+  return std::move(*json);
+}
+
+}  // namespace
+
+Result<Kubeconfig> decode_kubeconfig(std::string_view text, const std::string& file) {
+  auto json = parse(text, file);
+  if (!json) return std::move(json).error();
+  std::error_code ignored;
+  const std::filesystem::path directory = std::filesystem::absolute(file, ignored).parent_path();
+
+  Kubeconfig config;
+  config.files = {file};
+  std::string mismatch;
+  std::string duplicate;
+  const Reader root(*json, "", mismatch);
+  const std::string kind = root.string("kind");
+  const std::string api_version = root.string("apiVersion");
+  if ((!kind.empty() && kind != "Config") || (!api_version.empty() && api_version != "v1"))
+    return unusable(file, fmt::format("not a kubeconfig: it holds {} {}, expected v1 Config", api_version, kind));
+  config.current_context = root.string("current-context");
+  for (const Reader& named : root.objects("clusters"))
+    add(config.clusters, named, decode_cluster(named.object("cluster"), file, directory), duplicate);
+  for (const Reader& named : root.objects("users"))
+    add(config.users, named, decode_user(named.object("user"), file, directory), duplicate);
+  for (const Reader& named : root.objects("contexts")) {
+    const Reader context = named.object("context");
+    KubeconfigContext entry{file, context.string("cluster"), context.string("user"), context.string("namespace")};
+    add(config.contexts, named, std::move(entry), duplicate);
+  }
+  if (!mismatch.empty()) return unusable(file, mismatch);
+  if (!duplicate.empty()) return unusable(file, fmt::format("the name \"{}\" is given twice in one list", duplicate));
+  return config;
+}
+
+void merge_kubeconfig(Kubeconfig& into, Kubeconfig from) {
+  into.files.insert(into.files.end(), from.files.begin(), from.files.end());
+  if (into.current_context.empty()) into.current_context = std::move(from.current_context);
+  into.clusters.merge(std::move(from.clusters));
+  into.users.merge(std::move(from.users));
+  into.contexts.merge(std::move(from.contexts));
+}
+
+std::string cluster_info_json(const KubeconfigCluster& cluster) {
+  Json info = {{"server", cluster.server}};
+  if (!cluster.tls_server_name.empty()) info["tls-server-name"] = cluster.tls_server_name;
+  if (cluster.insecure_skip_tls_verify) info["insecure-skip-tls-verify"] = true;
+  if (cluster.disable_compression) info["disable-compression"] = true;
+  if (!cluster.exec_config_json.empty()) info["config"] = Json::parse(cluster.exec_config_json, nullptr, false);
+  // The server may come from a flag, in any bytes.
+  return info.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace haulout::k8s

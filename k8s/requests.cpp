@@ -1,0 +1,158 @@
+#include "k8s/requests.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "k8s/codec_requests.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+constexpr std::string_view field_manager = "haulout";
+
+// Without it the path would name a collection, the selector every unscheduled pod, the eviction any namesake.
+std::string_view required(std::string_view value, const char* what) {
+  if (!value.empty()) return value;
+  std::fprintf(stderr, "bug: a Kubernetes request was built with an empty %s\n", what);
+  std::abort();
+}
+
+const std::string& valued(const std::string& selector) {
+  if (selector.ends_with('=')) required("", "field selector value");
+  return selector;
+}
+
+class Query {
+ public:
+  explicit Query(std::string path) : target_(std::move(path)) {}
+  Query& add(std::string_view key, std::string_view value) {
+    target_ += first_ ? '?' : '&';
+    first_ = false;
+    target_ += key;
+    target_ += '=';
+    target_ += percent_encode(value);
+    return *this;
+  }
+  Query& add_if(bool wanted, std::string_view key, std::string_view value) { return wanted ? add(key, value) : *this; }
+  std::string target() const { return target_; }
+
+ private:
+  std::string target_;
+  bool first_ = true;
+};
+
+std::string node_path(std::string_view name) {
+  return "/api/v1/nodes/" + percent_encode(required(name, "Node name"));
+}
+
+std::string pod_path(std::string_view ns, std::string_view pod) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}", percent_encode(required(ns, "namespace")),
+                     percent_encode(required(pod, "Pod name")));
+}
+
+std::string collection_path(Resource resource) {
+  switch (resource) {
+    case Resource::pods: return "/api/v1/pods";
+    case Resource::nodes: return "/api/v1/nodes";
+    case Resource::pod_disruption_budgets: return "/apis/policy/v1/poddisruptionbudgets";
+  }
+  std::abort();
+}
+
+http::Request request(std::string method, std::string target) {
+  http::Request out;
+  out.method = std::move(method);
+  out.target = std::move(target);
+  out.headers.set("Accept", "application/json");
+  return out;
+}
+
+http::Request with_body(http::Request out, std::string_view type, std::string body) {
+  out.headers.set("Content-Type", type);
+  out.body = std::move(body);
+  return out;
+}
+
+Query& add_write_options(Query& query, const WriteOptions& options) {
+  return query.add_if(options.dry_run == DryRun::server, "dryRun", "All")
+      .add_if(options.validation == FieldValidation::strict, "fieldValidation", "Strict");
+}
+
+}  // namespace
+
+std::string percent_encode(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                            c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+http::Request get_node(std::string_view name) {
+  return request("GET", node_path(name));
+}
+
+http::Request list(Resource resource, const ListOptions& options) {
+  Query query(collection_path(resource));
+  query.add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
+      .add_if(!options.label_selector.empty(), "labelSelector", options.label_selector)
+      .add_if(options.limit > 0, "limit", std::to_string(options.limit))
+      .add_if(!options.continue_token.empty(), "continue", options.continue_token);
+  return request("GET", query.target());
+}
+
+http::Request watch(Resource resource, const WatchOptions& options) {
+  Query query(collection_path(resource));
+  query.add("watch", "1")
+      .add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
+      .add("resourceVersion", required(options.resource_version, "resourceVersion of a watch"))
+      .add("allowWatchBookmarks", "true")
+      .add("timeoutSeconds", std::to_string(options.timeout.count()));
+  return request("GET", query.target());
+}
+
+// Sent twice, an unguarded patch could undo what somebody did in between; the caller reads before it repeats.
+http::Request patch_node(std::string_view name, std::string merge_patch, const WriteOptions& options) {
+  Query query(node_path(name));
+  query.add("fieldManager", field_manager);
+  auto out = request("PATCH", add_write_options(query, options).target());
+  out.repeatable = false;
+  return with_body(std::move(out), "application/merge-patch+json", std::move(merge_patch));
+}
+
+// The UID precondition makes it repeatable: a second one finds the same pod terminating, or another pod and stops.
+http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
+  required(options.uid, "UID of a pod to evict");
+  Query query(pod_path(ns, pod) + "/eviction");
+  return with_body(request("POST", add_write_options(query, options.write).target()), "application/json",
+                   encode_eviction(ns, pod, options));
+}
+
+http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
+  required(options.uid, "UID of a pod to delete");
+  Query query(pod_path(ns, pod));
+  query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
+  return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
+}
+
+http::Request get_daemon_set(std::string_view ns, std::string_view name) {
+  return request("GET",
+                 fmt::format("/apis/apps/v1/namespaces/{}/daemonsets/{}", percent_encode(required(ns, "namespace")),
+                             percent_encode(required(name, "DaemonSet name"))));
+}
+
+http::Request create_access_review(const ResourceAttributes& attributes) {
+  required(attributes.verb, "verb of an access review");
+  return with_body(request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), "application/json",
+                   encode_access_review(attributes));
+}
+
+}  // namespace haulout::k8s

@@ -1,0 +1,236 @@
+#include "k8s/status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "k8s/codec_json.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using codec::Json;
+using codec::Object;
+using codec::Problem;
+
+// A Status is a few hundred bytes; a success of this size is an object or a list and need not be read twice.
+constexpr std::size_t largest_status = 64 * 1024;
+constexpr std::size_t longest_excerpt = 200;
+
+std::string_view phrase(int status) {
+  switch (status) {
+    case 301: return "Moved Permanently";
+    case 302: return "Found";
+    case 307: return "Temporary Redirect";
+    case 308: return "Permanent Redirect";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 406: return "Not Acceptable";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 410: return "Gone";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 422: return "Unprocessable Content";
+    case 429: return "Too Many Requests";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 501: return "Not Implemented";
+    case 502: return "Bad Gateway";
+    case 503: return "Service Unavailable";
+    case 504: return "Gateway Timeout";
+    default: return "";
+  }
+}
+
+std::string sentence(int code, std::string_view message) {
+  const auto name = phrase(code);
+  return fmt::format("the server answered {}{}{}{}{}", code, name.empty() ? "" : " ", name, message.empty() ? "" : ": ",
+                     message);
+}
+
+bool is_success(int status) {
+  return status >= 200 && status <= 299;
+}
+
+bool is_html(const http::Headers& headers, std::string_view body) {
+  std::string type(headers.find("Content-Type").value_or(""));
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (type.starts_with("text/html")) return true;
+  const auto first = body.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && body[first] == '<';
+}
+
+std::string first_line(std::string_view body) {
+  const auto begin = body.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  body.remove_prefix(begin);
+  std::string line(body.substr(0, std::min(body.find_first_of("\r\n"), longest_excerpt)));
+  return line;
+}
+
+// kube-apiserver's own timeout filter writes a Status without kind (and says it is text/plain).
+bool is_failure_status(const Json& json) {
+  Problem problem;
+  const Object status(json, "Status", problem);
+  const auto kind = status.string("kind");
+  return (kind.empty() || kind == "Status") && status.string("status") == "Failure" && problem.text.empty();
+}
+
+std::optional<Json> failure_status(std::string_view body) {
+  if (body.find("\"Failure\"") == std::string_view::npos) return std::nullopt;
+  auto json = codec::parse(body);
+  if (!json || !is_failure_status(*json)) return std::nullopt;
+  return *std::move(json);
+}
+
+// The code of the HTTP answer counts, not the one in the body, unless the answer claimed success.
+Error status_error(int code, const Json& json) {
+  Error error = codec::error_of(json);
+  if (!is_success(code) && error.peer->code != code) {
+    Error again(Errc::status, sentence(code, error.peer->message));
+    again.peer = std::move(error.peer);
+    again.retry_after = error.retry_after;
+    again.peer->code = code;
+    return again;
+  }
+  return error;
+}
+
+Error unstructured_error(int code, const http::Headers& headers, std::string_view body) {
+  std::string message =
+      is_html(headers, body) ? "an HTML page, so something between us and the API server answered" : first_line(body);
+  if (code >= 300 && code <= 399) message = fmt::format("redirect to {}", headers.find("Location").value_or("nowhere"));
+  Error error(Errc::status, sentence(code, message));
+  error.peer.emplace();
+  error.peer->code = code;
+  error.peer->message = std::move(message);
+  return error;
+}
+
+std::optional<Error> failure(int code, const http::Headers& headers, std::string_view body, WallTime wall) {
+  if (is_success(code) && is_html(headers, body)) {
+    return codec::decode_error(fmt::format(
+        "the answer {} is an HTML page: something between us and the API server answered (a proxy or a login page)",
+        code));
+  }
+  if (is_success(code) && body.size() > largest_status) return std::nullopt;
+  const auto status = failure_status(body);
+  if (is_success(code) && !status) return std::nullopt;
+  Error error = status ? status_error(code, *status) : unstructured_error(code, headers, body);
+  if (const auto asked = http::retry_after(headers, std::chrono::floor<std::chrono::seconds>(wall))) {
+    error.retry_after = asked;
+  }
+  return error;
+}
+
+// The reason decides when there is one: it is what the server meant; the code is all that a proxy leaves.
+bool says(const Error& error, std::string_view reason, int code) {
+  if (!error.peer) return false;
+  return error.peer->reason.empty() ? error.peer->code == code : error.peer->reason == reason;
+}
+
+}  // namespace
+
+Error codec::error_of(const Json& status) {
+  Problem problem;
+  const Object json(status, "Status", problem);
+  PeerStatus peer;
+  peer.structured = true;
+  peer.code = json.integer32("code");
+  peer.reason = json.string("reason");
+  peer.message = json.string("message");
+  peer.continue_token = json.object("metadata").string("continue");
+  const auto details = json.object("details");
+  peer.kind = details.string("kind");
+  peer.name = details.string("name");
+  details.each("causes", [&](const Object& cause) {
+    peer.causes.push_back({cause.string("reason"), cause.string("message"), cause.string("field")});
+  });
+  const auto retry_seconds = details.integer("retryAfterSeconds").value_or(0);
+  // Without a code it cannot be a success: nobody sends a Failure for that.
+  if (peer.code == 0) peer.code = 500;
+  Error error(Errc::status, sentence(peer.code, peer.message));
+  error.peer = std::move(peer);
+  // The upper bound only keeps the arithmetic sane; Backoff has its own.
+  if (retry_seconds > 0) error.retry_after = std::chrono::seconds(std::min<std::int64_t>(retry_seconds, 86'400));
+  return error;
+}
+
+std::optional<Error> failure_of(const http::Response& response, WallTime wall) {
+  return failure(response.status, response.headers, response.body, wall);
+}
+
+std::optional<Error> failure_of(const http::ResponseHead& head, std::string_view body, WallTime wall) {
+  return failure(head.status, head.headers, body, wall);
+}
+
+Error error_of_status(std::string_view json) {
+  const auto parsed = codec::parse(json);
+  if (!parsed) return parsed.error();
+  const auto checked = codec::check_kind(*parsed, "Status");
+  if (!checked) return checked.error();
+  return codec::error_of(*parsed);
+}
+
+bool is_not_found(const Error& error) {
+  return says(error, "NotFound", 404);
+}
+
+bool is_conflict(const Error& error) {
+  return says(error, "Conflict", 409);
+}
+
+bool is_expired(const Error& error) {
+  return says(error, "Expired", 410) || says(error, "Gone", 410);
+}
+
+bool is_forbidden(const Error& error) {
+  return says(error, "Forbidden", 403);
+}
+
+bool is_unauthorized(const Error& error) {
+  return says(error, "Unauthorized", 401);
+}
+
+bool is_too_many_requests(const Error& error) {
+  return says(error, "TooManyRequests", 429);
+}
+
+// The one place where the text of a message is looked at. Authorizer and admission both answer 403 with reason
+// Forbidden, and nothing else in the body tells them apart (the authorizer's answer also has the header
+// X-Content-Type-Options: nosniff, which an Error does not carry). The authorizer's sentence has had this form since
+// Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get path …`.
+bool is_denied_by_rbac(const Error& error) {
+  if (!is_forbidden(error) || !error.peer->structured || !error.peer->causes.empty()) return false;
+  const std::string_view message = error.peer->message;
+  // A webhook may say what it likes after this.
+  if (message.starts_with("admission webhook ")) return false;
+  const auto user = message.find("forbidden: User \"");
+  return user != std::string_view::npos && message.find("\" cannot ", user) != std::string_view::npos;
+}
+
+bool is_transient(const Error& error) {
+  switch (error.code()) {
+    case Errc::timeout:
+    case Errc::dns:
+    case Errc::unreachable:
+    case Errc::tls:
+    case Errc::reset:
+    case Errc::protocol:
+    case Errc::decode: return true;
+    case Errc::status: break;
+    case Errc::unavailable:
+    case Errc::invalid: return false;
+  }
+  const int code = error.peer->code;
+  // 423 and 425 come from proxies. 501 and 505 do not heal.
+  if (code == 408 || code == 423 || code == 425 || code == 429) return true;
+  return code >= 500 && code != 501 && code != 505;
+}
+
+}  // namespace haulout::k8s

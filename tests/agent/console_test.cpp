@@ -1,0 +1,105 @@
+#include "agent/console.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace haulout::agent {
+namespace {
+
+struct TextSink final : Sink {
+  std::string text;
+  void write(std::string_view more) override { text += more; }
+};
+
+TEST(ConsoleTest, LinesAppearAboveTheBlock) {
+  TextSink text;
+  TextSink errors;
+  Console console(text, errors);
+  console.say("one");
+  console.set_block({"a", "b"});
+  console.say("two");
+  console.warn("three");
+  console.set_block({});
+  console.say("four");
+  EXPECT_EQ(text.text,
+            "one\n"
+            "a\nb\n"
+            "\r\x1b[2A\x1b[Jtwo\na\nb\n"
+            "\r\x1b[2A\x1b[J"
+            "a\nb\n"
+            "\r\x1b[2A\x1b[J"
+            "four\n");
+  EXPECT_EQ(errors.text, "three\n");
+}
+
+TEST(ConsoleTest, WithoutABlockNothingButTheLineIsWritten) {
+  TextSink text;
+  TextSink errors;
+  Console console(text, errors);
+  console.warn("careful");
+  console.set_block({});
+  EXPECT_EQ(text.text, "");
+  EXPECT_EQ(errors.text, "careful\n");
+}
+
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~Pipe() {
+    close_reader();
+    ::close(ends_[1]);
+  }
+  int writer() const { return ends_[1]; }
+  void close_reader() {
+    if (ends_[0] >= 0) ::close(ends_[0]);
+    ends_[0] = -1;
+  }
+  std::string read_available() {
+    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    std::string result;
+    char buffer[4096];
+    for (ssize_t n = 0; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;)
+      result.append(buffer, static_cast<std::size_t>(n));
+    return result;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Pipe pipe;
+  FdSink sink(pipe.writer());
+  pipe.close_reader();
+  sink.write("nobody hears this");
+  EXPECT_TRUE(sink.broken());
+  sink.write("nor this");
+  sink.flush(-1);
+  EXPECT_EQ(sink.backlog(), 0u);
+}
+
+TEST(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
+  Pipe pipe;
+  FdSink sink(pipe.writer());
+  std::string sent;
+  for (int i = 0; i < 300; ++i) {
+    const std::string line = std::string(999, static_cast<char>('a' + i % 26)) + "\n";
+    sent += line;
+    sink.write(line);  // would hang here: a pipe holds 64 KiB
+  }
+  EXPECT_GT(sink.backlog(), 0u);
+  sink.flush(0);
+  std::string received;
+  while (sink.backlog() != 0) {
+    received += pipe.read_available();
+    sink.pump();
+  }
+  received += pipe.read_available();
+  EXPECT_EQ(received, sent) << "nothing is lost and nothing comes twice";
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,43 @@
+// Reports and events to render.
+#pragma once
+
+#include "drain/observer.hpp"
+
+namespace haulout::agent::samples {
+
+inline WallTime at(int seconds) {
+  return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 4)) + std::chrono::hours(5) +
+         std::chrono::seconds(seconds);
+}
+
+inline drain::PodReport pod(std::string name, drain::PodOutcome outcome, std::string reason = "",
+                            std::string message = "") {
+  drain::PodReport report;
+  report.ns = "shop";
+  report.name = std::move(name);
+  report.uid = "uid-" + report.name;
+  report.outcome = outcome;
+  report.reason = std::move(reason);
+  report.message = std::move(message);
+  return report;
+}
+
+inline drain::Report report(drain::Outcome outcome, std::vector<drain::PodReport> pods = {}) {
+  drain::Report result;
+  result.node = "n1";
+  result.outcome = outcome;
+  result.started_at = at(0);
+  result.finished_at = at(65);
+  result.pods = std::move(pods);
+  return result;
+}
+
+// An event about node n1; borrows what it points to.
+inline drain::Event event(drain::EventType type, int seconds = 0, const drain::PodReport* about = nullptr,
+                          const drain::Diagnosis* diagnosis = nullptr, std::string message = "",
+                          drain::Progress progress = {}) {
+  static const std::string node = "n1";
+  return {type, at(seconds), node, about, diagnosis, std::move(message), progress};
+}
+
+}  // namespace haulout::agent::samples

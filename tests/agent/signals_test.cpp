@@ -1,0 +1,51 @@
+#include "agent/signals.hpp"
+
+#include <csignal>
+
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using SignalsTest = haulout::testing::VirtualTimeTest;
+
+boost::asio::awaitable<void> sleep(Clock& clock, Duration duration, bool& ended) {
+  co_await clock.sleep_until(clock.now() + duration);
+  ended = true;
+}
+
+boost::asio::awaitable<void> raise_and_sleep(Clock& clock, int signal) {
+  ::raise(signal);
+  co_await clock.sleep_until(TimePoint::max());
+}
+
+boost::asio::awaitable<std::optional<int>> race(Signals& signals, boost::asio::awaitable<void> work,
+                                                boost::asio::awaitable<void> helper) {
+  std::vector<boost::asio::awaitable<void>> helpers;
+  helpers.push_back(std::move(helper));
+  co_return co_await until_signal(signals, std::move(work), std::move(helpers));
+}
+
+TEST_F(SignalsTest, WorkThatEndsEndsItsHelpers) {
+  Signals signals(context.get_executor());
+  bool worked = false;
+  bool helped = false;
+  EXPECT_EQ(run(race(signals, sleep(clock, 3s, worked), sleep(clock, 1h, helped))), std::nullopt);
+  EXPECT_TRUE(worked);
+  EXPECT_FALSE(helped);
+  EXPECT_EQ(elapsed(), Duration(3s));
+}
+
+TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    Signals signals(context.get_executor());
+    bool helped = false;
+    EXPECT_EQ(run(race(signals, raise_and_sleep(clock, signal), sleep(clock, 1h, helped))), signal);
+    EXPECT_FALSE(helped);
+    std::signal(SIGHUP, SIG_DFL);
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

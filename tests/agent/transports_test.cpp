@@ -1,0 +1,107 @@
+#include "agent/transports.hpp"
+
+#include "agent/exit_code.hpp"
+#include "agent/job.hpp"
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using haulout::testing::json_response;
+using haulout::testing::ScriptedTransport;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TransportsTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  http::Request request(std::string method, std::string target) {
+    http::Request result;
+    result.method = std::move(method);
+    result.target = std::move(target);
+    result.headers.set("Authorization", "Bearer secret");
+    result.body = "secret body";
+    return result;
+  }
+  WatchedTransport watched(std::optional<Duration> request_timeout = std::nullopt) {
+    return {script, clock, log, ledger, request_timeout};
+  }
+
+  ScriptedTransport script{clock};
+  std::vector<std::string> lines;
+  Log log{{LogFormat::text, 1}, clock, [this](const std::string& line) { lines.push_back(line); }};
+  RequestLedger ledger;
+};
+
+TEST_F(TransportsTest, LogsWhatWasAskedButNothingSecret) {
+  WatchedTransport transport = watched();
+  script.answer(json_response(201, "{\"secret\":1}"), 20ms);
+  EXPECT_TRUE(run(transport.round_trip(request("POST", "/api/v1/namespaces/a/pods/b/eviction"), start + 1s)));
+  EXPECT_THAT(lines,
+              ElementsAre(AllOf(HasSubstr("method=POST"), HasSubstr("target=/api/v1/namespaces/a/pods/b/eviction"),
+                                HasSubstr("status=201"), HasSubstr("ms=20"), Not(HasSubstr("secret")))));
+}
+
+TEST_F(TransportsTest, RequestTimeoutBoundsTheDeadline) {
+  WatchedTransport transport = watched(2s);
+  script.answer(json_response(200, "{}"));
+  script.answer(json_response(200, "{}"));
+  EXPECT_TRUE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1h)));
+  EXPECT_TRUE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1s)));
+  ASSERT_EQ(script.requests().size(), 2u);
+  EXPECT_EQ(script.requests()[0].deadline, start + 2s);
+  EXPECT_EQ(script.requests()[1].deadline, start + 1s) << "never later than the caller's";
+}
+
+TEST_F(TransportsTest, RemembersWhatWasDenied) {
+  WatchedTransport transport = watched();
+  script.answer(json_response(403, "{}"));
+  script.fail(Error(Errc::reset, "gone"));
+  EXPECT_TRUE(run(transport.round_trip(request("PATCH", "/api/v1/nodes/n1"), start + 1s)));
+  EXPECT_FALSE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1s)));
+  ASSERT_TRUE(ledger.last_denied());
+  EXPECT_EQ(ledger.last_denied()->verb, "patch");
+  EXPECT_EQ(ledger.last_denied()->resource, "nodes");
+}
+
+class ResolveNodesTest : public TransportsTest {
+ protected:
+  Result<std::vector<std::string>> resolve(Settings settings) {
+    k8s::Client client(script, clock);
+    return run(resolve_nodes(client, std::move(settings), start + 30s));
+  }
+  static Settings selecting(std::string selector) {
+    Settings settings;
+    settings.selector = std::move(selector);
+    return settings;
+  }
+};
+
+TEST_F(ResolveNodesTest, NamesAreTakenWithoutAsking) {
+  Settings settings;
+  settings.nodes = {"b", "a"};
+  EXPECT_THAT(resolve(settings).value(), ElementsAre("b", "a"));
+  EXPECT_TRUE(script.requests().empty());
+}
+
+TEST_F(ResolveNodesTest, SelectedNodes) {
+  script.answer(json_response(200, R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
+      {"metadata":{"name":"n1","uid":"u1"}},{"metadata":{"name":"n2","uid":"u2"}}]})"));
+  EXPECT_THAT(resolve(selecting("pool=old")).value(), ElementsAre("n1", "n2"));
+  EXPECT_THAT(script.requests()[0].request.target, HasSubstr("labelSelector=pool%3Dold"));
+}
+
+TEST_F(ResolveNodesTest, NoMatchIsNoSuccess) {
+  script.answer(
+      json_response(200, R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]})"));
+  const auto nodes = resolve(selecting("pool=old"));
+  ASSERT_FALSE(nodes.has_value());
+  EXPECT_THAT(nodes.error().message(), HasSubstr("pool=old"));
+  EXPECT_EQ(exit_code(nodes.error()), 1);
+}
+
+}  // namespace
+}  // namespace haulout::agent

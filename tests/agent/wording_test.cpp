@@ -1,0 +1,181 @@
+#include "agent/wording.hpp"
+
+#include "agent/text.hpp"
+#include "agent/views.hpp"
+#include "tests/agent/samples.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::DryRunMode;
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using samples::event;
+using samples::pod;
+using samples::report;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct TextSink final : Sink {
+  std::string text;
+  void write(std::string_view more) override { text += more; }
+};
+
+TEST(WordingTest, OneLinePerEvent) {
+  const auto web = pod("web-0", PodOutcome::evicted);
+  auto first = pod("web-0", PodOutcome::planned);
+  first.attempts = 1;
+  auto again = first;
+  again.attempts = 2;
+  const auto gone = pod("web-0", PodOutcome::gone);
+  const auto parked = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "PodDisruptionBudget shop/web allows none");
+  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
+  const std::vector<std::pair<drain::Event, std::optional<std::string>>> rows = {
+      {event(EventType::planned, 0, nullptr, nullptr, "", {12, 0, 0, 0, 3}), "node/n1: 12 pods to evict, 3 skipped"},
+      {event(EventType::cordoned), std::nullopt},
+      {event(EventType::eviction_sent, 0, &first), "evicting pod shop/web-0"},
+      {event(EventType::eviction_sent, 0, &again), std::nullopt},
+      {event(EventType::evicted, 0, &web), std::nullopt},
+      {event(EventType::parked, 0, &parked),
+       "pod shop/web-0 is waiting: PodDisruptionBudget shop/web allows none [BlockedByBudget]"},
+      {event(EventType::resumed, 0, &parked), std::nullopt},
+      {event(EventType::vanished, 0, &web), "pod/web-0 evicted"},
+      {event(EventType::vanished, 0, &gone), "pod/web-0 gone"},
+      {event(EventType::late_pod, 0, &first), "pod shop/web-0 has come to the node meanwhile"},
+      {event(EventType::diagnosis_raised, 0, nullptr, &zero),
+       "problem: PDB_ZERO PodDisruptionBudget shop/web: it never allows one"},
+      {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero), "healed: PDB_ZERO PodDisruptionBudget shop/web"},
+      {event(EventType::throttled, 0, nullptr, nullptr, "for 8s"), "the API server asks to slow down: for 8s"},
+      {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "connection to the API server lost: reset"},
+      {event(EventType::reconnected), "connection to the API server is back"},
+      {event(EventType::uncordoned), "node/n1 uncordoned"},
+      {event(EventType::finished), std::nullopt},
+  };
+  for (const auto& [occurred, line] : rows) EXPECT_EQ(line_of(occurred, {}), line) << drain::to_string(occurred.type);
+}
+
+TEST(WordingTest, DryRunAndDeletionAreNamed) {
+  auto web = pod("web-0", PodOutcome::evicted);
+  EXPECT_EQ(line_of(event(EventType::eviction_sent, 0, &web), {DryRunMode::server, false, ""}),
+            "evicting pod shop/web-0 (server dry run)");
+  EXPECT_EQ(line_of(event(EventType::eviction_sent, 0, &web), {DryRunMode::none, true, ""}), "deleting pod shop/web-0");
+  EXPECT_EQ(line_of(event(EventType::vanished, 0, &web), {DryRunMode::none, true, ""}), "pod/web-0 deleted");
+  EXPECT_EQ(cordon_line("n1", true, true, DryRunMode::none), "node/n1 cordoned");
+  EXPECT_EQ(cordon_line("n1", false, true, DryRunMode::none), "node/n1 already cordoned");
+  EXPECT_EQ(cordon_line("n1", false, false, DryRunMode::none), "node/n1 already uncordoned");
+  EXPECT_EQ(cordon_line("n1", true, false, DryRunMode::client), "node/n1 uncordoned (dry run)");
+}
+
+TEST(WordingTest, LinesOfALineViewGoToTheText) {
+  TextSink text;
+  TextSink errors;
+  Console console(text, errors);
+  LineView view(console, {});
+  const auto web = pod("web-0", PodOutcome::evicted);
+  view.on_event(event(EventType::settling));
+  view.on_event(event(EventType::vanished, 0, &web));
+  EXPECT_EQ(text.text, "pod/web-0 evicted\n");
+  EXPECT_EQ(errors.text, "");
+}
+
+TEST(WordingTest, SkippedPodsAreNamedByReason) {
+  const auto lines = skip_warnings(
+      report(Outcome::failed,
+             {pod("a", PodOutcome::skipped, "DaemonSetManaged"), pod("b", PodOutcome::skipped, "DaemonSetManaged"),
+              pod("c", PodOutcome::skipped, "NotSelected"), pod("d", PodOutcome::planned)}));
+  EXPECT_THAT(lines, ElementsAre("Warning: ignoring DaemonSet-managed Pods: shop/a, shop/b",
+                                 "Warning: ignoring Pods that the pod selector does not match: shop/c"));
+}
+
+TEST(WordingTest, SummaryOfADrainedNode) {
+  const Summary text = summary(report(Outcome::drained, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::gone),
+                                                         pod("c", PodOutcome::skipped)}),
+                               {});
+  EXPECT_THAT(text.out, ElementsAre("node/n1 drained", "2 pods gone, 1 skipped, took 1m05s"));
+  EXPECT_THAT(text.errors, IsEmpty());
+}
+
+TEST(WordingTest, SummaryOfADryRun) {
+  auto skipped = pod("c", PodOutcome::skipped);
+  skipped.verdict = drain::Verdict::skip;
+  const drain::Report planned = report(Outcome::drained, {pod("a", PodOutcome::planned), skipped});
+  EXPECT_THAT(summary(planned, {DryRunMode::client, false, ""}).out,
+              ElementsAre("would evict pod shop/a", "node/n1 drained (dry run)"));
+  EXPECT_THAT(summary(planned, {DryRunMode::client, true, ""}).out, Contains("would delete pod shop/a"));
+  EXPECT_THAT(summary(planned, {DryRunMode::server, false, ""}).out, ElementsAre("node/n1 drained (server dry run)"));
+}
+
+TEST(WordingTest, RefusalNamesEveryPodAndTheFlagThatAllowsIt) {
+  const Summary text =
+      summary(report(Outcome::refused,
+                     {pod("a", PodOutcome::refused, "DaemonSetManaged"), pod("b", PodOutcome::refused, "EmptyDir"),
+                      pod("c", PodOutcome::refused, "Unmanaged"), pod("d", PodOutcome::refused, "OrphanedDaemonSetPod"),
+                      pod("e", PodOutcome::refused, "Novel"), pod("f", PodOutcome::refused, "Unmanaged")}),
+              {});
+  ASSERT_EQ(text.errors.size(), 6u);
+  EXPECT_THAT(text.errors[0], HasSubstr("nothing was touched"));
+  EXPECT_THAT(text.errors, Contains("  DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/a"));
+  EXPECT_THAT(text.errors, Contains(::testing::AllOf(HasSubstr("--delete-emptydir-data"), HasSubstr("shop/b"))));
+  EXPECT_THAT(text.errors, Contains(::testing::AllOf(HasSubstr("--force"), HasSubstr("shop/c, shop/f"))));
+  EXPECT_THAT(text.errors, Contains(::testing::AllOf(HasSubstr("--force"), HasSubstr("shop/d"))));
+  EXPECT_THAT(text.errors, Contains("  Novel: shop/e"));
+  EXPECT_THAT(text.out, IsEmpty());
+}
+
+TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
+  auto stuck = pod("db-1", PodOutcome::terminating);
+  stuck.evicted_at = samples::at(5);
+  auto waiting = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "needs 3 healthy, has 3");
+  waiting.controller = "StatefulSet/web";
+  drain::Report blocked = report(Outcome::blocked, {pod("a", PodOutcome::evicted), stuck, waiting});
+  blocked.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
+  blocked.cordon.after = true;
+  EXPECT_THAT(
+      summary(blocked, {}).errors,
+      ElementsAre("error: node/n1 was not drained within 1m05s", "  1 of 3 pods gone, 2 left, 0 skipped",
+                  "  pod shop/db-1 terminating: was evicted 1m00s ago and has not vanished; 'kubectl -n shop describe "
+                  "pod db-1' may show what holds it",
+                  "  pod shop/web-0 (StatefulSet/web) waiting: needs 3 healthy, has 3 [BlockedByBudget]",
+                  "  PDB_ZERO PodDisruptionBudget shop/web: raise it",
+                  "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
+}
+
+TEST(WordingTest, InterruptedDrainSaysWhatIsLeft) {
+  const Summary text =
+      summary(report(Outcome::cancelled, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::planned)}), {});
+  ASSERT_EQ(text.errors.size(), 3u);
+  EXPECT_THAT(text.errors[0], HasSubstr("interrupted"));
+  EXPECT_THAT(text.errors[1], HasSubstr("1 of 2 pods gone, 1 left"));
+  EXPECT_THAT(text.errors[2], HasSubstr("shop/b"));
+}
+
+TEST(WordingTest, FailureCarriesItsCause) {
+  drain::Report failed = report(Outcome::failed);
+  failed.error = Error(Errc::unreachable, "connect to 10.0.0.1:6443: refused");
+  EXPECT_THAT(summary(failed, {}).errors, ElementsAre(HasSubstr("connect to 10.0.0.1:6443: refused")));
+}
+
+TEST(TextTest, ServerTextCannotDriveTheTerminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f"
+                      "d\xC2\x9B"
+                      "e"),
+            "a [2Jb c d e");
+  EXPECT_EQ(printable("gr\u00fc\u00dfe \u2026"), "gr\u00fc\u00dfe \u2026");
+  const auto parked = pod("web-0", PodOutcome::waiting, "Webhook", "no\x1b]0;title\x07");
+  EXPECT_THAT(line_of(event(EventType::parked, 0, &parked), {}).value(), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextTest, ClipsByColumns) {
+  EXPECT_EQ(clipped("abcdef", 6), "abcdef");
+  EXPECT_EQ(clipped("abcdef", 5), "abcd\u2026");
+  EXPECT_EQ(clipped("abcdef", 5, false), "ab...");
+  EXPECT_EQ(clipped("\u00e4\u00f6\u00fc\u00df", 3), "\u00e4\u00f6\u2026");
+  EXPECT_EQ(clipped("abcdef", 0), "");
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,104 @@
+#include "drain/budget_book.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain {
+namespace {
+using testing::a_budget;
+using testing::a_pod;
+using Gate = BudgetBook::Gate;
+
+class BudgetBookTest : public ::testing::Test {
+ protected:
+  BudgetBook book;
+  k8s::Pod pod = a_pod("web-0");
+
+  Gate gate(const k8s::Pod& of) const { return book.gate(of, book.selecting(of)); }
+  void put(const k8s::PodDisruptionBudget& budget) { book.update(budget.uid, &budget); }
+};
+
+TEST_F(BudgetBookTest, NoBudgetIsOpen) {
+  EXPECT_EQ(gate(pod), Gate::open);
+}
+
+TEST_F(BudgetBookTest, OneRequestPerBudget) {
+  put(a_budget("web", 2));
+  EXPECT_EQ(gate(pod), Gate::open);
+  book.sent(pod, book.selecting(pod));
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::busy);
+  EXPECT_EQ(gate(a_pod("db", "other")), Gate::open);
+  book.answered(pod, book.selecting(pod), true);
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
+}
+
+TEST_F(BudgetBookTest, GrantedEvictionsCountUntilTheBudgetIsSeenToChange) {
+  put(a_budget("web", 1));
+  book.sent(pod, book.selecting(pod));
+  book.answered(pod, book.selecting(pod), true);
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::closed) << "the one disruption is taken although the budget still says 1";
+  put(a_budget("web", 1));
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
+}
+
+TEST_F(BudgetBookTest, RefusedEvictionsCountForNothing) {
+  put(a_budget("web", 1));
+  book.sent(pod, book.selecting(pod));
+  book.answered(pod, book.selecting(pod), false);
+  EXPECT_EQ(gate(pod), Gate::open);
+}
+
+TEST_F(BudgetBookTest, ClosedForHealthyPodsOnly) {
+  put(a_budget("web", 0));
+  EXPECT_EQ(gate(pod), Gate::closed);
+  auto pending = pod, finished = pod, unready = pod;
+  pending.phase = k8s::PodPhase::pending;
+  finished.phase = k8s::PodPhase::failed;
+  unready.ready = false;
+  EXPECT_EQ(gate(pending), Gate::open);
+  EXPECT_EQ(gate(finished), Gate::open);
+  EXPECT_EQ(gate(unready), Gate::open) << "IfHealthyBudget: enough of the others are healthy";
+  auto broken = a_budget("web", 0);
+  broken.current_healthy = broken.desired_healthy - 1;
+  put(broken);
+  EXPECT_EQ(gate(unready), Gate::closed);
+  broken.always_allow_unhealthy = true;
+  put(broken);
+  EXPECT_EQ(gate(unready), Gate::open);
+}
+
+TEST_F(BudgetBookTest, UnprocessedBudgetIsClosed) {
+  auto fresh = a_budget("web", 3);
+  fresh.observed_generation = 0;
+  put(fresh);
+  EXPECT_EQ(gate(pod), Gate::closed);
+}
+
+TEST_F(BudgetBookTest, OverlapIsForTheServerToTell) {
+  put(a_budget("a", 0));
+  put(a_budget("b", 0));
+  EXPECT_EQ(gate(pod), Gate::open);
+  EXPECT_NE(book.explain(pod, book.selecting(pod)).find("shop/a and shop/b"), std::string::npos);
+}
+
+TEST_F(BudgetBookTest, WithoutTheRightToSeeBudgetsANamespaceIsALane) {
+  book.set_visible(false);
+  book.sent(pod, {});
+  EXPECT_EQ(gate(a_pod("other")), Gate::busy);
+  EXPECT_EQ(gate(a_pod("x", "elsewhere")), Gate::open);
+  book.answered(pod, {}, false);
+  EXPECT_EQ(gate(a_pod("other")), Gate::open);
+}
+
+TEST_F(BudgetBookTest, TheMessageNamesThingCauseAndWayOut) {
+  auto budget = a_budget("web", 0);
+  put(budget);
+  EXPECT_EQ(book.explain(pod, book.selecting(pod)),
+            "pod shop/web-0 is blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; it allows no "
+            "disruption until "
+            "a replica is added");
+}
+
+}  // namespace
+}  // namespace haulout::drain

@@ -1,0 +1,93 @@
+#include "drain/cordon.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+
+constexpr WallTime noon{std::chrono::hours(12)};
+const CordonMark mark{"run-1", "ann@desk", noon};
+
+k8s::Node a_node(bool unschedulable, std::optional<WallTime> tainted, std::optional<CordonMark> marked) {
+  k8s::Node node;
+  node.name = "n1";
+  node.uid = "node-uid";
+  node.resource_version = "7";
+  node.unschedulable = unschedulable;
+  if (tainted) node.taints.push_back({std::string(unschedulable_taint), "NoSchedule", *tainted});
+  if (marked) node.annotations[std::string(cordon_annotation)] = encode_mark(*marked);
+  return node;
+}
+
+TEST(P5_OwnMarksOnly, WhoseCordonItIs) {
+  const struct {
+    const char* what;
+    k8s::Node node;
+    CordonOwner owner;
+  } rows[] = {
+      {"schedulable", a_node(false, {}, {}), CordonOwner::nobody},
+      {"schedulable with a stale mark", a_node(false, {}, mark), CordonOwner::nobody},
+      {"cordoned by a human", a_node(true, noon, {}), CordonOwner::other},
+      {"ours", a_node(true, noon + 11ms, mark), CordonOwner::haulout},
+      {"ours, the server's clock a little behind", a_node(true, noon - 9s, mark), CordonOwner::haulout},
+      {"ours, taint not there yet", a_node(true, {}, mark), CordonOwner::haulout},
+      {"uncordoned by kubectl and cordoned again by a human", a_node(true, noon + 11s, mark), CordonOwner::other},
+      {"mark from the future", a_node(true, noon - 11s, mark), CordonOwner::other},
+  };
+  for (const auto& row : rows) EXPECT_EQ(cordon_owner(row.node), row.owner) << row.what;
+}
+
+TEST(P5_OwnMarksOnly, AnUnreadableMarkIsNotOurs) {
+  auto node = a_node(true, noon, {});
+  for (const char* text : {"", "{}", "[]", "not json", R"({"at":5})", R"({"at":"yesterday"})"}) {
+    node.annotations[std::string(cordon_annotation)] = text;
+    EXPECT_EQ(cordon_owner(node), CordonOwner::other) << text;
+  }
+}
+
+TEST(Cordon, FieldAndMarkChangeInOneGuardedPatch) {
+  const auto patch = nlohmann::json::parse(*cordon_patch(a_node(false, {}, {}), mark));
+  EXPECT_EQ(patch["metadata"]["resourceVersion"], "7");
+  EXPECT_EQ(patch["spec"]["unschedulable"], true);
+  EXPECT_EQ(patch["metadata"]["annotations"][std::string(cordon_annotation)], encode_mark(mark));
+  EXPECT_FALSE(cordon_patch(a_node(true, noon, {}), mark)) << "a human's cordon is left alone";
+}
+
+TEST(Cordon, TheMarkSurvivesTheRoundTrip) {
+  const auto read = mark_of(a_node(true, noon, mark));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->run, mark.run);
+  EXPECT_EQ(read->by, mark.by);
+  EXPECT_EQ(read->at, mark.at);
+}
+
+TEST(Cordon, UncordonTakesBackOnlyItsOwnUnlessToldOtherwise) {
+  const struct {
+    const char* what;
+    k8s::Node node;
+    bool foreign_too, patches, clears_field, clears_mark;
+  } rows[] = {
+      {"nothing to do", a_node(false, {}, {}), false, false, false, false},
+      {"ours", a_node(true, noon, mark), false, true, true, true},
+      {"a human's", a_node(true, noon, {}), false, false, false, false},
+      {"a human's, by command", a_node(true, noon, {}), true, true, true, false},
+      {"a human's over our stale mark", a_node(true, noon + 1h, mark), false, true, false, true},
+      {"a human's over our stale mark, by command", a_node(true, noon + 1h, mark), true, true, true, true},
+      {"stale mark alone", a_node(false, {}, mark), false, true, false, true},
+  };
+  for (const auto& row : rows) {
+    const auto patch = uncordon_patch(row.node, row.foreign_too);
+    ASSERT_EQ(patch.has_value(), row.patches) << row.what;
+    if (!patch) continue;
+    const auto json = nlohmann::json::parse(*patch);
+    EXPECT_EQ(json["metadata"]["resourceVersion"], "7") << row.what;
+    EXPECT_EQ(json.contains("spec"), row.clears_field) << row.what;
+    EXPECT_EQ(json["metadata"].contains("annotations"), row.clears_mark) << row.what;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::drain

@@ -1,0 +1,81 @@
+#include "drain/eviction_verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain {
+namespace {
+using testing::status_error;
+using V = EvictionVerdict;
+
+Error text_error(int code, std::string message) {
+  Error error = status_error(code, "", "", "", std::move(message));
+  error.peer->structured = false;
+  return error;
+}
+
+// Each row is an answer that kube-apiserver 1.36.3 really gives.
+TEST(EvictionVerdict, TableOfAnswers) {
+  const struct {
+    const char* what;
+    Error error;
+    V verdict;
+  } rows[] = {
+      {"closed budget", status_error(429, "TooManyRequests", "", "DisruptionBudget"), V::budget},
+      {"flow control", text_error(429, "Too many requests, please try again later."), V::throttle},
+      {"shutting down", text_error(429, "The apiserver is shutting down, please try again later."), V::throttle},
+      {"webhook with 429", status_error(429, "", "", "", "migrating"), V::admission},
+      {"pod gone", status_error(404, "NotFound", "pods"), V::gone},
+      {"pod gone, kubelet identity", status_error(404, "NotFound", "pod"), V::gone},
+      {"namespace gone", status_error(404, "NotFound", "namespaces"), V::gone},
+      {"no such path", text_error(404, "404 page not found"), V::fatal},
+      {"other UID", status_error(409, "Conflict", "Pod"), V::replaced},
+      {"budget conflict", status_error(409, "Conflict", "poddisruptionbudgets"), V::retry},
+      {"two budgets",
+       status_error(500, "", "", "",
+                    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+                    "support."),
+       V::overlap},
+      {"webhook down", status_error(500, "InternalError", "", "", "failed calling webhook"), V::retry},
+      {"webhook denies", status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: no"),
+       V::admission},
+      {"malformed", status_error(400, "BadRequest"), V::fatal},
+      {"policy denies", status_error(422, "Invalid", "pods"), V::admission},
+      {"dying namespace", status_error(403, "Forbidden", "pods", "NamespaceTerminating"), V::ns_terminating},
+      {"too many disrupted", status_error(403, "Forbidden", "poddisruptionbudget"), V::budget},
+      {"on another node",
+       status_error(403, "Forbidden", "pods", "",
+                    "pods \"a\" is forbidden: node k1 can only evict pods with spec.nodeName set to itself"),
+       V::replaced},
+      {"rbac",
+       status_error(403, "Forbidden", "pods", "",
+                    "pods \"a\" is forbidden: User \"u\" cannot create resource \"pods/eviction\" in API group \"\" in "
+                    "the namespace \"shop\""),
+       V::forbidden},
+      {"webhook denies with 403",
+       status_error(403, "Forbidden", "", "", "admission webhook \"x\" denied the request: no"), V::admission},
+      {"unauthorized", status_error(401, "Unauthorized"), V::throttle},
+      {"going down", status_error(503, "ServiceUnavailable"), V::throttle},
+      {"timeout", text_error(504, "Timeout"), V::retry},
+      {"gateway", text_error(502, "<html>"), V::retry},
+      {"not supported", status_error(405, "MethodNotAllowed"), V::fatal},
+      {"refused", Error(Errc::unreachable, ""), V::throttle},
+      {"reset", Error(Errc::reset, ""), V::retry},
+      {"silence", Error(Errc::timeout, ""), V::retry},
+      {"html", Error(Errc::decode, ""), V::retry},
+  };
+  for (const auto& row : rows) EXPECT_EQ(classify_eviction(row.error), row.verdict) << row.what;
+}
+
+TEST(P10_KindToTheApiServer, NoVerdictIsRetriedWithoutDelay) {
+  SeededRng rng(1);
+  for (auto verdict : {V::gone, V::budget, V::overlap, V::admission, V::ns_terminating, V::throttle, V::retry,
+                       V::replaced, V::forbidden, V::fatal}) {
+    Backoff backoff(backoff_after(verdict));
+    for (int i = 0; i < 50; ++i) EXPECT_GE(backoff.next(rng), Backoff::minimum);
+  }
+}
+
+}  // namespace
+}  // namespace haulout::drain

@@ -1,0 +1,391 @@
+#include "drain/pipeline.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_budget;
+using testing::a_pod;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::owned_by;
+using ::testing::SizeIs;
+using testing::status_error;
+using testing::terminating;
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  SeededRng rng{1};
+  TimePoint now{1h};
+  WallTime wall{1h};
+  Policy policy;
+  std::vector<std::string> events;
+  std::optional<Pipeline> pipeline;
+
+  void make(PipelineOptions options = {}) {
+    pipeline.emplace(
+        options, rng, [this](const k8s::Pod& pod) { return decide(pod, policy, {}, wall); },
+        [this](EventType type, const PodReport& pod) {
+          events.push_back(std::string(to_string(type)) + " " + pod.name);
+        });
+  }
+  void plan(const std::vector<k8s::Pod>& pods) {
+    for (const auto& pod : pods) pipeline->pod_changed(pod, now);
+    pipeline->start(now);
+  }
+  std::vector<std::string> take() {
+    std::vector<std::string> names;
+    for (const auto& pod : pipeline->take_evictions(now)) names.push_back(pod.name);
+    return names;
+  }
+  void accept(const k8s::Pod& pod) { pipeline->answered(pod.uid, Result<>(), now, wall); }
+  void refuse(const k8s::Pod& pod, Error error) { pipeline->answered(pod.uid, Result<>(std::move(error)), now, wall); }
+  void gone(const k8s::Pod& pod) { pipeline->pod_gone(pod.uid, wall); }
+  const TrackedPod& tracked(const k8s::Pod& pod) const { return pipeline->pods().at(pod.uid); }
+  std::vector<k8s::Pod> pods_named(std::initializer_list<const char*> names) const {
+    std::vector<k8s::Pod> pods;
+    for (const char* name : names) pods.push_back(a_pod(name));
+    return pods;
+  }
+};
+
+const Error closed_budget = status_error(429, "TooManyRequests", "", "DisruptionBudget");
+
+TEST_F(PipelineTest, PlacesAreTakenBeforeTheEvictionAndGivenBackWhenThePodHasVanished) {
+  make({.max_places = 2});
+  const auto pods = pods_named({"a", "b", "c", "d"});
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a", "b"));
+  accept(pods[0]);
+  EXPECT_THAT(take(), IsEmpty()) << "accepted is not vanished";
+  pipeline->pod_changed(terminating(pods[0]), now);
+  EXPECT_THAT(take(), IsEmpty());
+  gone(pods[0]);
+  EXPECT_THAT(take(), ElementsAre("c"));
+  refuse(pods[1], Error(Errc::reset, "cut"));
+  EXPECT_THAT(take(), ElementsAre("d"));
+  EXPECT_EQ(pipeline->places_taken(), 2u);
+}
+
+TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
+  make({.max_places = 1});
+  auto stuck = a_pod("a");
+  stuck.grace_seconds = 30;
+  plan({stuck, a_pod("b")});
+  EXPECT_THAT(take(), ElementsAre("a"));
+  accept(stuck);
+  now += 89s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->next_wake(now), now + 1s);
+  now += 1s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("b"));
+  EXPECT_EQ(tracked(stuck).report.reason, "PodStuckTerminating");
+  EXPECT_FALSE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, P9_AParkedPodHoldsNoPlaceAndNoTierUp) {
+  make({.max_places = 1});
+  auto urgent = a_pod("urgent"), other = a_pod("other");
+  urgent.priority = -5;
+  plan({urgent, other});
+  EXPECT_THAT(take(), ElementsAre("urgent"));
+  refuse(urgent, closed_budget);
+  EXPECT_EQ(tracked(urgent).state, PodState::parked);
+  EXPECT_THAT(take(), ElementsAre("other"));
+}
+
+TEST_F(PipelineTest, TheNextTierStartsWhenTheOneBeforeIsAdmitted) {
+  make({.max_places = 0});
+  auto first = a_pod("first"), second = a_pod("second"), dns = a_pod("dns");
+  first.priority = second.priority = -1;
+  dns.priority_class = "system-cluster-critical";
+  plan({dns, first, second});
+  EXPECT_THAT(take(), ElementsAre("first", "second"));
+  accept(first);
+  EXPECT_THAT(take(), IsEmpty());
+  accept(second);
+  EXPECT_THAT(take(), ElementsAre("dns")) << "admitted, not vanished";
+}
+
+TEST_F(PipelineTest, OneRequestInFlightPerBudget) {
+  make({.max_places = 0});
+  const auto pods = pods_named({"a", "b", "c"});
+  const auto budget = a_budget("web", 2);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  EXPECT_THAT(take(), IsEmpty());
+  pipeline->pod_changed(terminating(pods[0]), now);
+  EXPECT_THAT(take(), IsEmpty()) << "its answer is still out";
+  accept(pods[0]);
+  EXPECT_THAT(take(), ElementsAre("b"));
+  accept(pods[1]);
+  EXPECT_THAT(take(), IsEmpty()) << "the budget allows two and both are taken";
+  EXPECT_EQ(tracked(pods[2]).report.reason, "BlockedByBudget");
+  EXPECT_EQ(tracked(pods[2]).report.attempts, 0u) << "a budget that is seen to be closed is not asked";
+}
+
+TEST_F(PipelineTest, ABudgetThatOpensWakesItsPodsAtOnce) {
+  make();
+  const auto pod = a_pod("a");
+  auto budget = a_budget("web", 0);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan({pod});
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_GT(pipeline->next_wake(now), now + 2s) << "without an event it is asked again, but not soon";
+  now += 1s;
+  EXPECT_THAT(take(), IsEmpty());
+  budget.disruptions_allowed = 1;
+  pipeline->budget_changed(budget.uid, &budget, now);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, ABudgetThatGoesOrNoLongerSelectsWakesItsPods) {
+  make();
+  auto one = a_pod("one", "shop"), two = a_pod("two", "bank");
+  auto shop = a_budget("web", 0, "shop"), bank = a_budget("web", 0, "bank");
+  pipeline->budget_changed(shop.uid, &shop, now);
+  pipeline->budget_changed(bank.uid, &bank, now);
+  plan({one, two});
+  EXPECT_THAT(take(), IsEmpty());
+  pipeline->budget_changed(shop.uid, nullptr, now);
+  EXPECT_THAT(take(), ElementsAre("one"));
+  bank.selector = *k8s::parse_label_selector("app=other");
+  pipeline->budget_changed(bank.uid, &bank, now);
+  EXPECT_THAT(take(), ElementsAre("two"));
+}
+
+TEST_F(PipelineTest, AnEventThatKeepsComingDoesNotBecomeARequestEachTime) {
+  make();
+  const auto pod = a_pod("a");
+  auto budget = a_budget("web", 1);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan({pod});
+  std::size_t requests = 0;
+  for (int i = 0; i < 1000; ++i, now += 1ms) {
+    pipeline->budget_changed(budget.uid, &budget, now);
+    const auto sent = take();
+    requests += sent.size();
+    if (!sent.empty()) refuse(pod, closed_budget);
+  }
+  EXPECT_LT(requests, 20u);
+  EXPECT_GT(requests, 1u);
+}
+
+TEST_F(PipelineTest, ThrottlingStopsTheWholeClientAndBlamesNoPod) {
+  make({.max_places = 0});
+  const auto pods = pods_named({"a", "b", "c"});
+  plan({pods[0], pods[1]});
+  EXPECT_THAT(take(), SizeIs(2));
+  Error busy = status_error(429, "");
+  busy.peer->structured = false;
+  busy.retry_after = 8s;
+  refuse(pods[0], busy);
+  refuse(pods[1], busy);
+  pipeline->pod_changed(pods[2], now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(pods[0]).state, PodState::queued);
+  const auto wake = pipeline->next_wake(now);
+  EXPECT_GE(wake, now + 8s);
+  EXPECT_LE(wake, now + 10s);
+  now = wake;
+  EXPECT_THAT(take(), SizeIs(3));
+  EXPECT_EQ(std::count(events.begin(), events.end(), "throttled a"), 1);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "throttled b"), 0);
+}
+
+TEST_F(PipelineTest, AVanishedPodEndsItsWaitWhateverItWasDoing) {
+  make();
+  const auto pods = pods_named({"flying", "parked", "queued", "terminating"});
+  plan(pods);
+  EXPECT_THAT(take(), SizeIs(4));
+  refuse(pods[1], closed_budget);
+  refuse(pods[2], closed_budget);
+  pipeline->pod_changed(terminating(pods[3]), now);
+  for (const auto& pod : pods) gone(pod);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(pods[0]).report.outcome, PodOutcome::evicted) << "its eviction was under way";
+  EXPECT_EQ(tracked(pods[1]).report.outcome, PodOutcome::gone);
+  accept(pods[0]);
+  gone(pods[0]);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(std::count(events.begin(), events.end(), "vanished flying"), 1);
+}
+
+TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
+  make();
+  const auto own = a_pod("ours");
+  const auto foreign = terminating(a_pod("foreign"));
+  plan({own, foreign});
+  EXPECT_THAT(take(), ElementsAre("ours"));
+  EXPECT_EQ(pipeline->places_taken(), 1u) << "what somebody else deleted takes no place";
+  // The answer was lost, but the watch shows it leaving.
+  pipeline->pod_changed(terminating(own), now);
+  refuse(own, Error(Errc::reset, "lost"));
+  now += 1h;
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(own).report.attempts, 1u);
+  gone(own);
+  gone(foreign);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
+}
+
+TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  gone(pod);
+  pipeline->pod_changed(pod, now);
+  EXPECT_TRUE(pipeline->clear()) << "an event that is replayed";
+  pipeline->pod_listed(pod, now);
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  refuse(pod, status_error(404, "NotFound", "pods"));
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_EQ(pipeline->places_taken(), 0u);
+  gone(pod);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, LatePodsGoThroughTheSameFilter) {
+  policy.unmanaged = Treatment::refuse;
+  make();
+  plan({a_pod("a")});
+  auto naked = a_pod("naked");
+  naked.controller.reset();
+  pipeline->pod_changed(a_pod("late"), now);
+  pipeline->pod_changed(naked, now);
+  EXPECT_THAT(take(), ElementsAre("a", "late"));
+  EXPECT_EQ(tracked(naked).state, PodState::parked);
+  EXPECT_EQ(tracked(naked).report.reason, "Unmanaged");
+  EXPECT_THAT(events, ::testing::Contains("late-pod late"));
+}
+
+TEST_F(PipelineTest, AControllerThatComesBackTwiceIsPinned) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
+    pod.uid = "uid-" + std::to_string(n);
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
+    accept(incarnation(n));
+    gone(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(incarnation(2)).report.reason, "PodPinned");
+  now += 24h;
+  pipeline->time_passed(now);
+  pipeline->pod_changed(incarnation(2), now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_FALSE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take();
+  accept(replica(0));
+  gone(replica(0));
+  now += 1s;
+  for (int n = 1; n < 5; ++n) pipeline->pod_changed(replica(n), now);
+  EXPECT_THAT(take(), SizeIs(4));
+}
+
+TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {
+  make();
+  auto pod = a_pod("p");
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  plan({pod});
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(pod).report.reason, "DoNotDisrupt");
+  pod.annotations.clear();
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), ElementsAre("p"));
+}
+
+TEST_F(PipelineTest, AProtectionThatRunsOutIsNoticed) {
+  make();
+  auto pod = a_pod("p");
+  pod.start_time = wall;
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "1h";
+  plan({pod});
+  EXPECT_THAT(take(), IsEmpty());
+  wall += 61min;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("p"));
+}
+
+TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
+  make();
+  auto job = a_pod("job");
+  plan({job});
+  take();
+  refuse(job, closed_budget);
+  job.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(job, now);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
+}
+
+TEST_F(PipelineTest, NothingIsSentWhilePaused) {
+  make();
+  plan({a_pod("a")});
+  pipeline->set_paused(true);
+  EXPECT_THAT(take(), IsEmpty());
+  pipeline->set_paused(false);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, OnlyHopelessWhenEveryPodLeftIs) {
+  make();
+  const auto pods = pods_named({"a", "b"});
+  plan(pods);
+  take();
+  refuse(pods[0], status_error(405, "MethodNotAllowed"));
+  EXPECT_FALSE(pipeline->hopeless());
+  refuse(pods[1], status_error(415, "UnsupportedMediaType"));
+  EXPECT_TRUE(pipeline->hopeless());
+}
+
+TEST_F(PipelineTest, P10_TheNextWakeIsNeverInThePast) {
+  make({.max_places = 1});
+  const auto pods = pods_named({"a", "b", "c", "d"});
+  plan(pods);
+  for (int i = 0; i < 2000; ++i) {
+    for (const auto& pod : pipeline->take_evictions(now)) {
+      const auto kind = rng.between(std::uint64_t{0}, std::uint64_t{3});
+      if (kind == 0) refuse(pod, Error(Errc::unreachable, "refused"));
+      if (kind == 1) refuse(pod, closed_budget);
+      if (kind == 2) refuse(pod, Error(Errc::reset, "reset"));
+      if (kind == 3) refuse(pod, status_error(409, "Conflict", "Pod"));
+    }
+    const auto wake = pipeline->next_wake(now);
+    ASSERT_GT(wake, now);
+    ASSERT_NE(wake, TimePoint::max()) << "everything waits for ever";
+    now = wake;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::drain

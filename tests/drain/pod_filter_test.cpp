@@ -1,0 +1,141 @@
+#include "drain/pod_filter.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain {
+namespace {
+using testing::a_pod;
+using testing::owned_by;
+using testing::terminating;
+
+constexpr WallTime noon{std::chrono::hours(12)};
+
+Policy kubectl_policy() {
+  Policy policy;
+  policy.daemon_set = policy.orphaned_daemon_set = policy.empty_dir = policy.unmanaged = Treatment::refuse;
+  policy.finished = policy.do_not_disrupt = Treatment::evict;
+  return policy;
+}
+
+k8s::Pod with(k8s::Pod pod, const std::function<void(k8s::Pod&)>& change) {
+  change(pod);
+  return pod;
+}
+
+struct Row {
+  std::string what;
+  k8s::Pod pod;
+  Verdict command;  // kubectl's flags and defaults
+  Verdict agent;
+  std::string reason;  // of whichever is not evict
+};
+
+TEST(PodFilter, WhatEachKindOfPodGets) {
+  const auto daemon = owned_by(a_pod("d"), "apps/v1", "DaemonSet", "log", "ds-uid");
+  const auto finished = [](k8s::Pod& pod) { pod.phase = k8s::PodPhase::succeeded; };
+  const Row rows[] = {
+      {"ordinary", a_pod("web"), Verdict::evict, Verdict::evict, ""},
+      {"mirror", with(a_pod("m"), [](auto& p) { p.annotations["kubernetes.io/config.mirror"] = "x"; }), Verdict::skip,
+       Verdict::skip, "MirrorPod"},
+      {"mirror by owner", owned_by(a_pod("m"), "v1", "Node", "n1", "node-uid"), Verdict::skip, Verdict::skip,
+       "MirrorPod"},
+      {"finished mirror",
+       with(with(a_pod("m"), finished), [](auto& p) { p.annotations["kubernetes.io/config.mirror"] = "x"; }),
+       Verdict::skip, Verdict::skip, "MirrorPod"},
+      {"daemon set", daemon, Verdict::refuse, Verdict::skip, "DaemonSetManaged"},
+      {"foreign daemon set", owned_by(a_pod("k"), "apps.kruise.io/v1alpha1", "DaemonSet", "log", "kruise"),
+       Verdict::refuse, Verdict::skip, "DaemonSetManaged"},
+      {"orphaned daemon pod", owned_by(a_pod("o"), "apps/v1", "DaemonSet", "old", "gone-uid"), Verdict::refuse,
+       Verdict::evict, "OrphanedDaemonSetPod"},
+      {"finished", with(a_pod("job"), finished), Verdict::evict, Verdict::skip, "Finished"},
+      {"finished daemon pod", with(daemon, finished), Verdict::evict, Verdict::skip, "Finished"},
+      {"finished, unmanaged, emptyDir",
+       with(with(a_pod("j"), finished),
+            [](auto& p) {
+              p.controller.reset();
+              p.has_empty_dir = true;
+            }),
+       Verdict::evict, Verdict::skip, "Finished"},
+      {"emptyDir", with(a_pod("e"), [](auto& p) { p.has_empty_dir = true; }), Verdict::refuse, Verdict::evict,
+       "EmptyDir"},
+      {"unmanaged", with(a_pod("u"), [](auto& p) { p.controller.reset(); }), Verdict::refuse, Verdict::evict,
+       "Unmanaged"},
+      {"daemon pod with emptyDir", with(daemon, [](auto& p) { p.has_empty_dir = true; }), Verdict::refuse,
+       Verdict::skip, "DaemonSetManaged"},
+      {"protected", with(a_pod("p"), [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }),
+       Verdict::evict, Verdict::park, "DoNotDisrupt"},
+      {"not safe to evict",
+       with(a_pod("p"), [](auto& p) { p.annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false"; }),
+       Verdict::evict, Verdict::park, "DoNotDisrupt"},
+      {"safe to evict",
+       with(a_pod("p"), [](auto& p) { p.annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "true"; }),
+       Verdict::evict, Verdict::evict, ""},
+      {"protected and leaving",
+       with(terminating(a_pod("p")), [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }),
+       Verdict::evict, Verdict::evict, ""},
+  };
+  const DaemonSetStates states{{"ds-uid", DaemonSetState::exists}, {"gone-uid", DaemonSetState::gone}};
+  for (const Row& row : rows) {
+    const Decision command = decide(row.pod, kubectl_policy(), states, noon);
+    const Decision agent = decide(row.pod, Policy(), states, noon);
+    EXPECT_EQ(command.verdict, row.command) << row.what << ", command";
+    EXPECT_EQ(agent.verdict, row.agent) << row.what << ", agent";
+    if (row.command != Verdict::evict) EXPECT_EQ(command.reason, row.reason) << row.what;
+    if (row.agent != Verdict::evict) EXPECT_EQ(agent.reason, row.reason) << row.what;
+  }
+}
+
+TEST(PodFilter, EveryFindingIsKept) {
+  auto pod = a_pod("x");
+  pod.controller.reset();
+  pod.has_empty_dir = true;
+  const Decision decision = decide(pod, kubectl_policy(), {}, noon);
+  ASSERT_EQ(decision.findings.size(), 2u);
+  EXPECT_EQ(decision.findings[0].reason, "EmptyDir");
+  EXPECT_EQ(decision.findings[1].reason, "Unmanaged");
+  EXPECT_EQ(decision.reason, "EmptyDir");
+}
+
+TEST(PodFilter, UnknownDaemonSetIsTakenAsExisting) {
+  const auto daemon = owned_by(a_pod("d"), "apps/v1", "DaemonSet", "log", "ds-uid");
+  EXPECT_EQ(decide(daemon, Policy(), {}, noon).verdict, Verdict::skip);
+  EXPECT_EQ(decide(daemon, Policy(), {{"ds-uid", DaemonSetState::unknown}}, noon).verdict, Verdict::skip);
+}
+
+TEST(PodFilter, PodSelectorSkipsTheOthers) {
+  Policy policy = kubectl_policy();
+  policy.pod_selector = *k8s::parse_label_selector("app=web");
+  auto web = a_pod("web");
+  web.labels["app"] = "web";
+  auto unmanaged = a_pod("db");
+  unmanaged.controller.reset();
+  EXPECT_EQ(decide(web, policy, {}, noon).verdict, Verdict::evict);
+  EXPECT_EQ(decide(unmanaged, policy, {}, noon).verdict, Verdict::skip) << "what is not selected cannot refuse either";
+}
+
+TEST(PodFilter, LongTerminatingPodsAreSkippedOnlyWhenAsked) {
+  Policy policy;
+  const auto pod = terminating(a_pod("t"), noon - std::chrono::seconds(61));
+  EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::evict);
+  policy.skip_terminating_after = std::chrono::seconds(60);
+  EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::skip);
+  EXPECT_EQ(decide(pod, policy, {}, noon - std::chrono::seconds(2)).verdict, Verdict::evict)
+      << "the timestamp is the end of the grace period";
+}
+
+TEST(PodFilter, ProtectionByDurationRunsOut) {
+  auto pod = a_pod("p");
+  pod.start_time = noon;
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "1h30m";
+  EXPECT_FALSE(do_not_disrupt(pod, noon + std::chrono::minutes(89)).empty());
+  EXPECT_TRUE(do_not_disrupt(pod, noon + std::chrono::minutes(90)).empty());
+  for (const char* nonsense : {"", "yes", "5", "h", "-5m", "1h30", "99999999999999999999h"}) {
+    pod.annotations["karpenter.sh/do-not-disrupt"] = nonsense;
+    EXPECT_TRUE(do_not_disrupt(pod, noon).empty()) << nonsense;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::drain

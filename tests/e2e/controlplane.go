@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// ControlPlane is etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free loopback ports, everything
+// they keep in one temporary directory. There are no nodes: Kubelets makes them.
+type ControlPlane struct {
+	Programs Programs
+	Dir      string
+	URL      string
+	CA       *Authority
+	Audit    *AuditLog
+
+	processes []*process
+}
+
+// RunGroup marks the identities whose requests the audit log keeps apart by user.
+const RunGroup = "e2e:runs"
+
+// StartControlPlane returns when the API server is ready and the controllers work, after some 4 s. Stop must be called.
+// Ports are chosen free but taken a moment later, so a start that lost the race is repeated.
+func StartControlPlane(ctx context.Context, programs Programs) (*ControlPlane, error) {
+	removeStaleDirs()
+	var problems []error
+	for range 3 {
+		c, err := startOnce(ctx, programs)
+		if err == nil {
+			return c, nil
+		}
+		problems = append(problems, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(problems...)
+}
+
+func startOnce(ctx context.Context, programs Programs) (c *ControlPlane, err error) {
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", tempPrefix, os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	c = &ControlPlane{Programs: programs, Dir: dir}
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	ports, err := freePorts(3)
+	if err != nil {
+		return c, err
+	}
+	c.URL = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	c.Audit = NewAuditLog(filepath.Join(dir, "audit.log"))
+	if err := c.writeFiles(); err != nil {
+		return c, err
+	}
+	if err := c.start("etcd", programs.Etcd, c.etcdFlags(ports[0], ports[1])...); err != nil {
+		return c, err
+	}
+	if err := c.start("kube-apiserver", programs.APIServer, c.apiServerFlags(ports[0], ports[2])...); err != nil {
+		return c, err
+	}
+	if err := c.waitFor(ctx, "the API server is ready", c.apiServerReady); err != nil {
+		return c, err
+	}
+	managerConfig, err := c.kubeconfigFor("system:kube-controller-manager")
+	if err != nil {
+		return c, err
+	}
+	schedulerConfig, err := c.kubeconfigFor("system:kube-scheduler")
+	if err != nil {
+		return c, err
+	}
+	if err := c.start("kube-controller-manager", programs.ControllerManager, c.managerFlags(managerConfig)...); err != nil {
+		return c, err
+	}
+	if err := c.start("kube-scheduler", programs.Scheduler, schedulerFlags(schedulerConfig)...); err != nil {
+		return c, err
+	}
+	return c, c.waitFor(ctx, "the controllers work", c.controllersReady)
+}
+
+// Stop ends every process and removes every file, unless HAULOUT_E2E_KEEP is set. It may be called twice.
+func (c *ControlPlane) Stop() {
+	for i := len(c.processes) - 1; i >= 0; i-- {
+		c.processes[i].kill()
+	}
+	if os.Getenv("HAULOUT_E2E_KEEP") != "" {
+		fmt.Fprintf(os.Stderr, "e2e: the control plane's logs are in %s\n", c.Dir)
+		return
+	}
+	_ = os.RemoveAll(c.Dir)
+}
+
+// Access is the way in for an identity.
+func (c *ControlPlane) Access(identity Identity) Access {
+	return Access{Server: c.URL, CA: c.CA.PEM, Identity: identity}
+}
+
+// AdminConfig is for the tests' own client, which must never be the bottleneck.
+func (c *ControlPlane) AdminConfig() (*rest.Config, error) {
+	identity, err := c.CA.Client("e2e-admin", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            c.URL,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.CA.PEM, CertData: identity.Cert, KeyData: identity.Key},
+		QPS:             -1,
+		UserAgent:       "haulout-e2e",
+	}, nil
+}
+
+func (c *ControlPlane) start(name, path string, args ...string) error {
+	p, err := startProcess(c.Dir, name, path, args...)
+	if err != nil {
+		return err
+	}
+	c.processes = append(c.processes, p)
+	return nil
+}
+
+// waitFor asks until the answer is no error, a minute has passed or one of the processes has ended.
+func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		for _, p := range c.processes {
+			if p.exited() {
+				return fmt.Errorf("%s ended before %s:\n%s", p.name, what, p.logTail())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			last := c.processes[len(c.processes)-1]
+			return fmt.Errorf("waited in vain until %s: %w\n%s", what, err, last.logTail())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (c *ControlPlane) apiServerReady(ctx context.Context) error {
+	client, err := c.adminClient()
+	if err != nil {
+		return err
+	}
+	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// The controller manager has made the default ServiceAccount once its controllers run.
+func (c *ControlPlane) controllersReady(ctx context.Context) error {
+	client, err := c.adminClient()
+	if err != nil {
+		return err
+	}
+	_, err = client.CoreV1().ServiceAccounts("default").Get(ctx, "default", getOptions)
+	return err
+}
+
+func (c *ControlPlane) adminClient() (*kubernetes.Clientset, error) {
+	config, err := c.AdminConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func guardedWeb(s *setup) { s.add(2, Deployment("web", 2), Budget("web", "0")) }
+
+// refusedByBudget waits until the server has refused n evictions, so that what follows happens in the middle of a
+// drain.
+func refusedByBudget(ctx context.Context, w *World) error {
+	return w.AwaitRequest(ctx, "an eviction is refused by a budget", func(e AuditEvent) bool {
+		return e.IsEviction() && e.ResponseStatus.Code == http.StatusTooManyRequests
+	})
+}
+
+// budgetRows: drains that must wait, and pods that come back.
+func budgetRows() []row {
+	return []row{
+		{
+			name: "StatefulSet comes back under the same names",
+			build: func(s *setup) {
+				s.add(3, StatefulSet("db", 3))
+			},
+			want: outcome{done: true, evicted: "db=3", cordoned: "old"},
+		},
+		{
+			name:      "StatefulSet moved by somebody else meanwhile",
+			build:     func(s *setup) { s.add(2, StatefulSet("db", 2), Budget("db", "0")) },
+			meanwhile: moveAndOpen,
+			want:      outcome{done: true, namesakes: "db=2", cordoned: "old"},
+			differs: "kubectl looks its pods up by name after a refusal and evicts their namesakes on the other " +
+				"node; haulout evicts instances",
+			haulout: outcome{done: true, cordoned: "old"},
+		},
+		{
+			name: "budget opens late", build: guardedWeb,
+			meanwhile: func(ctx context.Context, w *World) error {
+				if err := refusedByBudget(ctx, w); err != nil {
+					return err
+				}
+				return w.SetBudget(ctx, "web", "100%")
+			},
+			want: outcome{done: true, evicted: "web=2", cordoned: "old"},
+		},
+		{
+			name:  "budget of one",
+			build: func(s *setup) { s.add(3, Deployment("web", 3), Budget("web", "1")) },
+			want:  outcome{done: true, evicted: "web=3", cordoned: "old"},
+		},
+		{
+			name: "budget never opens", flags: []string{"--timeout=3s"},
+			build: func(s *setup) { guardedWeb(s); s.add(1, Deployment("free", 1)) },
+			want:  outcome{left: "web=2", evicted: "free=1", cordoned: "old"},
+		},
+		{
+			name: "pod with a finalizer", flags: []string{"--timeout=3s"},
+			build: func(s *setup) { web(s); s.add(1, Deployment("held", 1, Finalizer)) },
+			want:  outcome{left: "held=1", evicted: "held=1 web=2", cordoned: "old"},
+		},
+		{
+			name: "pod already terminating", flags: []string{"--force"},
+			build: func(s *setup) {
+				web(s)
+				s.add(1, Pod("slow", Annotate(TerminatesAfter, "4s")))
+				s.deleteSoon("slow")
+			},
+			want:    outcome{done: true, evicted: "slow=1 web=2", cordoned: "old"},
+			differs: "haulout sends no eviction for a pod that is already on its way, it waits for it",
+			haulout: outcome{done: true, evicted: "web=2", cordoned: "old"},
+		},
+		{
+			name: "terminating pod skipped", flags: []string{"--force", "--skip-wait-for-delete-timeout=1"},
+			build: func(s *setup) {
+				web(s)
+				s.add(1, Pod("held", Finalizer))
+				s.deleteSoon("held")
+				s.waitSinceDeletion("held")
+			},
+			want: outcome{done: true, left: "held=1", evicted: "web=2", cordoned: "old"},
+		},
+	}
+}
+
+// moveAndOpen deletes the pods past their budget, waits for their namesakes on the other node, and opens the budget.
+func moveAndOpen(ctx context.Context, w *World) error {
+	if err := refusedByBudget(ctx, w); err != nil {
+		return err
+	}
+	for _, name := range []string{"db-0", "db-1"} {
+		if err := w.Client.CoreV1().Pods(w.Name).Delete(ctx, name, *metav1.NewDeleteOptions(0)); err != nil {
+			return err
+		}
+	}
+	err := Until(ctx, "the namesakes run on the other node", func() (bool, error) {
+		moved := 0
+		for _, pod := range w.Kubelets.Pods(w.Name) {
+			if pod.Node == w.Node("new") && pod.Gone.IsZero() {
+				moved++
+			}
+		}
+		return moved == 2, fmt.Errorf("%d moved", moved)
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Settle(ctx, 2); err != nil {
+		return err
+	}
+	return w.SetBudget(ctx, "db", "100%")
+}

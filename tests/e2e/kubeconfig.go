@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Access is what a kubeconfig says; tests bend single fields of it.
+type Access struct {
+	Server        string
+	CA            []byte
+	TLSServerName string
+	Identity      Identity
+	Token         string
+}
+
+// Write puts the kubeconfig into a new file of dir and returns its path.
+func (a Access) Write(dir string) (string, error) {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{
+		Server: a.Server, CertificateAuthorityData: a.CA, TLSServerName: a.TLSServerName,
+	}
+	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: a.Identity.Cert, ClientKeyData: a.Identity.Key, Token: a.Token,
+	}
+	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
+	config.CurrentContext = "e2e"
+	dir, err := os.MkdirTemp(dir, "kubeconfig-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "config")
+	return path, clientcmd.WriteToFile(*config, path)
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var everything = fields.Everything()
+
+// start reports the pod Running and Ready, or finished at once.
+func (k *Kubelets) start(pod *corev1.Pod) {
+	now := metav1.Now()
+	phase, ready := corev1.PodRunning, corev1.ConditionTrue
+	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	if becomes := pod.Annotations[Becomes]; becomes != "" {
+		phase, ready = corev1.PodPhase(becomes), corev1.ConditionFalse
+		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now}}
+	}
+	status := corev1.PodStatus{Phase: phase, StartTime: &now}
+	for _, kind := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+		condition := corev1.PodCondition{Type: kind, Status: ready, LastTransitionTime: now}
+		status.Conditions = append(status.Conditions, condition)
+	}
+	for _, container := range pod.Spec.Containers {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Name: container.Name, Image: container.Image, State: state, Ready: ready == corev1.ConditionTrue,
+		})
+	}
+	// The UID is immutable, so that it guards the patch against a namesake.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		panic(err)
+	}
+	k.persist("start", pod, func() error {
+		_, err := k.client.CoreV1().Pods(pod.Namespace).Patch(
+			k.ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	})
+}
+
+// end is the kubelet's last word about a pod: its containers have stopped.
+func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
+	k.mu.Lock()
+	done := state.stopped
+	state.stopped = true
+	k.mu.Unlock()
+	if done {
+		return
+	}
+	k.persist("end", pod, func() error {
+		options := *metav1.NewDeleteOptions(0)
+		options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+		return k.client.CoreV1().Pods(pod.Namespace).Delete(k.ctx, pod.Name, options)
+	})
+}
+
+// persist repeats what failed, unless the pod has gone or the fixture ends.
+func (k *Kubelets) persist(what string, pod *corev1.Pod, try func() error) {
+	for {
+		err := try()
+		if err == nil || k.ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
+			apierrors.IsInvalid(err) {
+			return
+		}
+		fmt.Fprintf(os.Stderr, "e2e kubelet: cannot %s pod %s/%s: %v\n", what, pod.Namespace, pod.Name, err)
+		select {
+		case <-k.ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

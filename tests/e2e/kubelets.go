@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Annotations of a pod that set what its kubelet does with it. Durations as Go writes them.
+const (
+	// From the moment it is bound until it is Ready. Default: at once.
+	StartsAfter = "e2e.haulout.dev/starts-after"
+	// From its deletionTimestamp until its containers have stopped, never longer than its grace. Default: 100 ms.
+	TerminatesAfter = "e2e.haulout.dev/terminates-after"
+	// The phase that it goes to in place of Running: Succeeded or Failed.
+	Becomes = "e2e.haulout.dev/becomes"
+
+	defaultTermination = 100 * time.Millisecond
+)
+
+// Kubelets plays the kubelet for every node that it registers: bound pods become Running and Ready, deleted ones end
+// through the API as with a real kubelet, by a final DELETE with grace 0 and a UID precondition. Nodes are registered
+// Ready and not heartbeaten; the control plane's grace period for that is a day. It also remembers every pod instance
+// that it has seen.
+type Kubelets struct {
+	ctx    context.Context
+	client kubernetes.Interface
+
+	mu   sync.Mutex
+	pods map[types.UID]*podState
+}
+
+type podState struct {
+	record  PodRecord
+	starts  *time.Timer
+	ends    *time.Timer
+	endsAt  time.Time
+	stopped bool
+}
+
+// PodRecord is what became of one pod instance.
+type PodRecord struct {
+	UID             types.UID
+	Namespace, Name string
+	App             string // label app
+	Node            string
+	Evicted         bool   // the API server marked it as disrupted by an eviction
+	Grace           *int64 // deletionGracePeriodSeconds as first seen
+	Deleted, Gone   time.Time
+}
+
+// StartKubelets works until the context ends.
+func StartKubelets(ctx context.Context, client kubernetes.Interface) (*Kubelets, error) {
+	k := &Kubelets{ctx: ctx, client: client, pods: map[types.UID]*podState{}}
+	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, everything)
+	informer := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { k.observe(object.(*corev1.Pod)) },
+		UpdateFunc: func(_, object any) { k.observe(object.(*corev1.Pod)) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			k.forget(object.(*corev1.Pod))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("the pods could not be listed: %w", ctx.Err())
+	}
+	return k, nil
+}
+
+// AddNode registers a Ready node.
+func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]string) error {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("1000"),
+		corev1.ResourceMemory: resource.MustParse("1000Gi"),
+		corev1.ResourcePods:   resource.MustParse("2000"),
+	}
+	now := metav1.Now()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Status: corev1.NodeStatus{
+			Capacity: room, Allocatable: room,
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+				LastHeartbeatTime: now, LastTransitionTime: now,
+			}},
+		},
+	}
+	_, err := k.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	return err
+}
+
+// Pods returns the instances that a namespace has ever had.
+func (k *Kubelets) Pods(namespace string) []PodRecord {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var found []PodRecord
+	for _, pod := range k.pods {
+		if pod.record.Namespace == namespace {
+			found = append(found, pod.record)
+		}
+	}
+	return found
+}
+
+func (k *Kubelets) observe(pod *corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state := k.pods[pod.UID]
+	if state == nil {
+		state = &podState{record: PodRecord{
+			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, App: pod.Labels["app"],
+		}}
+		k.pods[pod.UID] = state
+	}
+	state.record.Node = pod.Spec.NodeName
+	state.record.Evicted = state.record.Evicted || evictionMark(pod)
+	if pod.DeletionTimestamp != nil {
+		if state.record.Grace == nil {
+			state.record.Grace = pod.DeletionGracePeriodSeconds
+			state.record.Deleted = time.Now()
+		}
+		if state.starts != nil {
+			state.starts.Stop()
+		}
+		k.scheduleEnd(state, pod)
+		return
+	}
+	if pod.Spec.NodeName != "" && state.starts == nil && pod.Status.Phase == corev1.PodPending {
+		state.starts = time.AfterFunc(duration(pod, StartsAfter, 0), func() { k.start(pod) })
+	}
+}
+
+func (k *Kubelets) forget(pod *corev1.Pod) {
+	k.observe(pod)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	state := k.pods[pod.UID]
+	state.stopped = true
+	state.record.Gone = time.Now()
+	for _, timer := range []*time.Timer{state.starts, state.ends} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// scheduleEnd is called again when the grace was shortened.
+func (k *Kubelets) scheduleEnd(state *podState, pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || state.stopped {
+		return
+	}
+	wait := duration(pod, TerminatesAfter, defaultTermination)
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		wait = min(wait, time.Duration(*grace)*time.Second)
+	}
+	at := time.Now().Add(wait)
+	if state.ends != nil && !at.Before(state.endsAt) {
+		return
+	}
+	if state.ends != nil {
+		state.ends.Stop()
+	}
+	state.endsAt = at
+	state.ends = time.AfterFunc(wait, func() { k.end(pod, state) })
+}
+
+func evictionMark(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue &&
+			condition.Reason == "EvictionByEvictionAPI" {
+			return true
+		}
+	}
+	return false
+}
+
+// An annotation that cannot be read is a mistake in a test.
+func duration(pod *corev1.Pod, annotation string, otherwise time.Duration) time.Duration {
+	text, ok := pod.Annotations[annotation]
+	if !ok {
+		return otherwise
+	}
+	value, err := time.ParseDuration(text)
+	if err != nil {
+		panic(fmt.Sprintf("pod %s/%s: %s: %v", pod.Namespace, pod.Name, annotation, err))
+	}
+	return value
+}

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The cluster that all tests share; nil when no control plane can be had.
+var cluster *Cluster
+
+// The binary under test; noHaulout says why there is none.
+var (
+	haulout   Tool
+	noHaulout error
+)
+
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
+
+func runAll(m *testing.M) int {
+	flag.Parse()
+	// The tests wait far more than they compute.
+	if err := flag.Set("test.parallel", "24"); err != nil {
+		panic(err)
+	}
+	mustRun := os.Getenv("CI") == "true"
+
+	path, err := FindHaulout()
+	haulout, noHaulout = Tool{Name: "haulout", Path: path}, err
+	if noHaulout != nil {
+		shout("NOTHING OF HAULOUT IS TESTED HERE", noHaulout)
+		if mustRun {
+			return 1
+		}
+	}
+	programs, err := FindPrograms()
+	if err != nil {
+		shout("THE END-TO-END TESTS DID NOT RUN", err)
+		if mustRun {
+			return 1
+		}
+		return 0
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if cluster, err = StartCluster(ctx, programs); err != nil {
+		shout("THE CONTROL PLANE DID NOT START", err)
+		return 1
+	}
+	defer cluster.Stop()
+	stopOnSignal()
+	return m.Run()
+}
+
+func stopOnSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		cluster.Stop()
+		os.Exit(1)
+	}()
+}
+
+func shout(what string, why error) {
+	line := strings.Repeat("#", 100)
+	fmt.Fprintf(os.Stderr, "%s\n### %s\n### %v\n%s\n", line, what, why, line)
+}
+
+// needHaulout skips what says nothing without the binary.
+func needHaulout(t *testing.T) {
+	t.Helper()
+	if noHaulout != nil {
+		t.Skipf("NOT RUN: %v", noHaulout)
+	}
+}
+
+func newWorld(t *testing.T) *World {
+	t.Helper()
+	w, err := cluster.NewWorld(t.Context())
+	must(t, err)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// PodOption changes the pods of a workload.
+type PodOption func(*corev1.PodTemplateSpec)
+
+// Annotate sets what the pods' kubelet does, see StartsAfter and its neighbours.
+func Annotate(key, value string) PodOption {
+	return func(pod *corev1.PodTemplateSpec) { pod.Annotations[key] = value }
+}
+
+// Grace sets terminationGracePeriodSeconds, which is 30 otherwise.
+func Grace(seconds int64) PodOption {
+	return func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
+// EmptyDir gives the pods local storage.
+func EmptyDir(pod *corev1.PodTemplateSpec) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	})
+}
+
+// Finalizer keeps the pods after their end.
+func Finalizer(pod *corev1.PodTemplateSpec) { pod.Finalizers = []string{"e2e.haulout.dev/held"} }
+
+func template(app string, options []PodOption) corev1.PodTemplateSpec {
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(app), Annotations: map[string]string{}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "e2e.invalid/none"}}},
+	}
+	for _, option := range options {
+		option(&pod)
+	}
+	return pod
+}
+
+func labelsOf(app string) map[string]string { return map[string]string{"app": app} }
+
+func selectorOf(app string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: labelsOf(app)}
+}
+
+// Deployment of a number of pods labelled app=name, as all workloads here.
+func Deployment(name string, replicas int32, options ...PodOption) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: selectorOf(name), Template: template(name, options),
+		},
+	}
+}
+
+// StatefulSet that starts all of its pods at once.
+func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selectorOf(name), Template: template(name, options),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+		},
+	}
+}
+
+// DaemonSet on every node of the world.
+func DaemonSet(name string, options ...PodOption) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appsv1.DaemonSetSpec{Selector: selectorOf(name), Template: template(name, options)},
+	}
+}
+
+// Pod without a controller.
+func Pod(name string, options ...PodOption) *corev1.Pod {
+	from := template(name, options)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: from.Labels, Annotations: from.Annotations, Finalizers: from.Finalizers,
+		},
+		Spec: from.Spec,
+	}
+}
+
+// MirrorPod is how the API shows a static pod of a node.
+func MirrorPod(name, node string) *corev1.Pod {
+	pod := Pod(name)
+	pod.Annotations[corev1.MirrorPodAnnotationKey] = "e2e"
+	pod.Spec.NodeName = node
+	return pod
+}
+
+// Budget for the pods labelled app=name: at most so many are disrupted at a time, a number or a percentage.
+func Budget(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
+	most := intstr.Parse(maxUnavailable)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selectorOf(name), MaxUnavailable: &most},
+	}
+}
+
+func merged(sets ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, set := range sets {
+		maps.Copy(all, set)
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Tool is a program that drains: its path and how its command lines begin.
+type Tool struct {
+	Name string
+	Path string
+}
+
+// Kubectl is the tool that Haulout is compared with.
+func (c *Cluster) Kubectl() Tool { return Tool{Name: "kubectl", Path: c.Programs.Kubectl} }
+
+// Run is a tool's process.
+type Run struct {
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+	started        time.Time
+}
+
+// Result is what a tool left behind.
+type Result struct {
+	Exit           int
+	Stdout, Stderr string
+	Wall           time.Duration
+	CPU            time.Duration // user and system
+	MaxRSS         int64         // bytes
+}
+
+// Start runs a tool with the world's identity; the context's end kills it.
+func (w *World) Start(ctx context.Context, tool Tool, args ...string) (*Run, error) {
+	return w.StartWith(ctx, w.Kubeconfig, tool, args...)
+}
+
+// StartWith is Start with another kubeconfig.
+func (w *World) StartWith(ctx context.Context, kubeconfig string, tool Tool, args ...string) (*Run, error) {
+	r := &Run{cmd: exec.CommandContext(ctx, tool.Path, args...), started: time.Now()}
+	r.cmd.Env = []string{"HOME=" + w.Home, "KUBECONFIG=" + kubeconfig, "PATH=" + os.Getenv("PATH")}
+	r.cmd.Dir = w.Home
+	r.cmd.Stdout = &r.stdout
+	r.cmd.Stderr = &r.stderr
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.cmd.Cancel = func() error { return syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) }
+	return r, r.cmd.Start()
+}
+
+// Signal reaches the tool alone.
+func (r *Run) Signal(signal os.Signal) error { return r.cmd.Process.Signal(signal) }
+
+// Wait returns when the tool has ended; a failure of the tool is a result, too.
+func (r *Run) Wait() (Result, error) {
+	err := r.cmd.Wait()
+	result := Result{
+		Exit: -1, Stdout: r.stdout.String(), Stderr: r.stderr.String(), Wall: time.Since(r.started),
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return result, err
+	}
+	state := r.cmd.ProcessState
+	result.Exit = state.ExitCode()
+	result.CPU = state.UserTime() + state.SystemTime()
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		result.MaxRSS = usage.Maxrss * 1024
+	}
+	if result.Exit < 0 {
+		return result, fmt.Errorf("%s was killed: %v\n%s", r.cmd.Path, state, result.Stderr)
+	}
+	return result, nil
+}
+
+// Run is Start and Wait.
+func (w *World) Run(ctx context.Context, tool Tool, args ...string) (Result, error) {
+	run, err := w.Start(ctx, tool, args...)
+	if err != nil {
+		return Result{}, err
+	}
+	return run.Wait()
+}
+
+// Report is what these tests read of `haulout drain -o json`.
+type Report struct {
+	Kind    string `json:"kind"`
+	Node    string `json:"node"`
+	Outcome string `json:"outcome"`
+	Cordon  struct {
+		Before bool   `json:"before"`
+		After  bool   `json:"after"`
+		Owner  string `json:"owner"`
+	} `json:"cordon"`
+	Pods []struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		UID       string `json:"uid"`
+		Outcome   string `json:"outcome"`
+		Reason    string `json:"reason"`
+		Attempts  int    `json:"attempts"`
+	} `json:"pods"`
+	Requests struct {
+		Total  int            `json:"total"`
+		ByVerb map[string]int `json:"byVerb"`
+	} `json:"requests"`
+}
+
+// Report reads stdout, which must hold the report alone.
+func (r Result) Report() (report Report, err error) {
+	if err := json.Unmarshal([]byte(r.Stdout), &report); err != nil {
+		return report, fmt.Errorf("stdout is not one JSON object: %w\nstdout: %s\nstderr: %s", err, r.Stdout, r.Stderr)
+	}
+	return report, nil
+}

@@ -1,0 +1,220 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const poolLabel = "e2e.haulout.dev/pool"
+
+// World is one set-up for one drain: its own namespace, its own nodes, on which alone its pods run, and its own
+// identity, by which the audit log knows its requests.
+type World struct {
+	*Cluster
+	Name       string // of the namespace, too
+	User       string
+	Kubeconfig string
+	Home       string // of the programs that run in it
+
+	nodes []string
+}
+
+// NewWorld makes the namespace and the identity; there are no nodes yet.
+func (c *Cluster) NewWorld(ctx context.Context) (*World, error) {
+	name := c.nextName()
+	w := &World{Cluster: c, Name: name, User: "run-" + name}
+	identity, err := c.CA.Client(w.User, "system:masters", RunGroup)
+	if err != nil {
+		return nil, err
+	}
+	if w.Home, err = os.MkdirTemp(c.Dir, "home-"); err != nil {
+		return nil, err
+	}
+	if w.Kubeconfig, err = c.Access(identity).Write(w.Home); err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	// Bare pods are refused until their ServiceAccount is there.
+	return w, Until(ctx, "the namespace has its ServiceAccount", func() (bool, error) {
+		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", getOptions)
+		return err == nil, nil
+	})
+}
+
+// Node is the full name of one of the world's nodes.
+func (w *World) Node(short string) string { return w.Name + "-" + short }
+
+// AddNode registers a node with the labels `role` and the world's pool. Pods go to what is there:
+// register the node to be drained first, wait for its pods, then register the one where they find refuge.
+func (w *World) AddNode(ctx context.Context, short, role string) error {
+	w.nodes = append(w.nodes, w.Node(short))
+	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role})
+}
+
+// Apply creates objects in the world, pods bound to its nodes.
+func (w *World) Apply(ctx context.Context, objects ...any) error {
+	for _, object := range objects {
+		if err := w.create(ctx, object); err != nil {
+			return fmt.Errorf("create %T: %w", object, err)
+		}
+	}
+	return nil
+}
+
+func (w *World) create(ctx context.Context, object any) (err error) {
+	here := func(spec *corev1.PodSpec) {
+		spec.NodeSelector = merged(spec.NodeSelector, map[string]string{poolLabel: w.Name})
+	}
+	options := metav1.CreateOptions{}
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		here(&object.Spec.Template.Spec)
+		_, err = w.Client.AppsV1().Deployments(w.Name).Create(ctx, object, options)
+	case *appsv1.StatefulSet:
+		here(&object.Spec.Template.Spec)
+		_, err = w.Client.AppsV1().StatefulSets(w.Name).Create(ctx, object, options)
+	case *appsv1.DaemonSet:
+		here(&object.Spec.Template.Spec)
+		_, err = w.Client.AppsV1().DaemonSets(w.Name).Create(ctx, object, options)
+	case *corev1.Pod:
+		if object.Spec.NodeName == "" {
+			here(&object.Spec)
+		}
+		_, err = w.Client.CoreV1().Pods(w.Name).Create(ctx, object, options)
+	case *policyv1.PodDisruptionBudget:
+		_, err = w.Client.PolicyV1().PodDisruptionBudgets(w.Name).Create(ctx, object, options)
+	default:
+		err = fmt.Errorf("no world holds such a thing")
+	}
+	return err
+}
+
+// Settle waits until so many pods run or have finished, and every budget has taken notice of them.
+func (w *World) Settle(ctx context.Context, pods int) error {
+	return Until(ctx, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
+		list, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		running := 0
+		up := map[string]int32{}
+		for _, pod := range list.Items {
+			if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodPending {
+				up[pod.Labels["app"]]++
+				running++
+			}
+		}
+		budgets, err := w.Client.PolicyV1().PodDisruptionBudgets(w.Name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, budget := range budgets.Items {
+			noticed := budget.Status.ObservedGeneration == budget.Generation &&
+				budget.Status.CurrentHealthy == up[budget.Name]
+			if !noticed {
+				return false, nil
+			}
+		}
+		return running == pods, nil
+	})
+}
+
+// SetBudget changes how many pods may be disrupted.
+func (w *World) SetBudget(ctx context.Context, name, maxUnavailable string) error {
+	value := maxUnavailable
+	if maxUnavailable[len(maxUnavailable)-1] == '%' {
+		value = `"` + maxUnavailable + `"`
+	}
+	patch := fmt.Sprintf(`{"spec":{"maxUnavailable":%s}}`, value)
+	_, err := w.Client.PolicyV1().PodDisruptionBudgets(w.Name).Patch(
+		ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// Requests are what the audit log has of this world's identity.
+func (w *World) Requests() ([]AuditEvent, error) { return w.Audit.Of(w.User) }
+
+// AwaitRequest waits until the world's identity has made a request that the predicate likes.
+func (w *World) AwaitRequest(ctx context.Context, what string, wanted func(AuditEvent) bool) error {
+	return Until(ctx, what, func() (bool, error) {
+		events, err := w.Requests()
+		for _, event := range events {
+			if wanted(event) {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
+
+// BudgetReaction is the time from the last status of a budget that was written before an eviction was first accepted
+// to the arrival of that eviction.
+func (w *World) BudgetReaction(budget string) (time.Duration, error) {
+	requests, err := w.Requests()
+	if err != nil {
+		return 0, err
+	}
+	for _, eviction := range requests {
+		if !eviction.IsEviction() || !eviction.Accepted() {
+			continue
+		}
+		opened, err := w.Audit.Select(func(e AuditEvent) bool {
+			return e.Is("poddisruptionbudgets/status") && e.ObjectRef.Namespace == w.Name &&
+				e.ObjectRef.Name == budget && e.Accepted() && e.StageAt.Before(eviction.Received)
+		})
+		if err != nil || len(opened) == 0 {
+			return 0, fmt.Errorf("the audit log has no status of budget %s (%v)", budget, err)
+		}
+		return eviction.Received.Sub(opened[len(opened)-1].StageAt), nil
+	}
+	return 0, fmt.Errorf("no eviction was accepted")
+}
+
+// Close lets everything go, finalizers included, and does not wait for it.
+func (w *World) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_ = w.Client.CoreV1().Namespaces().Delete(ctx, w.Name, metav1.DeleteOptions{})
+	pods, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, pod := range pods.Items {
+		if len(pod.Finalizers) > 0 {
+			_, _ = w.Client.CoreV1().Pods(w.Name).Patch(
+				ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+	}
+	_ = w.Client.CoreV1().Pods(w.Name).DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{})
+	for _, node := range w.nodes {
+		_ = w.Client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{})
+	}
+}
+
+// Until asks every 20 ms, at most for half a minute.
+func Until(ctx context.Context, what string, ask func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		done, err := ask()
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited in vain until %s: %w (last: %v)", what, ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,153 @@
+#include "k8s/client.hpp"
+
+#include <gmock/gmock.h>
+
+#include "k8s/status.hpp"
+#include "tests/k8s/fixtures.hpp"
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using haulout::testing::json_response;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace std::chrono_literals;
+
+class ClientTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  haulout::testing::ScriptedTransport transport{clock};
+  Client client{transport, clock, {FieldValidation::strict, 2}};
+  const TimePoint soon = start + 60s;
+
+  std::string page(const std::string& name, const std::string& more = "") {
+    return fixtures::list("PodList", "5", fixtures::pod(name, "u" + name, "1"), more);
+  }
+  std::string target(std::size_t i) { return transport.requests().at(i).request.target; }
+};
+
+TEST_F(ClientTest, CollectsPages) {
+  transport.answer(json_response(200, page("a", "t1")));
+  transport.answer(json_response(200, page("b", "t2")));
+  transport.answer(json_response(200, page("c")));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_TRUE(list) << list.error().message();
+  ASSERT_EQ(list->items.size(), 3u);
+  EXPECT_EQ(list->items[2].name, "c");
+  EXPECT_EQ(list->meta.resource_version, "5");
+  EXPECT_TRUE(list->meta.continue_token.empty());
+  EXPECT_EQ(target(0), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2");
+  EXPECT_EQ(target(1), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2&continue=t1");
+  EXPECT_EQ(target(2), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2&continue=t2");
+  EXPECT_EQ(transport.requests()[0].deadline, soon);
+}
+
+TEST_F(ClientTest, AnExpiredTokenRestartsTheListAndNeverMixesTwo) {
+  transport.answer(json_response(200, page("a", "t1")));
+  transport.answer(json_response(410, fixtures::expired_continue));
+  transport.answer(json_response(200, page("b", "t2")));
+  transport.answer(json_response(200, page("c")));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_TRUE(list);
+  ASSERT_EQ(list->items.size(), 2u);
+  EXPECT_EQ(list->items[0].name, "b");
+  EXPECT_THAT(target(2), Not(HasSubstr("continue")));
+}
+
+TEST_F(ClientTest, AfterTwoRestartsTheListIsUnpaged) {
+  for (int i = 0; i < 3; ++i) {
+    transport.answer(json_response(200, page("a", "t")));
+    transport.answer(json_response(410, fixtures::expired_continue));
+  }
+  transport.answer(json_response(200, page("z")));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->items.front().name, "z");
+  EXPECT_EQ(transport.requests().size(), 7u);
+  EXPECT_EQ(target(6), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
+}
+
+TEST_F(ClientTest, AListThatFailsInTheMiddleIsNoList) {
+  transport.answer(json_response(200, page("a", "t1")));
+  transport.answer(json_response(503, fixtures::shutting_down));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_FALSE(list);
+  EXPECT_TRUE(list.error().is_status(503));
+}
+
+TEST_F(ClientTest, AListThatNeverEndsIsRefused) {
+  transport.answer(json_response(200, page("a", "t")));
+  transport.answer(json_response(200, page("a", "t")));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code(), Errc::decode);
+}
+
+TEST_F(ClientTest, APageHasItsOwnDeadline) {
+  transport.answer(json_response(200, page("a", "t1")), 8s);
+  transport.answer(json_response(200, page("b")), 11s);
+  const auto list = run(client.list<Pod>(Resource::pods, {"spec.nodeName=n1", "", 2, ""}, soon, 10s));
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code(), Errc::timeout);
+  EXPECT_EQ(elapsed(), 18s);
+}
+
+TEST_F(ClientTest, Evicts) {
+  transport.answer(json_response(201, fixtures::evicted));
+  EXPECT_TRUE(run(client.evict("shop", "web-0", {"u1", std::nullopt, {}}, soon)));
+  EXPECT_EQ(target(0), "/api/v1/namespaces/shop/pods/web-0/eviction?fieldValidation=Strict");
+}
+
+TEST_F(ClientTest, AnEvictionSucceedsOnlyIfTheServerSaysSo) {
+  transport.answer(json_response(200, fixtures::wrong_uid));
+  transport.answer(json_response(201, "{}"));
+  transport.answer(json_response(429, fixtures::budget));
+  transport.fail(Error(Errc::reset, "connection reset"));
+  const auto hidden = run(client.evict("s", "p", {"u1", std::nullopt, {}}, soon));
+  ASSERT_FALSE(hidden);
+  EXPECT_TRUE(is_conflict(hidden.error()));
+  const auto unreadable = run(client.evict("s", "p", {"u1", std::nullopt, {}}, soon));
+  ASSERT_FALSE(unreadable);
+  EXPECT_EQ(unreadable.error().code(), Errc::decode);
+  const auto budget = run(client.evict("s", "p", {"u1", std::nullopt, {}}, soon));
+  ASSERT_FALSE(budget);
+  EXPECT_TRUE(budget.error().peer->has_cause("DisruptionBudget"));
+  const auto lost = run(client.evict("s", "p", {"u1", std::nullopt, {}}, soon));
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code(), Errc::reset);
+}
+
+TEST_F(ClientTest, DeletesReadsPatchesAndAsks) {
+  transport.answer(json_response(200, fixtures::pod("p", "u1", "1")));
+  transport.answer(json_response(200, fixtures::node));
+  transport.answer(json_response(200, fixtures::node));
+  transport.answer(json_response(200, fixtures::list("NodeList", "1", fixtures::node)));
+  transport.answer(json_response(200, fixtures::list("PodDisruptionBudgetList", "1", fixtures::pdb)));
+  transport.answer(json_response(404, fixtures::pod_gone));
+  transport.answer(json_response(201, R"({"kind":"SelfSubjectAccessReview","status":{"allowed":false}})"));
+  EXPECT_TRUE(run(client.delete_pod("s", "p", {"u1", std::nullopt, {}}, soon)));
+  EXPECT_EQ(run(client.get_node("n1", soon))->uid, "nu");
+  EXPECT_TRUE(run(client.patch_node("n1", "{}", DryRun::server, soon)));
+  EXPECT_EQ(run(client.list_nodes("pool=a", soon))->items.size(), 1u);
+  EXPECT_EQ(run(client.list_pdbs(soon))->items.size(), 1u);
+  EXPECT_TRUE(is_not_found(run(client.get_daemon_set("s", "d", soon)).error()));
+  EXPECT_FALSE(run(client.review_access({"patch", "", "nodes", "", "", "n1"}, soon))->allowed);
+  EXPECT_EQ(target(2), "/api/v1/nodes/n1?fieldManager=haulout&dryRun=All&fieldValidation=Strict");
+  EXPECT_EQ(target(3), "/api/v1/nodes?labelSelector=pool%3Da&limit=2");
+}
+
+TEST_F(ClientTest, AnswersOfTheWrongKindAreRefused) {
+  transport.answer(json_response(200, fixtures::list("NodeList", "1", "")));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_FALSE(list);
+  EXPECT_THAT(list.error().message(), HasSubstr("asked for a PodList, got a NodeList"));
+}
+
+using ClientDeathTest = ClientTest;
+TEST_F(ClientDeathTest, NeverListsThePodsOfNoNode) {
+  EXPECT_DEATH((void)run(client.list_pods_on("", soon)), "selector");
+}
+
+}  // namespace
+}  // namespace haulout::k8s

@@ -1,0 +1,351 @@
+#include "k8s/codec.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "k8s/status.hpp"
+#include "tests/k8s/fixtures.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using namespace std::chrono_literals;
+
+WallTime at(std::string_view text) {
+  return *parse_time(text);
+}
+
+TEST(Codec, ReadsEveryFieldOfAPod) {
+  const auto list = decode_pod_list(fixtures::list("PodList", "18", fixtures::full_pod));
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_EQ(list->meta.resource_version, "18");
+  ASSERT_EQ(list->items.size(), 1u);
+  Pod expected;
+  expected.ns = "shop";
+  expected.name = "web-0";
+  expected.uid = "u1";
+  expected.resource_version = "17";
+  expected.labels = {{"app", "web"}, {"containers", "yes"}};
+  expected.annotations = {{"haulout.dev/drain-order", "3"}, {"karpenter.sh/do-not-disrupt", "true"}};
+  expected.controller = OwnerReference{"apps/v1", "StatefulSet", "web", "o1", true};
+  expected.finalizers = {"example.com/hold"};
+  expected.deletion_timestamp = at("2026-11-21T02:00:30Z");
+  expected.deletion_grace_seconds = 30;
+  expected.node_name = "n1";
+  expected.grace_seconds = 120;
+  expected.priority = 1000;
+  expected.priority_class = "high";
+  expected.has_empty_dir = true;
+  expected.phase = PodPhase::running;
+  expected.ready = true;
+  expected.containers_terminated = true;
+  expected.start_time = at("2026-11-21T01:00:01Z");
+  EXPECT_EQ(list->items.front(), expected);
+}
+
+TEST(Codec, AbsentFieldsOfAPodHaveTheDefaultsOfTheApi) {
+  const auto pod = decode_pod(fixtures::pod("a", "u", "1", ""));
+  ASSERT_TRUE(pod) << pod.error().message();
+  Pod expected;
+  expected.ns = "shop";
+  expected.name = "a";
+  expected.uid = "u";
+  expected.resource_version = "1";
+  expected.node_name = "n1";
+  EXPECT_EQ(*pod, expected);
+  EXPECT_EQ(pod->grace_seconds, 30);
+}
+
+std::string pod_with(const std::string& spec, const std::string& status) {
+  return R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{)" + spec +
+         R"(},"status":{)" + status + "}}";
+}
+
+TEST(Codec, TolerationOfTheCordonTaint) {
+  const std::vector<std::pair<const char*, bool>> cases = {
+      {R"({"key":"node.kubernetes.io/unschedulable","operator":"Exists","effect":"NoSchedule"})", true},
+      {R"({"key":"node.kubernetes.io/unschedulable","operator":"Exists"})", true},
+      {R"({"operator":"Exists"})", true},
+      {R"({"operator":"Exists","effect":"NoSchedule"})", true},
+      {R"({"key":"node.kubernetes.io/unschedulable"})", true},
+      {R"({"key":"node.kubernetes.io/unschedulable","operator":"Equal","value":"x"})", false},
+      {R"({"operator":"Exists","effect":"NoExecute"})", false},
+      {R"({"key":"node.kubernetes.io/unschedulable","operator":"Exists","effect":"NoExecute"})", false},
+      {R"({"key":"node.kubernetes.io/not-ready","operator":"Exists"})", false},
+      {R"({"operator":"Equal"})", false},
+  };
+  for (const auto& [toleration, expected] : cases) {
+    const auto pod = decode_pod(pod_with(R"("tolerations":[)" + std::string(toleration) + "]", ""));
+    ASSERT_TRUE(pod) << pod.error().message();
+    EXPECT_EQ(pod->tolerates_unschedulable, expected) << toleration;
+  }
+}
+
+TEST(Codec, ContainersAreTerminatedWhenNothingRuns) {
+  const std::vector<std::pair<const char*, bool>> cases = {
+      {"", false},
+      {R"("containerStatuses":[])", false},
+      {R"("containerStatuses":[{"state":{"terminated":{}}}])", true},
+      {R"("containerStatuses":[{"state":{"terminated":{}}},{"state":{"running":{}}}])", false},
+      {R"("containerStatuses":[{"state":{"waiting":{}}}])", false},
+      {R"("containerStatuses":[{"state":{"terminated":{}}}],"initContainerStatuses":[{"state":{"running":{}}}])",
+       false},
+      {R"("containerStatuses":[{"state":{"terminated":{}}}],"initContainerStatuses":[{"state":{"terminated":{}}}])",
+       true},
+      {R"("containerStatuses":[{"state":{"terminated":{}}}],"ephemeralContainerStatuses":[{"state":{"running":{}}}])",
+       false},
+  };
+  for (const auto& [status, expected] : cases) {
+    const auto pod = decode_pod(pod_with("", status));
+    ASSERT_TRUE(pod) << pod.error().message();
+    EXPECT_EQ(pod->containers_terminated, expected) << status;
+  }
+}
+
+TEST(Codec, Phases) {
+  const std::vector<std::pair<const char*, PodPhase>> cases = {
+      {"", PodPhase::pending},       {"Pending", PodPhase::pending}, {"Running", PodPhase::running},
+      {"Failed", PodPhase::failed},  {"Unknown", PodPhase::unknown}, {"Succeeded", PodPhase::succeeded},
+      {"Resting", PodPhase::unknown}};
+  for (const auto& [text, expected] : cases) EXPECT_EQ(decode_pod(fixtures::pod("a", "u", "1", text))->phase, expected);
+}
+
+TEST(Codec, ReadsANode) {
+  const auto node = decode_node(fixtures::node);
+  ASSERT_TRUE(node) << node.error().message();
+  EXPECT_EQ(node->name, "n1");
+  EXPECT_EQ(node->uid, "nu");
+  EXPECT_EQ(node->resource_version, "9");
+  EXPECT_THAT(node->labels, ElementsAre(Pair("pool", "a")));
+  EXPECT_THAT(node->annotations, ElementsAre(Pair("haulout.dev/cordon", "{}"), Pair("other", "x")));
+  EXPECT_TRUE(node->unschedulable);
+  EXPECT_TRUE(node->ready);
+  EXPECT_EQ(node->unschedulable_manager, "kubectl");
+  EXPECT_THAT(node->taints,
+              ElementsAre(Taint{"node.kubernetes.io/unschedulable", "NoSchedule", at("2026-11-21T01:00:00Z")}));
+}
+
+TEST(Codec, ReadsABudget) {
+  using Op = LabelSelector::Operator;
+  const auto pdb = decode_pdb(fixtures::pdb);
+  ASSERT_TRUE(pdb) << pdb.error().message();
+  PodDisruptionBudget expected;
+  expected.ns = "shop";
+  expected.name = "web";
+  expected.uid = "pu";
+  expected.resource_version = "5";
+  expected.generation = 3;
+  expected.observed_generation = 2;
+  expected.selector =
+      LabelSelector({{"app", Op::in, {"web"}}, {"tier", Op::not_in, {"db"}}, {"old", Op::does_not_exist, {}}});
+  expected.min_available = "50%";
+  expected.always_allow_unhealthy = true;
+  expected.disruptions_allowed = 1;
+  expected.current_healthy = 3;
+  expected.desired_healthy = 2;
+  expected.expected_pods = 4;
+  expected.disrupted_pods = {"web-1"};
+  expected.condition_reason = "SyncFailed";
+  expected.condition_message = "boom";
+  EXPECT_EQ(*pdb, expected);
+}
+
+TEST(Codec, SelectorOfABudgetMayBeAbsentEmptyOrUnknown) {
+  const auto with = [](const std::string& spec) {
+    return *decode_pdb(
+        R"({"kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{)" +
+        spec + "}}");
+  };
+  Pod pod;
+  pod.ns = "s";
+  EXPECT_FALSE(with(R"("maxUnavailable":1)").selects(pod));
+  EXPECT_EQ(with(R"("maxUnavailable":1)").max_unavailable, "1");
+  EXPECT_TRUE(with(R"("selector":{})").selects(pod));
+  EXPECT_FALSE(with(R"("selector":{"matchExpressions":[{"key":"a","operator":"Near"}]})").selects(pod));
+}
+
+struct Refused {
+  std::string body;
+  const char* sentence;
+};
+
+TEST(Codec, RefusesWhatIsNotAPodList) {
+  const std::string good = fixtures::list("PodList", "1", fixtures::pod("a", "u", "1"));
+  const std::vector<Refused> cases = {
+      {"", "empty"},
+      {"<html><body>Sign in</body></html>", "not JSON"},
+      {good.substr(0, good.size() - 2), "cut short"},
+      {good.substr(0, good.size() / 2), "cut short"},
+      {good + "x", "not JSON"},
+      {"[]", "asked for a PodList, got an array"},
+      {"{}", "asked for a PodList, got an object without kind"},
+      {R"({"kind":7})", "asked for a PodList"},
+      {fixtures::list("ConfigMapList", "1", ""), "asked for a PodList, got a ConfigMapList"},
+      {fixtures::evicted, "asked for a PodList, got a Status"},
+      {R"({"kind":"PodList","metadata":{},"items":[]})", "metadata.resourceVersion is missing"},
+      {R"({"kind":"PodList","metadata":{"resourceVersion":"1"}})", "items are missing"},
+      {R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":{}})", "items are no array"},
+      {fixtures::list("PodList", "1", "7"), "got a number"},
+      {fixtures::list("PodList", "1", R"({"kind":"Node"})"), "asked for a Pod, got a Node"},
+      {fixtures::list("PodList", "1", fixtures::pod("a", "", "1")), "metadata.uid is missing"},
+      {fixtures::list("PodList", "1", fixtures::pod("a", "u", "")), "metadata.resourceVersion is missing"},
+      {fixtures::list("PodList", "1", fixtures::pod("", "u", "1")), "metadata.name is missing"},
+  };
+  for (const auto& [body, sentence] : cases) {
+    const auto list = decode_pod_list(body);
+    ASSERT_FALSE(list) << body;
+    EXPECT_EQ(list.error().code(), Errc::decode) << body;
+    EXPECT_THAT(list.error().message(), HasSubstr(sentence)) << body;
+  }
+}
+
+TEST(Codec, RefusesFieldsOfTheWrongType) {
+  const std::vector<std::pair<std::string, const char*>> cases = {
+      {pod_with(R"("nodeName":5)", ""), "spec.nodeName is a number, not a string"},
+      {pod_with(R"("priority":"high")", ""), "spec.priority is a string, not an integer"},
+      {pod_with(R"("priority":3000000000)", ""), "32 bit"},
+      {pod_with(R"("terminationGracePeriodSeconds":18446744073709551615)", ""), "64 bit"},
+      {pod_with(R"("terminationGracePeriodSeconds":1.5)", ""), "not an integer"},
+      {pod_with(R"("volumes":{})", ""), "spec.volumes is an object, not an array"},
+      {pod_with(R"("tolerations":["x"])", ""), "not an object"},
+      {pod_with("", R"("startTime":"yesterday")"), "status.startTime is 'yesterday', not a time"},
+      {R"({"kind":"Pod","metadata":[],"spec":{}})", "metadata is an array"},
+      {R"({"kind":"Pod","metadata":{"name":"a","labels":{"a":1}}})", "metadata.labels is a number"},
+  };
+  for (const auto& [body, sentence] : cases) {
+    const auto pod = decode_pod(body);
+    ASSERT_FALSE(pod) << body;
+    EXPECT_EQ(pod.error().code(), Errc::decode);
+    EXPECT_THAT(pod.error().message(), HasSubstr(sentence)) << body;
+  }
+}
+
+TEST(Codec, NullIsAbsentAndUnknownFieldsAreIgnored) {
+  const auto pod = decode_pod(
+      R"({"kind":"Pod","new":[[{"x":{}}]],"metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1","labels":null,"deletionTimestamp":null},"spec":{"containers":null,"volumes":null},"status":null})");
+  ASSERT_TRUE(pod) << pod.error().message();
+  EXPECT_FALSE(pod->terminating());
+  EXPECT_TRUE(decode_pod_list(R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":null})")->items.empty());
+}
+
+// The decoder cuts managedFields, containers and the like out of the text before it parses: nothing else may go.
+TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
+  const auto decode = [](const std::string& metadata, const std::string& spec) {
+    return decode_pod(R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1",)" +
+                      metadata + R"(},"spec":{"nodeName":"n1",)" + spec + "}}");
+  };
+  const std::vector<std::pair<std::string, std::string>> harmless = {
+      {R"("managedFields":[{"a":"]}\"\\","b":["[",{}]}])", R"("containers" : [ ])"},
+      {R"("managedFields":[])", R"("affinity":{"x":"\\"},"containers":[{"args":["\"containers\":["]}])"},
+      {R"("x":"managedFields")", R"("containers":null)"},
+      {R"("x":"\"managedFields\":[")", R"("x":"\\")"},
+      {R"("x":["managedFields","containers"])", R"("x":["containers",{"containers":[]}])"},
+  };
+  for (const auto& [metadata, spec] : harmless) {
+    const auto pod = decode(metadata + R"(,"labels":{"containers":"l"})", spec + R"(,"priority":7)");
+    ASSERT_TRUE(pod) << metadata << ": " << pod.error().message();
+    EXPECT_EQ(pod->priority, 7) << spec;
+    EXPECT_THAT(pod->labels, ElementsAre(Pair("containers", "l"))) << metadata;
+  }
+  for (const char* broken : {R"("containers":[)", R"("containers":["x)", R"("containers":[{])", R"("containers":]")"}) {
+    EXPECT_FALSE(decode(R"("labels":{})", broken)) << broken;
+  }
+}
+
+TEST(Codec, WatchEvents) {
+  const auto modified = decode_watch_event<Pod>(fixtures::event("MODIFIED", fixtures::pod("a", "u", "7")));
+  ASSERT_TRUE(modified) << modified.error().message();
+  EXPECT_EQ(modified->type, WatchEventType::modified);
+  EXPECT_EQ(modified->object.uid, "u");
+  EXPECT_EQ(modified->resource_version, "7");
+  EXPECT_EQ(decode_watch_event<Pod>(fixtures::event("ADDED", fixtures::pod("a", "u", "7")))->type,
+            WatchEventType::added);
+  EXPECT_EQ(decode_watch_event<Pod>(fixtures::event("DELETED", fixtures::pod("a", "u", "7")))->type,
+            WatchEventType::deleted);
+
+  const auto bookmark = decode_watch_event<Pod>(fixtures::bookmark);
+  ASSERT_TRUE(bookmark) << bookmark.error().message();
+  EXPECT_EQ(bookmark->type, WatchEventType::bookmark);
+  EXPECT_EQ(bookmark->resource_version, "241");
+
+  const auto error = decode_watch_event<Pod>(fixtures::expired_event);
+  ASSERT_TRUE(error) << error.error().message();
+  EXPECT_EQ(error->type, WatchEventType::error);
+  EXPECT_TRUE(is_expired(error->error));
+
+  EXPECT_TRUE(decode_watch_event<Node>(fixtures::event("ADDED", fixtures::node)));
+  EXPECT_TRUE(decode_watch_event<PodDisruptionBudget>(fixtures::event("ADDED", fixtures::pdb)));
+}
+
+TEST(Codec, RefusesWhatIsNoWatchEvent) {
+  const std::vector<std::string> cases = {
+      "",
+      "{",
+      "7",
+      fixtures::evicted,
+      R"({"type":"ADDED"})",
+      R"({"type":"MOVED","object":{}})",
+      R"({"type":"BOOKMARK","object":{"metadata":{}}})",
+      fixtures::event("ADDED", fixtures::node),
+      fixtures::event("ADDED", fixtures::pod("a", "", "1")),
+  };
+  for (const auto& line : cases) {
+    const auto event = decode_watch_event<Pod>(line);
+    ASSERT_FALSE(event) << line;
+    EXPECT_EQ(event.error().code(), Errc::decode);
+  }
+}
+
+TEST(Codec, AccessReviewsAndDaemonSets) {
+  const auto review = decode_access_review(
+      R"({"kind":"SelfSubjectAccessReview","spec":{},"status":{"allowed":true,"reason":"RBAC: allowed"}})");
+  ASSERT_TRUE(review);
+  EXPECT_TRUE(review->allowed);
+  EXPECT_EQ(review->reason, "RBAC: allowed");
+  EXPECT_FALSE(decode_access_review(R"({"kind":"SelfSubjectAccessReview","status":{}})"));
+  EXPECT_FALSE(decode_access_review(fixtures::evicted));
+  const auto daemon_set = decode_daemon_set(
+      R"({"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"name":"d","namespace":"s","uid":"u"},"spec":{"template":{}}})");
+  ASSERT_TRUE(daemon_set);
+  EXPECT_EQ(daemon_set->uid, "u");
+  EXPECT_FALSE(decode_daemon_set(R"({"kind":"DaemonSet","metadata":{"name":"d","namespace":"s"}})"));
+}
+
+TEST(Codec, WriteAnswers) {
+  EXPECT_TRUE(decode_write_answer(fixtures::evicted));
+  EXPECT_TRUE(decode_write_answer(fixtures::pod("a", "u", "1")));
+  for (const std::string body : {"", "{}", R"({"kind":"Status","status":"Perhaps"})", R"({"kind":"Eviction"})", "ok"}) {
+    const auto answer = decode_write_answer(body);
+    ASSERT_FALSE(answer) << body;
+    EXPECT_EQ(answer.error().code(), Errc::decode);
+  }
+}
+
+TEST(Codec, Times) {
+  const std::vector<std::pair<const char*, const char*>> good = {
+      {"2026-11-21T01:02:03Z", "2026-11-21T01:02:03.000000Z"},
+      {"2026-11-21T01:02:03.5Z", "2026-11-21T01:02:03.500000Z"},
+      {"2026-11-21T01:02:03.123456789Z", "2026-11-21T01:02:03.123456Z"},
+      {"2026-11-21T01:02:03+01:30", "2026-11-20T23:32:03.000000Z"},
+      {"2026-11-21T23:02:03-01:00", "2026-11-22T00:02:03.000000Z"},
+      {"2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000000Z"},
+      {"1969-12-31T23:59:59.000001Z", "1969-12-31T23:59:59.000001Z"},
+  };
+  for (const auto& [text, expected] : good) {
+    const auto time = parse_time(text);
+    ASSERT_TRUE(time) << text;
+    EXPECT_EQ(format_micro_time(*time), expected);
+  }
+  EXPECT_EQ(format_time(at("2026-11-21T01:02:03.9Z")), "2026-11-21T01:02:03Z");
+  for (const char* text : {"", "2026-11-21", "2026-11-21T01:02:03", "2026-02-30T01:02:03Z", "2026-11-21T24:00:00Z",
+                           "2026-11-21T01:60:00Z", "2026-11-21 01:02:03Z", "2026-11-21T01:02:03.Z",
+                           "x026-11-21T01:02:03Z", "2026-11-21T01:02:03Zx", "2026-11-21T01:02:03+0100"}) {
+    EXPECT_FALSE(parse_time(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::k8s

@@ -1,0 +1,98 @@
+#include "k8s/requests.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haulout::k8s {
+namespace {
+
+TEST(Requests, Reads) {
+  EXPECT_EQ(get_node("n 1/é").target, "/api/v1/nodes/n%201%2F%C3%A9");
+  EXPECT_EQ(get_node("n1").method, "GET");
+  EXPECT_TRUE(get_node("n1").repeatable);
+  EXPECT_EQ(get_node("n1").headers.find("Accept"), "application/json");
+  EXPECT_EQ(get_daemon_set("kube-system", "proxy").target, "/apis/apps/v1/namespaces/kube-system/daemonsets/proxy");
+}
+
+TEST(Requests, Lists) {
+  EXPECT_EQ(list(Resource::pods, {}).target, "/api/v1/pods");
+  EXPECT_EQ(list(Resource::pods, {"spec.nodeName=n1", "", 500, ""}).target,
+            "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=500");
+  EXPECT_EQ(list(Resource::nodes, {"", "a in (b,c)", 2, "to/k=="}).target,
+            "/api/v1/nodes?labelSelector=a%20in%20%28b%2Cc%29&limit=2&continue=to%2Fk%3D%3D");
+  EXPECT_EQ(list(Resource::pod_disruption_budgets, {}).target, "/apis/policy/v1/poddisruptionbudgets");
+}
+
+TEST(Requests, Watches) {
+  const auto request = watch(Resource::pods, {"spec.nodeName=n1", "42", std::chrono::seconds(250)});
+  EXPECT_EQ(request.target,
+            "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=42&allowWatchBookmarks=true"
+            "&timeoutSeconds=250");
+  EXPECT_TRUE(request.repeatable);
+}
+
+TEST(Requests, AnEvictionNamesItsInstance) {
+  const auto request = evict("shop", "web-0", {"u1", std::nullopt, {}});
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0/eviction");
+  EXPECT_EQ(request.headers.find("Content-Type"), "application/json");
+  EXPECT_TRUE(request.repeatable);
+  EXPECT_EQ(request.body,
+            R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web-0","namespace":"shop"},)"
+            R"("deleteOptions":{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}})");
+}
+
+TEST(Requests, GraceDryRunAndStrictOnlyWhenAsked) {
+  const auto request = evict("shop", "web-0", {"u1", 0, {DryRun::server, FieldValidation::strict}});
+  EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0/eviction?dryRun=All&fieldValidation=Strict");
+  EXPECT_NE(request.body.find(R"("gracePeriodSeconds":0,)"), std::string::npos);
+  EXPECT_EQ(request.body.find("dryRun"), std::string::npos);
+}
+
+TEST(Requests, ADeletionNamesItsInstance) {
+  const auto request = delete_pod("shop", "web-0", {"u1", 5, {DryRun::server, FieldValidation::strict}});
+  EXPECT_EQ(request.method, "DELETE");
+  EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0?dryRun=All");
+  EXPECT_EQ(request.body,
+            R"({"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":5,"preconditions":{"uid":"u1"}})");
+  EXPECT_TRUE(request.repeatable);
+}
+
+TEST(Requests, PatchesAreNotRepeatedBlindly) {
+  const auto request = patch_node("n1", R"({"spec":{}})", {DryRun::none, FieldValidation::warn});
+  EXPECT_EQ(request.method, "PATCH");
+  EXPECT_EQ(request.target, "/api/v1/nodes/n1?fieldManager=haulout");
+  EXPECT_EQ(request.headers.find("Content-Type"), "application/merge-patch+json");
+  EXPECT_EQ(request.body, R"({"spec":{}})");
+  EXPECT_FALSE(request.repeatable);
+  EXPECT_EQ(patch_node("n1", "{}", {DryRun::server, FieldValidation::strict}).target,
+            "/api/v1/nodes/n1?fieldManager=haulout&dryRun=All&fieldValidation=Strict");
+}
+
+TEST(Requests, AccessReview) {
+  const auto request = create_access_review({"create", "", "pods", "eviction", "shop", ""});
+  EXPECT_EQ(request.target, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
+  EXPECT_EQ(request.body,
+            R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":)"
+            R"({"verb":"create","resource":"pods","subresource":"eviction","namespace":"shop"}}})");
+}
+
+TEST(Requests, HostileNamesStayNames) {
+  const auto request = evict("a/../b?x=#", "p", {"u\"1", std::nullopt, {}});
+  EXPECT_EQ(request.target, "/api/v1/namespaces/a%2F..%2Fb%3Fx%3D%23/pods/p/eviction");
+  EXPECT_NE(request.body.find(R"("uid":"u\"1")"), std::string::npos);
+  EXPECT_FALSE(evict("\xff", "p", {"u", std::nullopt, {}}).body.empty());
+}
+
+TEST(RequestsDeathTest, WithoutANameNothingIsSent) {
+  EXPECT_DEATH(get_node(""), "Node name");
+  EXPECT_DEATH(evict("", "p", {"u", std::nullopt, {}}), "namespace");
+  EXPECT_DEATH(evict("s", "", {"u", std::nullopt, {}}), "Pod name");
+  EXPECT_DEATH(evict("s", "p", {}), "UID");
+  EXPECT_DEATH(delete_pod("s", "p", {}), "UID");
+  EXPECT_DEATH(list(Resource::pods, {"spec.nodeName=", "", 0, ""}), "selector");
+  EXPECT_DEATH(watch(Resource::pods, {"spec.nodeName=", "1", std::chrono::seconds(1)}), "selector");
+  EXPECT_DEATH(watch(Resource::pods, {"spec.nodeName=n1", "", std::chrono::seconds(1)}), "resourceVersion");
+}
+
+}  // namespace
+}  // namespace haulout::k8s

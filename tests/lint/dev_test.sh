@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# ./dev as a program: usage errors, and a setup that never removes a package. apt-get is a stand-in here.
+set -euo pipefail
+root=$(cd -- "$(dirname -- "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+failures=0
+
+# check NAME EXPECTED-STATUS PATTERN COMMAND…: the pattern must occur in the output; "!text" must not.
+check() {
+  local name=$1 expected=$2 pattern=$3 status=0 output
+  shift 3
+  output=$("$@" 2>&1) || status=$?
+  local good=1
+  ((status == expected)) || good=0
+  if [[ $pattern == !* ]]; then
+    [[ $output != *"${pattern:1}"* ]] || good=0
+  else
+    [[ $output == *"$pattern"* ]] || good=0
+  fi
+  ((good)) && return
+  printf 'FAILED: %s: exit code %s (expected %s), output (expected %s):\n%s\n' "$name" "$status" "$expected" "$pattern" "$output"
+  failures=$((failures + 1))
+}
+
+check "help" 0 "usage: ./dev COMMAND" "$root/dev"
+check "unknown command" 2 "did you mean './dev build'" "$root/dev" buildd
+check "unknown argument" 2 "unknown argument --reel" "$root/dev" demo --reel
+check "sim without a number" 2 "needs a number" "$root/dev" sim --seeds many
+check "sim without anything" 2 "--seeds N or --seed K" "$root/dev" sim
+check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help
+
+# A machine on which nothing is installed and where apt-get does what $scratch/plan says.
+cat >"$scratch/dpkg-query" <<'STUB'
+#!/bin/sh
+exit 1
+STUB
+cat >"$scratch/apt-get" <<STUB
+#!/bin/sh
+case " \$* " in
+  *" -s "*) cat "$scratch/plan"; [ ! -e "$scratch/no-way" ] ;;
+  *" update "*) echo updated >>"$scratch/calls"; rm -f "$scratch/no-way" ;;
+  *) echo "\$*" >>"$scratch/calls" ;;
+esac
+STUB
+printf '#!/bin/sh\nexec "$@"\n' >"$scratch/sudo"
+chmod +x "$scratch/dpkg-query" "$scratch/apt-get" "$scratch/sudo"
+setup() { env -u HAULOUT_SKIP_SETUP PATH="$scratch:$PATH" "$root/dev" setup; }
+
+printf 'Inst clang-19 (1)\nConf clang-19 (1)\n' >"$scratch/plan"
+check "setup installs" 0 "clang-19" setup
+check "setup asks for what it names, in one go" 0 "install -y -q --no-install-recommends clang-19" cat "$scratch/calls"
+check "setup does not update without need" 0 "!updated" cat "$scratch/calls"
+
+rm "$scratch/calls"
+touch "$scratch/no-way"
+check "setup updates when apt knows no way" 0 "apt-get update" setup
+check "and then installs" 0 "install -y -q" cat "$scratch/calls"
+
+rm "$scratch/calls"
+printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
+check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup
+check "and has changed nothing" 1 "No such file" cat "$scratch/calls"
+
+# The summary of ./dev test counts every step, and one that fails does not stop the next.
+steps() {
+  cd -- "$scratch"
+  mkdir -p build/results
+  source "$root/scripts/lib.sh"
+  source "$root/scripts/test.sh"
+  fails_early() { false; echo "went on after a failure"; }
+  counts_seven() { echo "7 0" >"$counts"; }
+  cannot_run() { echo "0 0" >"$counts"; }
+  crashes_late() { echo "5 0" >"$counts"; return 1; }
+  local name
+  for name in "$@"; do step "$name" "$name"; done
+  summary
+}
+export -f steps
+export root scratch
+check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
+check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
+check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
+check "a run without any test is none" 1 "no test ran" bash -euo pipefail -c "steps cannot_run"
+
+((failures == 0)) && echo "all as expected"
+exit $((failures > 0))

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""The rules of this house that no compiler checks. CONTRIBUTING.md says why they stand.
+
+  house_rules.py            checks the whole tree; prints one line per finding; exit code 1 if there is any
+  house_rules.py PATH…      reports only findings in these files
+
+A rule is a function from a Tree to findings. Every rule has a bad sample in house_rules_test.py that it must catch.
+A rule is bent by giving a file a home in the tables below, never by a comment in the code.
+"""
+import collections
+import fnmatch
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+Finding = collections.namedtuple("Finding", "path line rule message")
+
+# folder -> the folders it may include. Tests see all, and nothing sees tests.
+DIRECTIONS = {
+    "retry": {"retry"},
+    "http": {"retry", "http"},
+    "k8s": {"retry", "http", "k8s"},
+    "drain": {"retry", "http", "k8s", "drain"},
+    "sim": {"retry", "http", "k8s", "sim"},
+    "agent": {"retry", "http", "k8s", "drain", "agent"},
+}
+# The commands that run the simulated cluster.
+SIM_USERS = ["agent/CMakeLists.txt", "agent/demo*", "agent/rehears*"]
+
+# include prefix -> the files that may know it
+K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
+LIBRARY_HOMES = {
+    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp", "sim/*",
+                               "tests/*"],
+    "k8s/codec_json": K8S_CODECS,  # brings nlohmann with it
+    "yaml-cpp/": ["k8s/yaml_codec.cpp"],
+    "boost/log/": ["agent/logging.cpp"],
+    "CLI/": ["agent/*"],
+    "boost/beast": ["http/*", "tests/*"],
+    "boost/asio/ssl": ["http/*", "tests/*"],
+    "openssl/": ["http/*", "tests/*"],
+}
+
+# (pattern, homes, what to do instead)
+BANNED_WORDS = [
+    (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "agent/main.cpp", "tests/bench/*"],
+     "time is a dependency: take a Clock"),
+    (r"\bsleep_for\b|\busleep\b|\bnanosleep\b|this_thread::sleep|(?<![\w.>])sleep\(", [], "wait with Clock::sleep_until"),
+    (r"\bdetached\b", [], "an exception would vanish: use a TaskGroup"),
+    (r"\bco_spawn\b", ["retry/*", "http/server*.cpp", "agent/main.cpp", "sim/*", "tests/*"],
+     "children belong to a scope: use a TaskGroup"),
+    (r"\breset_cancellation_state\b", ["retry/*"], "it changes the caller too; clean up in the scope that survives"),
+    (r"\bawaitable_operators\b", [], "its || loses exceptions: use with_deadline or a TaskGroup"),
+    (r"\brandom_device\b", ["agent/main.cpp"], "randomness is a dependency: take an Rng"),
+    (r"\bstd::(recursive_|shared_)?mutex\b", [], "one thread, one io_context: nothing to lock"),
+]
+
+SOFT_LINES, HARD_LINES = 300, 400
+LONG_ON_PURPOSE = []  # files that would only get worse when split
+
+CODE = (".cpp", ".hpp")
+TEXT = CODE + (".py", ".sh", ".go", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
+LINT = ["tests/lint/*"]  # speaks of what it forbids
+
+
+class Tree:
+    """Paths relative to the root, with '/', and their text."""
+
+    def __init__(self, files):
+        self.files = dict(sorted(files.items()))
+
+    @classmethod
+    def read(cls, root):
+        files = {}
+        for path in root.rglob("*"):
+            name = path.relative_to(root).as_posix()
+            if re.match(r"(build|\.git|\.cache|\.venv)(/|$)", name) or "__pycache__" in name or not path.is_file():
+                continue
+            if path.suffix in TEXT or name == "dev" or name.startswith(".ci/"):
+                files[name] = path.read_text(encoding="utf-8", errors="replace")
+        return cls(files)
+
+    def code(self):
+        """(path, line number, line without // comment) of all C++."""
+        for path, text in self.files.items():
+            if path.endswith(CODE):
+                for number, line in enumerate(text.splitlines(), 1):
+                    yield path, number, re.sub(r"(?<!:)//.*$", "", line)
+
+    def lines(self, suffixes=None):
+        for path, text in self.files.items():
+            if suffixes is None or path.endswith(suffixes):
+                for number, line in enumerate(text.splitlines(), 1):
+                    yield path, number, line
+
+    def headers(self):
+        return {path: text for path, text in self.files.items() if path.endswith(".hpp")}
+
+
+def at_home(path, homes):
+    return any(fnmatch.fnmatchcase(path, home) for home in homes)
+
+
+def folder(path):
+    return path.split("/", 1)[0]
+
+
+def directions(tree):
+    """retry <- http <- k8s <- drain <- agent; http, k8s <- sim; tests see all."""
+    for path, number, line in tree.code():
+        include = re.match(r'\s*#\s*include\s*"([^"/]+)/', line)
+        if include:
+            yield from wrong_direction(path, number, include.group(1))
+    for path, number, line in tree.lines("CMakeLists.txt"):
+        for target in re.findall(r"\bhaulout_(\w+)", line.split("#", 1)[0]):
+            yield from wrong_direction(path, number, target)
+
+
+def wrong_direction(path, number, used):
+    allowed = DIRECTIONS.get(folder(path))
+    if allowed is None or used in allowed or (used not in DIRECTIONS and used != "tests"):
+        return
+    if used == "sim" and at_home(path, SIM_USERS):
+        return
+    yield Finding(path, number, "directions", f"{folder(path)}/ must not use {used}/ (it may use: {', '.join(sorted(allowed))})")
+
+
+def library_homes(tree):
+    """A library is known to the few files that translate it."""
+    for path, number, line in tree.code():
+        include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)', line)
+        for prefix, homes in LIBRARY_HOMES.items():
+            if include and include.group(1).startswith(prefix) and folder(path) != "cmake" and not at_home(path, homes):
+                yield Finding(path, number, "library_homes", f"{prefix}… belongs to {', '.join(homes)}")
+
+
+def banned_words(tree):
+    """What has one home stays there."""
+    for path, number, line in tree.code():
+        for pattern, homes, instead in BANNED_WORDS:
+            found = re.search(pattern, line)
+            if found and not at_home(path, homes):
+                yield Finding(path, number, "banned_words", f"{found.group(0)}: {instead}")
+
+
+def header_guard(tree):
+    for path, text in tree.headers().items():
+        if not re.search(r"^#pragma once$", text, re.M):
+            yield Finding(path, 1, "header_guard", "a header needs #pragma once")
+
+
+def header_contract(tree):
+    """What it does, what it may fail with, whether it may be cancelled, who owns what."""
+    for path, text in tree.headers().items():
+        if not re.match(r"// \S", text):
+            yield Finding(path, 1, "header_contract", "a header opens with its contract, as // comment")
+
+
+def header_namespace(tree):
+    for path, number, line in tree.code():
+        if path.endswith(".hpp") and re.search(r"\busing\s+namespace\b", line):
+            yield Finding(path, number, "header_namespace", "using namespace in a header reaches all who include it")
+
+
+def file_length(tree):
+    for path, text in tree.files.items():
+        count = len(text.splitlines())
+        if path.endswith(CODE + (".py", ".sh", ".go")) and count > HARD_LINES and path not in LONG_ON_PURPOSE:
+            yield Finding(path, count, "file_length", f"{count} lines: split it by meaning ({HARD_LINES} at most)")
+
+
+def unfinished(tree):
+    """What is not done is not in the tree."""
+    for path, number, line in tree.lines():
+        found = re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line)
+        if found and not at_home(path, LINT):
+            yield Finding(path, number, "unfinished", f"{found.group(0)}: do it, or write it down where work is planned")
+
+
+def own_words(tree):
+    """The tree speaks of itself alone: no places of one machine, no documents that are not in it."""
+    known = {path for path in tree.files if path.endswith(".md")}
+    known |= {path.rsplit("/", 1)[-1] for path in known}
+    for path, number, line in tree.lines():
+        if at_home(path, LINT):
+            continue
+        place = re.search(r"""(?:^|[\s"'`(=])((?:/work|\.\./shared|shared/notes)/[\w./-]*)""", line)
+        if place:
+            yield Finding(path, number, "own_words", f"{place.group(1)} is a place on one machine")
+        for document in re.findall(r"(?<![\w./:-])([\w./-]*\w\.md)\b", re.sub(r"https?://\S+", "", line)):
+            if document.removeprefix("./").removeprefix("../") not in known:
+                yield Finding(path, number, "own_words", f"{document} is not in this tree")
+
+
+def dev_commands(tree):
+    """What the documents tell people to type exists."""
+    commands = set(re.findall(r"^  ([a-z|]+)(?: \||\))", tree.files.get("dev", ""), re.M)) | {"help"}
+    for path, number, line in tree.lines(".md"):
+        for command in re.findall(r"\./dev ([a-z]+)", line):
+            if command not in commands:
+                yield Finding(path, number, "dev_commands", f"./dev has no command '{command}'")
+
+
+def test_names(tree):
+    """Every test: Suite.Name of GoogleTest, Name of Go."""
+    names = {}
+    for path, text in tree.files.items():
+        if path.startswith("tests/") and path.endswith(".cpp"):
+            for found in re.finditer(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)", text):
+                names[f"{found.group(1)}.{found.group(2)}"] = (path, text.count("\n", 0, found.start()) + 1)
+        if path.startswith("tests/") and path.endswith("_test.go"):
+            for found in re.finditer(r"^func (Test\w+)\(", text, re.M):
+                names[found.group(1)] = (path, text.count("\n", 0, found.start()) + 1)
+    return names
+
+
+def scenarios(tree):
+    """docs/scenarios.md: '| 3 | what happens | `Suite.S03_Name` |', and every test S<number>_… has its row."""
+    page = "docs/scenarios.md"
+    tests = test_names(tree)
+    claimed, numbers = set(), set()
+    for number, line in enumerate(tree.files.get(page, "").splitlines(), 1):
+        row = re.match(r"\|\s*(\d+)\s*\|(.*)\|([^|]*)\|\s*$", line)
+        if not row:
+            continue
+        scenario, listed = int(row.group(1)), re.findall(r"[A-Za-z]\w*(?:\.\w+)?", row.group(3))
+        if scenario in numbers:
+            yield Finding(page, number, "scenarios", f"scenario {scenario} stands here twice")
+        numbers.add(scenario)
+        if not listed:
+            yield Finding(page, number, "scenarios", f"scenario {scenario} names no test")
+        for name in listed:
+            claimed.add(name)
+            prefix = re.search(r"(?:^|\.)S(\d+)_", name)
+            if name not in tests:
+                yield Finding(page, number, "scenarios", f"scenario {scenario}: there is no test {name}")
+            elif prefix and int(prefix.group(1)) != scenario:
+                yield Finding(page, number, "scenarios", f"scenario {scenario} names {name}, which is another's")
+    for name, (path, line) in tests.items():
+        if re.search(r"\.S\d+_", name) and name not in claimed:
+            yield Finding(path, line, "scenarios", f"{name} has no row in {page}")
+
+
+def formatting(tree):
+    """clang-format with the file .clang-format; gofmt where there is one."""
+    program = shutil.which("clang-format-19") or shutil.which("clang-format")
+    if not program:
+        yield Finding("dev", 1, "formatting", "clang-format-19 is missing: ./dev setup")
+        return
+    for path, text in tree.files.items():
+        if path.endswith(CODE):
+            run = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=text, capture_output=True,
+                                 text=True, cwd=ROOT)
+            yield from compare(path, text, run, f"clang-format-19 -i {path}")
+    gofmt = shutil.which("gofmt")
+    for path, text in tree.files.items():
+        if gofmt and path.endswith(".go"):
+            run = subprocess.run([gofmt], input=text, capture_output=True, text=True)
+            yield from compare(path, text, run, f"gofmt -w {path}")
+
+
+def compare(path, text, run, remedy):
+    if run.returncode:
+        yield Finding(path, 1, "formatting", run.stderr.strip() or "the formatter failed")
+    elif run.stdout != text:
+        pairs = zip(text.splitlines() + [""], run.stdout.splitlines() + [""])
+        line = next((number for number, (have, want) in enumerate(pairs, 1) if have != want), 1)
+        yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
+
+
+RULES = [directions, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, unfinished,
+         own_words, dev_commands, scenarios, formatting]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def main(only):
+    tree = Tree.read(ROOT)
+    only = {pathlib.Path(path).resolve().relative_to(ROOT).as_posix() for path in only}
+    findings = [finding for rule in RULES for finding in rule(tree) if not only or finding.path in only]
+    for path, line, rule, message in sorted(findings):
+        print(f"{path}:{line}: [{rule}] {message}")
+    for path, text in tree.files.items():
+        if path.endswith(CODE) and SOFT_LINES < len(text.splitlines()) <= HARD_LINES:
+            print(f"note: {path} has {len(text.splitlines())} lines; {SOFT_LINES} are a good length")
+    print(f"house rules: {len(RULES)} rules, {len(tree.files)} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Each rule of house_rules.py must catch its bad samples and leave its good ones alone."""
+import unittest
+
+import house_rules
+
+HEADER = "// What it is for.\n#pragma once\n"
+DEV = "case $command in\n  help | -h) help ;;\n  build) build ;;\nesac\n"
+
+# rule -> (bad trees, good trees); a tree is {path: text}
+SAMPLES = {
+    "directions": (
+        [{"retry/a.cpp": '#include "http/client.hpp"\n'}, {"http/a.cpp": '#include "k8s/objects.hpp"\n'},
+         {"k8s/a.hpp": HEADER + '#include "drain/drain.hpp"\n'}, {"drain/a.cpp": '#include "agent/cli.hpp"\n'},
+         {"drain/a.cpp": '#include "sim/world.hpp"\n'}, {"sim/a.cpp": '#include "drain/drain.hpp"\n'},
+         {"agent/drain_command.cpp": '#include "sim/world.hpp"\n'}, {"agent/a.cpp": '#include "tests/support/x.hpp"\n'},
+         {"http/CMakeLists.txt": "haulout_library(http USES haulout_k8s)\n"}],
+        [{"drain/a.cpp": '#include "k8s/client.hpp"\n#include "drain/b.hpp"\n'}, {"sim/a.cpp": '#include "http/server.hpp"\n'},
+         {"agent/demo_cluster.cpp": '#include "sim/world.hpp"\n'}, {"tests/drain/a.cpp": '#include "sim/world.hpp"\n'},
+         {"k8s/CMakeLists.txt": "haulout_library(k8s USES haulout_http)  # not haulout_drain\n"}]),
+    "library_homes": (
+        [{"drain/a.cpp": "#include <nlohmann/json.hpp>\n"}, {"k8s/codec.hpp": HEADER + "#include <nlohmann/json_fwd.hpp>\n"},
+         {"k8s/kubeconfig.cpp": "#include <yaml-cpp/yaml.h>\n"}, {"agent/main.cpp": "#include <boost/log/trivial.hpp>\n"},
+         {"sim/a.cpp": "#include <CLI/CLI.hpp>\n"}, {"k8s/a.cpp": "#include <boost/beast/http.hpp>\n"},
+         {"agent/main.cpp": "#include <openssl/rand.h>\n"}, {"k8s/a.cpp": "#include <boost/asio/ssl.hpp>\n"},
+         {"k8s/client.cpp": '#include "k8s/codec_json.hpp"\n'}],
+        [{"k8s/codec_pod.cpp": "#include <nlohmann/json.hpp>\n"}, {"http/tls.cpp": "#include <openssl/ssl.h>\n"},
+         {"agent/report_json.cpp": "#include <nlohmann/json.hpp>\n"}]),
+    "banned_words": (
+        [{"drain/a.cpp": f"  {word};\n"} for word in (
+            "auto t = std::chrono::steady_clock::now()", "system_clock::now()", "std::this_thread::sleep_for(1s)", "usleep(5)",
+            "sleep(1)", "co_spawn(ex, f(), asio::detached)", "asio::co_spawn(ex, f(), done)",
+            "co_await this_coro::reset_cancellation_state()", "using namespace asio::experimental::awaitable_operators",
+            "std::random_device seed", "std::mutex lock")]
+        + [{"tests/drain/a_test.cpp": "  std::this_thread::sleep_for(1ms);\n"}],
+        [{"retry/real_clock.cpp": "  return std::chrono::steady_clock::now();\n"}, {"retry/a.cpp": "  co_spawn(ex, f(), g);\n"},
+         {"drain/a.cpp": "  // unlike steady_clock::now\n  clock.sleep_until(t);\n"}]),
+    "header_guard": ([{"drain/a.hpp": "// What it is for.\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
+    "header_contract": ([{"drain/a.hpp": "#pragma once\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
+    "header_namespace": ([{"drain/a.hpp": HEADER + "using namespace std;\n"}], [{"drain/a.cpp": "using namespace std;\n"}]),
+    "file_length": ([{"drain/a.cpp": "int a;\n" * 401}], [{"drain/a.cpp": "int a;\n" * 400}]),
+    "unfinished": ([{"drain/a.cpp": "// TODO: all of it\n"}, {"docs/a.md": "FIXME\n"}], [{"drain/a.cpp": "// to do so\n"}]),
+    "own_words": (
+        [{"docs/a.md": "see /work/main/README\n"}, {"drain/a.cpp": "// as drain_notes.md 3.3 says\n"}, {"a.sh": "cp x ../shared/x\n"}],
+        [{"docs/a.md": "see docs/b.md, [b](b.md) and https://example.org/c.md\n", "docs/b.md": "work/life\n"}]),
+    "dev_commands": ([{"dev": DEV, "README.md": "run `./dev biuld`\n"}], [{"dev": DEV, "README.md": "`./dev build`, `./dev help`\n"}]),
+    "scenarios": (
+        [{"docs/scenarios.md": "| 3 | it ends | `Scenario.S03_Ends` |\n"},
+         {"tests/scenario/a_test.cpp": "TEST_F(Scenario, S03_Ends) {}\n"},
+         {"docs/scenarios.md": "| 4 | it ends | `Scenario.S03_Ends` |\n", "tests/a_test.cpp": "TEST_F(Scenario, S03_Ends) {}\n"},
+         {"docs/scenarios.md": "| 3 | it ends | |\n"},
+         {"docs/scenarios.md": "| 3 | a | T.A |\n| 3 | b | T.A |\n", "tests/a_test.cpp": "TEST(T, A) {}\n"}],
+        [{"docs/scenarios.md": "| # | what | test |\n|---|---|---|\n| 3 | it \\| ends | `Scenario.S03_Ends`, TestEnds |\n",
+          "tests/scenario/a_test.cpp": "TEST_F(Scenario,\n       S03_Ends) {}\n", "tests/e2e/a_test.go": "func TestEnds(t *testing.T) {\n"}]),
+    "formatting": ([{"drain/a.cpp": "int   f( ) ;\n"}, {"drain/a.cpp": "int a;\nint\n b;\n"}], [{"drain/a.cpp": "int f();\n"}]),
+}
+
+
+class HouseRules(unittest.TestCase):
+    def test_every_rule_has_samples(self):
+        self.assertEqual({rule.__name__ for rule in house_rules.RULES}, set(SAMPLES))
+
+    def test_bad_samples_are_caught(self):
+        for rule in house_rules.RULES:
+            for sample in SAMPLES[rule.__name__][0]:
+                with self.subTest(rule=rule.__name__, sample=sample):
+                    findings = list(rule(house_rules.Tree(sample)))
+                    self.assertTrue(findings)
+                    self.assertEqual({finding.rule for finding in findings}, {rule.__name__})
+                    self.assertTrue(all(finding.path in set(sample) | {"docs/scenarios.md"} for finding in findings))
+
+    def test_good_samples_pass(self):
+        for rule in house_rules.RULES:
+            for sample in SAMPLES[rule.__name__][1]:
+                with self.subTest(rule=rule.__name__, sample=sample):
+                    self.assertEqual(list(rule(house_rules.Tree(sample))), [])
+
+    def test_findings_name_the_line(self):
+        finding, = house_rules.banned_words(house_rules.Tree({"drain/a.cpp": "int a;\n\nusleep(1);\n"}))
+        self.assertEqual((finding.path, finding.line), ("drain/a.cpp", 3))
+
+    def test_the_real_tree_is_read(self):
+        tree = house_rules.Tree.read(house_rules.ROOT)
+        self.assertIn("retry/clock.hpp", tree.files)
+        self.assertIn("dev", tree.files)
+        self.assertFalse([path for path in tree.files if path.startswith("build/")])
+
+
+if __name__ == "__main__":
+    unittest.main()

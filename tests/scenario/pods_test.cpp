@@ -1,0 +1,207 @@
+// Pods: identity, vanishing, finalizers, grace periods, filters, order.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+const Json tolerate_cordon = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
+
+TEST_F(Scenario, S10_StatefulSetNamesake) {
+  add(a_workload("StatefulSet", "db", 2, {{"terminationGracePeriodSeconds", 3}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
+  EXPECT_EQ(evictions().size(), 2u) << "the namesakes on the other nodes are nobody's business";
+}
+
+// A budget is burnt at most once for a pod that was replaced between the list and its eviction; the watch tells.
+TEST_F(Scenario, S11_NamesakeBetweenListAndEvict) {
+  add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 0}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_budget("db", {{"maxUnavailable", 1}}));
+  cluster.server().intercept([this, done = false](const sim::Call&, const sim::AuditEntry& entry) mutable {
+    if (entry.subresource == "eviction" && !std::exchange(done, true)) {
+      cluster.remove("pods", "shop", "db-0");
+      auto namesake = a_pod("db-0", {.node = "n2", .labels = {{"app", "db"}}});
+      namesake["metadata"]["uid"] = "namesake-uid";
+      cluster.create("pods", namesake);
+    }
+    return std::optional<http::Response>();
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LE(evictions().size(), 1u);
+  EXPECT_EQ(sim::uid_of(cluster.get("pods", "shop", "db-0")), "namesake-uid");
+  EXPECT_FALSE(sim::terminating(cluster.get("pods", "shop", "db-0")));
+}
+
+TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
+  add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  options.timeout = 10min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_TRUE(told.raised("POD_PINNED"));
+  EXPECT_EQ(accepted_evictions(), 2u);
+  EXPECT_THAT(pods_on("n1"), SizeIs(1));
+}
+
+TEST_F(Scenario, S13_PodForceDeletedByAHuman) {
+  add_pods(1);
+  add(a_budget("closed", {{"maxUnavailable", 0}}));
+  after(20s, [this] { cluster.remove("pods", "shop", "web-0"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "web-0").outcome, PodOutcome::gone);
+  EXPECT_LT(took(), 20500ms);
+}
+
+TEST_F(Scenario, S14_EvictionOfAPodThatIsGone) {
+  add_pods(2);
+  cluster.server().intercept([this](const sim::Call&, const sim::AuditEntry& entry) {
+    if (entry.subresource == "eviction" && entry.name == "web-0") cluster.remove("pods", "shop", "web-0");
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Scenario, S15_FinalizerHoldsOnePodOthersGoOn) {
+  add_pods(5);
+  add(a_pod("held", {.grace = 1, .metadata = {{"finalizers", {"example.com/backup"}}}}));
+  options.timeout = 2min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_TRUE(told.raised("POD_FINALIZER"));
+  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "POD_FINALIZER") - *told.time_of(EventType::evicted, "shop/held"), 32s);
+  EXPECT_THAT(pods_on("n1"), ElementsAre("held"));
+  EXPECT_EQ(pod(report, "held").outcome, PodOutcome::terminating);
+}
+
+TEST_F(Scenario, S15_FinalizerRemovedLater) {
+  add(a_pod("held", {.grace = 1, .metadata = {{"finalizers", {"example.com/backup"}}}}));
+  after(60s, [this] { cluster.patch("pods", "shop", "held", {{"metadata", {{"finalizers", nullptr}}}}); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.withdrawn("POD_FINALIZER"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
+}
+
+TEST_F(Scenario, S17_AnHourOfGraceIsNoAlarm) {
+  add(a_pod("slow", {.grace = 3600}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 1h);
+  EXPECT_EQ(told.count(EventType::parked), 0u);
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+  EXPECT_EQ(evictions().size(), 1u);
+}
+
+TEST_F(Scenario, S45_SchedulerRaceBindsAPodAfterTheCordon) {
+  add_pods(1);
+  after(2s, [this] { cluster.create("pods", a_pod("late")); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  EXPECT_EQ(told.count(EventType::late_pod, "shop/late"), 1u);
+}
+
+TEST_F(Scenario, S46_NotDrainedBeforeTheSettleTimeIsOver) {
+  after(3s, [this] { cluster.create("pods", a_pod("late", {.grace = 1})); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  EXPECT_GE(took(), 5s);
+}
+
+TEST_F(Scenario, S47_DaemonSetPodsAreLeftButTheOrphan) {
+  for (int i = 0; i < 28; ++i) add(a_workload("DaemonSet", "agent-" + std::to_string(i), 0, {}));
+  add(a_pod("orphan", {.owner_kind = "DaemonSet", .owner_name = "deleted", .owner_uid = "deleted-uid"}));
+  add(a_pod("kruise", {.owner_kind = "DaemonSet", .owner_name = "adv", .owner_uid = "adv-uid",
+                       .owner_api = "apps.kruise.io/v1alpha1"}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  ASSERT_THAT(evictions(), SizeIs(1));
+  EXPECT_EQ(evictions()[0].name, "orphan");
+  EXPECT_THAT(pods_on("n1"), SizeIs(29));
+}
+
+TEST_F(Scenario, S48_DaemonSetRecreatedUnderTheSameName) {
+  add(a_pod("old", {.owner_kind = "DaemonSet", .owner_name = "log", .owner_uid = "first-uid"}));
+  add(a_workload("DaemonSet", "log", 0, {}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  ASSERT_THAT(evictions(), SizeIs(1));
+  EXPECT_EQ(evictions()[0].name, "old");
+}
+
+TEST_F(Scenario, S49_MirrorPodsAreNeverTouched) {
+  for (int i = 0; i < 4; ++i)
+    add(a_pod("static-" + std::to_string(i), {.owner_kind = "Node", .owner_name = "n1", .owner_uid = "n1-uid", .owner_api = "v1",
+                                              .phase = i == 3 ? "Succeeded" : "Running",
+                                              .annotations = {{"kubernetes.io/config.mirror", "x"}}}));
+  options.policy.finished = drain::Treatment::evict;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(evictions(), IsEmpty());
+}
+
+TEST_F(Scenario, S50_FinishedPodsAreLeft) {
+  add_pods(50, {.phase = "Succeeded", .ready = false}, "job");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_THAT(pods_on("n1"), SizeIs(50));
+}
+
+TEST_F(Scenario, S75_PriorityOrdering) {
+  add(a_pod("dns", {.spec = {{"priority", 2000000000}, {"priorityClassName", "system-cluster-critical"}}}));
+  add_pods(3);
+  add(a_pod("batch", {.spec = {{"priority", -100}}}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  std::vector<std::string> order;
+  for (const auto& entry : evictions()) order.push_back(entry.name);
+  ASSERT_THAT(order, SizeIs(5));
+  EXPECT_EQ(order.front(), "batch");
+  EXPECT_EQ(order.back(), "dns");
+}
+
+TEST_F(Scenario, S76_OneForbiddenPodAmongTwentyStopsEverything) {
+  options.policy.unmanaged = drain::Treatment::refuse;
+  options.policy.empty_dir = drain::Treatment::refuse;
+  add_pods(18);
+  add(a_pod("naked", {.owner_kind = ""}));
+  add(a_pod("scratch", {.spec = {{"volumes", {{{"name", "tmp"}, {"emptyDir", Json::object()}}}}}}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_THAT(requests("patch", "nodes"), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+  EXPECT_EQ(pod(report, "naked").outcome, PodOutcome::refused);
+  EXPECT_EQ(pod(report, "scratch").outcome, PodOutcome::refused);
+  EXPECT_THAT(report.message, ::testing::AllOf(::testing::HasSubstr("shop/naked"), ::testing::HasSubstr("shop/scratch")));
+}
+
+TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
+  add_pods(10, {.labels = {{"app", "web"}}});
+  add(a_budget("web", {{"minAvailable", 9}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  options.dry_run = drain::DryRunMode::server;
+  const auto before = cluster.revision();
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(pods_on("n1"), SizeIs(10));
+  EXPECT_FALSE(unschedulable());
+  EXPECT_LT(took(), 2s);
+  for (const auto& entry : cluster.audit())
+    if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
+  static_cast<void>(before);
+}
+
+}  // namespace
+}  // namespace haulout::scenario

@@ -1,0 +1,138 @@
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+namespace asio = boost::asio;
+
+Json a_node(const std::string& name) {
+  return {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}, {"uid", name + "-uid"}}},
+          {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+}
+
+Json a_pod(const std::string& name, const PodSpec& given) {
+  Json metadata = {{"name", name}, {"namespace", given.ns}, {"labels", given.labels}, {"annotations", given.annotations}};
+  if (!given.owner_kind.empty())
+    metadata["ownerReferences"] = {{{"apiVersion", given.owner_api}, {"kind", given.owner_kind}, {"name", given.owner_name},
+                                    {"uid", given.owner_uid}, {"controller", true}}};
+  metadata.merge_patch(given.metadata);
+  Json spec = {{"nodeName", given.node}, {"terminationGracePeriodSeconds", given.grace},
+               {"containers", {{{"name", "main"}, {"image", "registry.example/main:1"}}}}};
+  spec.merge_patch(given.spec);
+  Json status = {{"phase", given.phase},
+                 {"conditions", {{{"type", "Ready"}, {"status", given.ready ? "True" : "False"}}}}};
+  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", spec}, {"status", status}};
+}
+
+Json a_workload(const std::string& kind, const std::string& name, int replicas, Json template_spec,
+                Json template_annotations, const std::string& ns) {
+  template_spec["containers"] = {{{"name", "main"}, {"image", "registry.example/main:1"}}};
+  Json spec = {{"selector", {{"matchLabels", {{"app", name}}}}},
+               {"template", {{"metadata", {{"labels", {{"app", name}}}, {"annotations", template_annotations}}},
+                             {"spec", template_spec}}}};
+  if (kind != "DaemonSet") spec["replicas"] = replicas;
+  return {{"apiVersion", "apps/v1"}, {"kind", kind},
+          {"metadata", {{"name", name}, {"namespace", ns}, {"uid", name + "-uid"}}}, {"spec", spec}};
+}
+
+Json a_budget(const std::string& name, Json spec, const std::string& ns) {
+  if (!spec.contains("selector")) spec["selector"] = Json::object();
+  return {{"apiVersion", "policy/v1"}, {"kind", "PodDisruptionBudget"},
+          {"metadata", {{"name", name}, {"namespace", ns}}}, {"spec", spec}};
+}
+
+void Recorder::on_event(const drain::Event& event) {
+  Entry entry{event.type, event.at, {}, {}, {}, event.message};
+  if (event.pod) {
+    entry.pod = event.pod->key();
+    entry.reason = event.pod->reason;
+  }
+  if (event.diagnosis) {
+    entry.diagnosis = event.diagnosis->code;
+    entry.message = event.diagnosis->message;
+  }
+  entries.push_back(std::move(entry));
+}
+
+std::size_t Recorder::count(drain::EventType type, const std::string& pod) const {
+  return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.type == type && (pod.empty() || entry.pod == pod);
+  }));
+}
+
+std::optional<WallTime> Recorder::time_of(drain::EventType type, const std::string& what) const {
+  for (const Entry& entry : entries)
+    if (entry.type == type && (entry.pod == what || entry.diagnosis == what)) return entry.at;
+  return std::nullopt;
+}
+
+bool Recorder::raised(const std::string& code) const { return time_of(drain::EventType::diagnosis_raised, code).has_value(); }
+bool Recorder::withdrawn(const std::string& code) const {
+  return time_of(drain::EventType::diagnosis_withdrawn, code).has_value();
+}
+
+Scenario::Scenario() {
+  options.run_id = "scenario";
+  for (const char* name : {"n1", "n2", "n3"}) add(a_node(name));
+}
+
+void Scenario::add(Json object) {
+  const auto loaded = cluster.load(object.dump());
+  ASSERT_TRUE(loaded) << loaded.error().message();
+}
+
+void Scenario::add_pods(int count, const PodSpec& spec, const std::string& prefix) {
+  for (int i = 0; i < count; ++i) add(a_pod(prefix + "-" + std::to_string(i), spec));
+}
+
+void Scenario::after(Duration delay, std::function<void()> action) { later_.emplace_back(delay, std::move(action)); }
+
+asio::awaitable<drain::Report> Scenario::run_drain() {
+  std::optional<drain::Report> report;
+  co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 1s);
+    for (auto& [delay, action] : later_) cluster.after(delay, std::move(action));
+    began_ = clock.now();
+    k8s::Client client(way ? *way : cluster.api(), clock, {k8s::FieldValidation::strict, options.page_size});
+    drain::Drain drain(client, rng, told, options, "n1");
+    report = co_await drain.run();
+    ended_ = clock.now();
+  });
+  co_return std::move(*report);
+}
+
+drain::Report Scenario::drain() { return run(run_drain()); }
+
+std::vector<sim::AuditEntry> Scenario::requests(const std::string& verb, const std::string& resource,
+                                                const std::string& subresource) const {
+  std::vector<sim::AuditEntry> found;
+  for (const auto& entry : cluster.audit())
+    if (entry.verb == verb && entry.resource == resource && entry.subresource == subresource) found.push_back(entry);
+  return found;
+}
+
+std::size_t Scenario::accepted_evictions() const {
+  const auto all = evictions();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const sim::AuditEntry& entry) { return entry.status == 201; }));
+}
+
+const drain::PodReport& Scenario::pod(const drain::Report& report, const std::string& name) const {
+  static const drain::PodReport none;
+  for (const auto& candidate : report.pods)
+    if (candidate.name == name) return candidate;
+  ADD_FAILURE() << "the report knows no pod " << name;
+  return none;
+}
+
+std::vector<std::string> Scenario::pods_on(const std::string& node) const {
+  std::vector<std::string> names;
+  for (const Json& object : cluster.all("pods"))
+    if (sim::text(object, "/spec/nodeName") == node) names.push_back(sim::name_of(object));
+  return names;
+}
+
+bool Scenario::unschedulable(const std::string& node) const {
+  return sim::flag(cluster.get("nodes", "", node), "/spec/unschedulable");
+}
+
+}  // namespace haulout::scenario
