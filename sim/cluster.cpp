@@ -47,7 +47,7 @@ Cluster::~Cluster() = default;
 Result<> Cluster::load(std::string_view yaml_or_json) {
   auto objects = read_objects(yaml_or_json);
   if (!objects) return std::move(objects).error();
-  // Owners first: controllers must not find a world that is half there, and their lag is longer than no time at all.
+  // All in one instant: every controller looks a lag later, when the world is whole.
   for (Json& object : *objects) create(find_kind(text(object, "/kind"))->resource, std::move(object));
   return {};
 }

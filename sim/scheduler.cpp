@@ -38,7 +38,7 @@ Scheduler::Scheduler(World& world) : world_(world) {
     if (change.key.resource == "nodes") return retry_later();
     if (change.key.resource != "pods") return;
     const std::string uid = uid_of(*change.object);
-    if (change.type == ChangeType::added && waits_for_node(*change.object) && under_way_.insert(uid).second)
+    if (change.type == ChangeType::added && waits_for_node(*change.object) && under_way_.emplace(uid, "").second)
       world_.agenda.after(Duration::zero(), [this, key = change.key, uid] { consider(key, uid); });
   });
 }
@@ -53,7 +53,7 @@ void Scheduler::retry_later() {
 
 void Scheduler::retry() {
   for (const Object& pod : world_.store.list("pods"))
-    if (waits_for_node(*pod) && under_way_.insert(uid_of(*pod)).second)
+    if (waits_for_node(*pod) && under_way_.emplace(uid_of(*pod), "").second)
       consider({"pods", ns_of(*pod), name_of(*pod)}, uid_of(*pod));
 }
 
@@ -66,6 +66,7 @@ void Scheduler::consider(const Key& key, const std::string& uid) {
     if (wanted) mark_unschedulable(key, *pod);
     return;
   }
+  under_way_[uid] = node;
   world_.agenda.after(world_.timing.scheduler_lag, [this, key, uid, node] { bind(key, uid, node); });
 }
 
@@ -79,6 +80,8 @@ std::string Scheduler::choose(const Json& pod) const {
     const auto node = load.find(text(*other, "/spec/nodeName"));
     if (node != load.end()) ++node->second;
   }
+  for (const auto& [uid, node] : under_way_)
+    if (load.count(node)) ++load[node];
   const auto least = std::min_element(load.begin(), load.end(),
                                       [](const auto& one, const auto& other) { return one.second < other.second; });
   return least == load.end() ? std::string() : least->first;

@@ -3,7 +3,8 @@
 // does in a real cluster.
 #pragma once
 
-#include <set>
+#include <map>
+#include <string>
 
 #include "sim/world.hpp"
 
@@ -23,7 +24,8 @@ class Scheduler {
   void retry_later();
 
   World& world_;
-  std::set<std::string> under_way_;  // uids
+  // Pods that are being decided on or bound, by uid; the node is empty until it is chosen, then it counts as taken.
+  std::map<std::string, std::string> under_way_;
   bool retry_planned_ = false;
 };
 

@@ -1,0 +1,222 @@
+#include "sim/faults.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/call.hpp"
+#include "sim/status_bodies.hpp"
+
+namespace haulout::sim {
+namespace {
+
+constexpr const char* page =
+    "<!DOCTYPE html>\n<html><head><title>Gateway</title></head><body><h1>Something went wrong</h1></body></html>\n";
+
+http::Response html_response(int status) {
+  http::Response response;
+  response.status = status;
+  response.headers.add("Content-Type", "text/html");
+  response.body = page;
+  return response;
+}
+
+http::Response error_response(const Fault& fault) {
+  if (fault.proxy) return html_response(fault.code);
+  StatusBody body;
+  body.code = fault.code;
+  body.reason = fault.code == 503 ? "ServiceUnavailable" : fault.code == 504 ? "Timeout" : "InternalError";
+  body.message = "an error on the server has prevented the request from succeeding";
+  return body.response();
+}
+
+// An answer that the server never sees the request for, or nothing.
+std::optional<http::Response> canned(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::html: return html_response(200);
+    case FaultKind::server_error: return error_response(fault);
+    case FaultKind::throttle: {
+      http::Response response = too_many_requests(1);
+      response.headers.set("Retry-After", fault.retry_after);
+      return response;
+    }
+    default: return std::nullopt;
+  }
+}
+
+Error broken() {
+  return Error(Errc::reset, "connection reset by peer (injected)");
+}
+Error silence() {
+  return Error(Errc::timeout, "no byte before the deadline (injected)");
+}
+
+// A refused watch, or a page instead of one.
+class CannedStream final : public http::BodyStream {
+ public:
+  explicit CannedStream(http::Response response)
+      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
+  const http::ResponseHead& head() const override { return head_; }
+  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
+
+ private:
+  http::ResponseHead head_;
+  std::string body_;
+};
+
+class FaultyStream final : public http::BodyStream {
+ public:
+  FaultyStream(Clock& clock, Rng& rng, Fault fault, std::unique_ptr<http::BodyStream> inner)
+      : clock_(clock), rng_(rng), fault_(std::move(fault)), inner_(std::move(inner)) {
+    strikes_at_ = fault_.after > Duration::zero() ? saturating_add(clock_.now(), fault_.after) : TimePoint::max();
+  }
+
+  const http::ResponseHead& head() const override { return inner_->head(); }
+
+  Task<std::string> read_some(TimePoint deadline) override {
+    if (!rest_.empty()) co_return next_part();
+    if (finished_) co_return std::string();
+    if (fault_.kind == FaultKind::slow) co_await clock_.sleep_until(clock_.now() + fault_.delay);
+    const bool due = pieces_ >= fault_.after_pieces || clock_.now() >= strikes_at_;
+    if (due) co_return co_await strike(deadline);
+    auto piece = co_await inner_->read_some(std::min(deadline, strikes_at_));
+    if (!piece && piece.error().code() == Errc::timeout && clock_.now() >= strikes_at_)
+      co_return co_await strike(deadline);
+    if (!piece || piece->empty()) co_return piece;
+    ++pieces_;
+    if (fault_.kind != FaultKind::split) co_return piece;
+    rest_ = *std::move(piece);
+    co_return next_part();
+  }
+
+ private:
+  Task<std::string> strike(TimePoint deadline) {
+    if (fault_.kind == FaultKind::stall) {
+      co_await clock_.sleep_until(deadline);
+      co_return silence();
+    }
+    if (fault_.kind == FaultKind::end) {
+      finished_ = true;
+      co_return std::string();
+    }
+    if (fault_.kind == FaultKind::half_line) {
+      auto piece = co_await inner_->read_some(deadline);
+      if (!piece || piece->size() < 2) co_return piece;
+      finished_ = true;
+      co_return piece->substr(0, piece->size() / 2);
+    }
+    co_return broken();
+  }
+
+  std::string next_part() {
+    const auto size = static_cast<std::size_t>(rng_.between(std::uint64_t{1}, std::uint64_t{rest_.size()}));
+    std::string part = rest_.substr(0, size);
+    rest_.erase(0, size);
+    return part;
+  }
+
+  Clock& clock_;
+  Rng& rng_;
+  Fault fault_;
+  std::unique_ptr<http::BodyStream> inner_;
+  TimePoint strikes_at_;
+  std::size_t pieces_ = 0;
+  std::string rest_;
+  bool finished_ = false;
+};
+
+bool concerns_streams_only(FaultKind kind) {
+  return kind == FaultKind::cut || kind == FaultKind::end || kind == FaultKind::half_line || kind == FaultKind::split;
+}
+
+}  // namespace
+
+std::string_view to_string(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::refuse: return "refuse";
+    case FaultKind::reset_before: return "reset-before";
+    case FaultKind::reset_after: return "reset-after";
+    case FaultKind::stall: return "stall";
+    case FaultKind::slow: return "slow";
+    case FaultKind::truncate: return "truncate";
+    case FaultKind::html: return "html";
+    case FaultKind::throttle: return "throttle";
+    case FaultKind::server_error: return "server-error";
+    case FaultKind::cut: return "cut";
+    case FaultKind::end: return "end";
+    case FaultKind::half_line: return "half-line";
+    case FaultKind::split: return "split";
+  }
+  return "";
+}
+
+FaultTransport::FaultTransport(http::Transport& inner, Clock& clock, Rng& rng, std::vector<FaultRule> plan)
+    : inner_(inner), clock_(clock), rng_(rng) {
+  for (FaultRule& rule : plan) add(std::move(rule));
+}
+
+std::optional<Fault> FaultTransport::choose(const http::Request& request) {
+  const Call call = parse_call(request);
+  std::string resource = call.info ? std::string(call.info->resource) : call.path;
+  if (!call.subresource.empty()) resource += "/" + call.subresource;
+  const TimePoint now = clock_.now();
+  for (Entry& entry : plan_) {
+    const FaultRule& rule = entry.rule;
+    if (!rule.verb.empty() && rule.verb != call.verb) continue;
+    if (!rule.resource.empty() && rule.resource != resource) continue;
+    if (now < rule.from || now >= rule.until) continue;
+    if (concerns_streams_only(rule.fault.kind) && call.verb != "watch") continue;
+    if (entry.seen++ < rule.skip || entry.struck >= rule.count) continue;
+    if (rule.percent < 100 && !rng_.chance(rule.percent)) continue;
+    ++entry.struck;
+    struck_.push_back(fmt::format("{} {} {}", to_string(rule.fault.kind), call.verb, resource));
+    return rule.fault;
+  }
+  return std::nullopt;
+}
+
+Task<http::Response> FaultTransport::round_trip(http::Request request, TimePoint deadline) {
+  const auto fault = choose(request);
+  if (!fault) co_return co_await inner_.round_trip(std::move(request), deadline);
+  if (fault->kind == FaultKind::slow) {
+    co_await clock_.sleep_until(std::min(deadline, clock_.now() + fault->delay));
+    co_return co_await inner_.round_trip(std::move(request), deadline);
+  }
+  // No failure costs nothing: a loop that retries without waiting must not stand still in time.
+  co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
+  if (auto response = canned(*fault)) co_return *std::move(response);
+  if (fault->kind == FaultKind::refuse) co_return Error(Errc::unreachable, "connection refused (injected)");
+  if (fault->kind == FaultKind::reset_before) co_return broken();
+  auto answer = co_await inner_.round_trip(std::move(request), deadline);
+  if (!answer) co_return answer;
+  if (fault->kind == FaultKind::reset_after) co_return broken();
+  if (fault->kind == FaultKind::stall) {
+    co_await clock_.sleep_until(deadline);
+    co_return silence();
+  }
+  if (fault->kind == FaultKind::truncate) answer->body.resize(answer->body.size() / 2);
+  co_return answer;
+}
+
+Task<std::unique_ptr<http::BodyStream>> FaultTransport::open(http::Request request, TimePoint deadline) {
+  auto fault = choose(request);
+  if (!fault) co_return co_await inner_.open(std::move(request), deadline);
+  co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
+  std::unique_ptr<http::BodyStream> stream;
+  if (auto response = canned(*fault)) {
+    stream = std::make_unique<CannedStream>(*std::move(response));
+    co_return std::move(stream);
+  }
+  if (fault->kind == FaultKind::refuse) co_return Error(Errc::unreachable, "connection refused (injected)");
+  if (fault->kind == FaultKind::reset_before || fault->kind == FaultKind::reset_after) co_return broken();
+  const bool never_begins =
+      fault->kind == FaultKind::stall && fault->after_pieces == SIZE_MAX && fault->after == Duration{};
+  if (never_begins) {
+    co_await clock_.sleep_until(deadline);
+    co_return silence();
+  }
+  CO_TRY(auto inner, co_await inner_.open(std::move(request), deadline));
+  if (fault->kind == FaultKind::truncate) fault->kind = FaultKind::half_line;
+  stream = std::make_unique<FaultyStream>(clock_, rng_, *std::move(fault), std::move(inner));
+  co_return std::move(stream);
+}
+
+}  // namespace haulout::sim

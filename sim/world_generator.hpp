@@ -1,0 +1,45 @@
+// A world, what befalls it, and how the wire misbehaves, all from one seed. Pure: nothing happens until stage().
+//
+// Whatever stands in the way of draining `node` is gone `healed_after` the start: closed budgets have opened,
+// finalizers were removed, the wire is sound. A drain that waits long enough must therefore succeed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/faults.hpp"
+
+namespace haulout::sim {
+
+struct GeneratorOptions {
+  std::size_t most_pods = 60;
+  bool faults = true;          // of the wire, and restarts of the server
+  bool other_people = true;    // who delete pods and namespaces
+  bool unmanaged_pods = true;  // pods without a controller
+};
+
+struct GeneratedWorld {
+  struct Incident {
+    Duration after;
+    std::string what;  // for the trace
+    std::function<void(Cluster&)> act;
+  };
+  std::uint64_t seed = 0;
+  Timing timing;
+  std::vector<Json> objects;
+  std::string node;  // the one to drain
+  std::vector<Incident> incidents;
+  std::vector<FaultRule> faults;  // times relative to TimePoint{}: see stage()
+  Duration healed_after{};
+};
+
+GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});
+
+// Loads the objects into the cluster and puts the incidents on its agenda, counted from now. Returns the fault rules
+// with their times counted from now.
+std::vector<FaultRule> stage(const GeneratedWorld& world, Cluster& cluster, TimePoint now);
+
+}  // namespace haulout::sim

@@ -1,0 +1,166 @@
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include "tests/sim/sim_test.hpp"
+
+namespace haulout::testing {
+namespace {
+
+class ClusterTest : public SimTest {};
+
+constexpr const char* as_kubectl_prints = R"({"apiVersion": "v1", "kind": "List", "items": [
+  {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u-n1", "resourceVersion": "77"}},
+  {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "namespace": "shop", "uid": "u-web-0"},
+   "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}},
+  {"apiVersion": "example.com/v1", "kind": "Unheard", "metadata": {"name": "x"}}]})";
+
+TEST_F(ClusterTest, LoadsWhatKubectlPrints) {
+  const auto loaded = cluster.load(as_kubectl_prints);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(uid("shop", "web-0"), "u-web-0");
+  EXPECT_EQ(sim::uid_of(cluster.get("nodes", "", "n1")), "u-n1");
+  EXPECT_NE(sim::text(cluster.get("nodes", "", "n1"), "/metadata/resourceVersion"), "77");
+  EXPECT_FALSE(cluster.get("namespaces", "", "shop").is_null());
+}
+
+TEST_F(ClusterTest, BadInputNamesTheDocument) {
+  const auto without_kind = cluster.load(R"({"metadata": {"name": "x"}})");
+  ASSERT_FALSE(without_kind);
+  EXPECT_EQ(without_kind.error().code(), Errc::invalid);
+  const auto without_name = cluster.load(R"({"kind": "Pod", "metadata": {}})");
+  ASSERT_FALSE(without_name);
+  EXPECT_NE(without_name.error().message().find("metadata.name"), std::string::npos);
+}
+
+TEST_F(ClusterTest, ForbiddenVerbsAnswerAsRbacDoes) {
+  add_node("n1");
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.forbid("create", "pods/eviction");
+    cluster.forbid("list", "poddisruptionbudgets");
+    const auto evict_response = co_await evict("shop", "a");
+    EXPECT_EQ(Json::parse(evict_response.body)["message"],
+              R"(pods "a" is forbidden: User "haulout" cannot create resource "pods/eviction" in API group "" in the )"
+              R"(namespace "shop")");
+    EXPECT_EQ(evict_response.headers.find("X-Content-Type-Options"), "nosniff");
+    const auto list = co_await ask("GET", "/apis/policy/v1/poddisruptionbudgets");
+    EXPECT_EQ(Json::parse(list.body)["message"],
+              R"(poddisruptionbudgets.policy is forbidden: User "haulout" cannot list resource )"
+              R"("poddisruptionbudgets" in API group "policy" at the cluster scope)");
+    for (const auto& [verb, resource, subresource, allowed] :
+         {std::tuple("create", "pods", "eviction", false), std::tuple("patch", "nodes", "", true)}) {
+      const Json review = {
+          {"spec", {{"resourceAttributes", {{"verb", verb}, {"resource", resource}, {"subresource", subresource}}}}}};
+      const auto answer = co_await ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump());
+      EXPECT_EQ(answer.status, 201);
+      EXPECT_EQ(Json::parse(answer.body)["status"]["allowed"], allowed);
+    }
+  });
+}
+
+TEST_F(ClusterTest, ThrottlingIsPlainText) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.throttle(10s, 8);
+    const auto response = co_await ask("GET", "/api/v1/nodes");
+    EXPECT_EQ(response.status, 429);
+    EXPECT_EQ(response.headers.find("Content-Type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(response.headers.find("Retry-After"), "8");
+    EXPECT_EQ(response.body, "Too many requests, please try again later.\n");
+    co_await sleep(10s);
+    EXPECT_EQ((co_await ask("GET", "/api/v1/nodes")).status, 200);
+  });
+}
+
+TEST_F(ClusterTest, AWriteOutlivesItsCaller) {
+  add_node("n1");
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    http::Request request;
+    request.method = "POST";
+    request.target = "/api/v1/namespaces/shop/pods/a/eviction";
+    request.body = R"({"metadata":{"name":"a"}})";
+    const auto response = co_await cluster.api().round_trip(std::move(request), clock.now() + 1ms);
+    EXPECT_EQ(response.error().code(), Errc::timeout);
+    co_await sleep(100ms);
+    EXPECT_TRUE(sim::terminating(cluster.get("pods", "shop", "a")));
+  });
+}
+
+TEST_F(ClusterTest, TheAuditRemembersEveryRequest) {
+  add_node("n1");
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const Json options = {{"gracePeriodSeconds", 7}, {"preconditions", {{"uid", uid("shop", "a")}}}};
+    co_await evict("shop", "a", options);
+    co_await ask("GET", "/api/v1/nodes/n1");
+    const auto& audit = cluster.audit();
+    EXPECT_EQ(audit.size(), 2u);
+    EXPECT_EQ(audit[0].text(), "create pods/eviction shop/a 201");
+    EXPECT_EQ(audit[0].uid, uid("shop", "a"));
+    EXPECT_EQ(audit[0].grace_seconds, 7);
+    EXPECT_EQ(audit[0].user_agent, "haulout/test");
+    EXPECT_TRUE(audit[0].applied);
+    EXPECT_EQ(audit[1].text(), "get nodes n1 200");
+    EXPECT_FALSE(audit[1].applied);
+  });
+}
+
+TEST_F(ClusterTest, AnInterceptAnswersInPlaceOfTheServer) {
+  cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+    if (call.subresource != "eviction") return std::nullopt;
+    return sim::bad_request("admission webhook \"a.example.com\" denied the request: draining slowly").response();
+  });
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto response = co_await evict("shop", "a");
+    EXPECT_EQ(response.status, 400);
+  });
+}
+
+TEST_F(ClusterTest, ARestoredEtcdGoesBackToAnOlderRevision) {
+  add_node("n1");
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  const auto then = cluster.revision();
+  cluster.remove("pods", "shop", "a");
+  cluster.create("pods", ready_pod("shop", "b", "n1"));
+  cluster.restore_etcd(then);
+  EXPECT_EQ(cluster.revision(), then);
+  EXPECT_FALSE(cluster.get("pods", "shop", "a").is_null());
+  EXPECT_TRUE(cluster.get("pods", "shop", "b").is_null());
+}
+
+// One run of a small world, as text.
+std::string trace(std::uint64_t seed) {
+  boost::asio::io_context context{1};
+  sim::VirtualClock clock{context};
+  SeededRng rng{seed};
+  sim::Cluster cluster(context.get_executor(), clock, rng);
+  std::string result;
+  cluster.on_change([&](const sim::Change& change) {
+    result += fmt::format("{} {} {} {}\n", change.time.time_since_epoch().count(), static_cast<int>(change.type),
+                          change.key.name, change.object->dump());
+  });
+  for (const char* name : {"n1", "n2", "n3"}) cluster.create("nodes", {{"metadata", {{"name", name}}}});
+  cluster.create("replicasets", {{"metadata", {{"name", "web"}, {"namespace", "shop"}}}, {"spec", {{"replicas", 9}}}});
+  for (int i = 1; i < 10; ++i)
+    cluster.after(std::chrono::seconds(i), [&] {
+      const auto pods = cluster.all("pods");
+      cluster.delete_gracefully("pods", "shop", sim::name_of(pods[rng.between(0, pods.size() - 1)]), 2);
+    });
+  boost::asio::cancellation_signal stop;
+  boost::asio::co_spawn(context, cluster.run(),
+                        boost::asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr) {}));
+  clock.run(clock.now() + 60s);
+  stop.emit(boost::asio::cancellation_type::terminal);
+  clock.run();
+  return result;
+}
+
+TEST(Determinism, TheSameSeedIsTheSameCourseOfEvents) {
+  const std::string one = trace(7);
+  EXPECT_GT(one.size(), 1000u);
+  EXPECT_EQ(one, trace(7));
+  EXPECT_NE(one, trace(8));
+}
+
+}  // namespace
+}  // namespace haulout::testing

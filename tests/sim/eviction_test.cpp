@@ -1,0 +1,455 @@
+#include "tests/sim/sim_test.hpp"
+
+namespace haulout::testing {
+namespace {
+
+constexpr const char* evicted = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})";
+
+class EvictionTest : public SimTest {
+ protected:
+  void SetUp() override {
+    add_node("n1");
+    cluster.create("pods", ready_pod("shop", "a", "n1"));
+  }
+};
+
+TEST_F(EvictionTest, SuccessAndRepetitionAnswerTheSame) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    for (int i = 0; i < 2; ++i) {
+      const auto response = co_await evict("shop", "a");
+      EXPECT_EQ(response.status, 201);
+      EXPECT_EQ(line(response), evicted);
+    }
+    EXPECT_EQ(sim::number(cluster.get("pods", "shop", "a"), "/metadata/deletionGracePeriodSeconds"), 30);
+  });
+}
+
+TEST_F(EvictionTest, DryRunChangesNothing) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto before = cluster.revision();
+    const Json options = {{"dryRun", {"All"}}};
+    const auto by_body = co_await evict("shop", "a", options);
+    const auto by_query = co_await evict("shop", "a", Json::object(), "?dryRun=All");
+    EXPECT_EQ(by_body.status, 201);
+    EXPECT_EQ(by_query.status, 201);
+    EXPECT_EQ(cluster.revision(), before);
+    EXPECT_FALSE(cluster.audit().back().applied);
+  });
+}
+
+TEST_F(EvictionTest, MissingPodAndNamespace) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto missing = co_await evict("shop", "missing");
+    EXPECT_EQ(line(missing),
+              R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"missing\" not )"
+              R"(found","reason":"NotFound","details":{"name":"missing","kind":"pods"},"code":404})");
+    const auto nowhere = co_await evict("nonamespace", "a");
+    EXPECT_EQ(line(nowhere),
+              R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"namespaces )"
+              R"(\"nonamespace\" not found","reason":"NotFound","details":{"name":"nonamespace","kind":"namespaces"},)"
+              R"("code":404})");
+  });
+}
+
+TEST_F(EvictionTest, TerminatingNamespaceForbids) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.timing().namespace_lag = 10s;
+    cluster.terminate_namespace("shop");
+    const auto response = co_await evict("shop", "a");
+    EXPECT_EQ(
+        line(response),
+        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"a\" is forbidden: )"
+        R"(unable to create new content in namespace shop because it is being terminated","reason":"Forbidden",)"
+        R"("details":{"name":"a","kind":"pods","causes":[{"reason":"NamespaceTerminating","message":"namespace shop )"
+        R"(is being terminated","field":"metadata.namespace"}]},"code":403})");
+  });
+}
+
+TEST_F(EvictionTest, UidMismatchOfAReadyPodConflictsAtOnce) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const Json options = {{"preconditions", {{"uid", "0000"}}}};
+    const auto response = co_await evict("shop", "a", options);
+    EXPECT_EQ(line(response),
+              R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Operation cannot be )"
+              R"(fulfilled on Pod \"a\": the UID in the precondition (0000) does not match the UID in record ()" +
+                  uid("shop", "a") +
+                  R"(). The object might have been deleted and then recreated","reason":"Conflict",)"
+                  R"("details":{"name":"a","kind":"Pod"},"code":409})");
+    EXPECT_LT(elapsed(), 20ms);
+  });
+}
+
+TEST_F(EvictionTest, UidMismatchTakesTenSecondsWhereTheServerRetries) {
+  for (const char* phase : {"Pending", "Succeeded", "Failed"}) {
+    Json other = pod("shop", phase, "n1");
+    other["metadata"]["annotations"]["sim.haulout.dev/starts-after"] = "1h";
+    other["status"]["phase"] = phase;
+    cluster.create("pods", other);
+  }
+  in_world([&]() -> boost::asio::awaitable<void> {
+    for (const char* name : {"Pending", "Succeeded", "Failed", "a"}) {
+      if (std::string_view(name) == "a") cluster.delete_gracefully("pods", "shop", "a");  // terminating
+      Json options = {{"preconditions", {{"uid", "0000"}}}};
+      const TimePoint asked = clock.now();
+      const auto slow = co_await evict("shop", name, options);
+      EXPECT_EQ(slow.status, 409) << name;
+      EXPECT_GT(clock.now() - asked, 9s) << name;
+      EXPECT_LT(clock.now() - asked, 11s) << name;
+      options["preconditions"]["resourceVersion"] = "1";
+      const TimePoint again = clock.now();
+      const auto fast = co_await evict("shop", name, options);
+      EXPECT_EQ(fast.status, 409) << name;
+      EXPECT_LT(clock.now() - again, 20ms) << name;
+    }
+  });
+}
+
+TEST_F(EvictionTest, ResourceVersionPrecondition) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Json options = {{"preconditions", {{"resourceVersion", "1"}}}};
+    const auto stale = co_await evict("shop", "a", options);
+    EXPECT_EQ(stale.status, 409);
+    EXPECT_NE(stale.body.find("the ResourceVersion in the precondition (1) does not match"), std::string::npos);
+    options["preconditions"]["resourceVersion"] = cluster.get("pods", "shop", "a")["metadata"]["resourceVersion"];
+    const auto current = co_await evict("shop", "a", options);
+    EXPECT_EQ(current.status, 201);
+  });
+}
+
+struct BadBody {
+  const char* body;
+  const char* query;
+  int status;
+  const char* message;
+};
+
+TEST_F(EvictionTest, BodiesAreDecodedStrictlyWhenAsked) {
+  const BadBody table[] = {
+      {"", "", 400,
+       "the object provided is unrecognized (must be of type Eviction): couldn't get version/kind; json parse error: "
+       "unexpected end of JSON input (<empty>)"},
+      {"{}", "", 400, "name in URL does not match name in Eviction object"},
+      {R"({"metadata":{"name":"b"}})", "", 400, "name in URL does not match name in Eviction object"},
+      {R"({"metadata":{"name":"a","namespace":"other"}})", "", 400,
+       "the namespace of the provided object does not match the namespace sent on the request"},
+      {R"({"apiVersion":"policy/v9","kind":"Eviction","metadata":{"name":"a"}})", "", 400,
+       R"(Eviction in version "v9" cannot be handled as a Eviction: no kind "Eviction" is registered for version )"
+       R"("policy/v9" in scheme "pkg/runtime/scheme.go:111")"},
+      {R"({"metadata":{"name":"a"},"deleteOptions":{"preconditons":{}}})", "?fieldValidation=Strict", 400,
+       R"(Eviction in version "v1" cannot be handled as a Eviction: strict decoding error: unknown field )"
+       R"("deleteOptions.preconditons")"},
+      {R"({"metadata":{"name":"a","name":"a"}})", "?fieldValidation=Strict", 400,
+       R"(Eviction in version "v1" cannot be handled as a Eviction: strict decoding error: duplicate field )"
+       R"("metadata.name")"},
+      {R"({"metadata":{"name":"a"},"deleteOptions":{"preconditons":{}}})", "?fieldValidation=Ignore&dryRun=All", 201,
+       ""},
+  };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    for (const BadBody& row : table) {
+      const auto response =
+          co_await ask("POST", std::string("/api/v1/namespaces/shop/pods/a/eviction") + row.query, row.body);
+      EXPECT_EQ(response.status, row.status) << row.body;
+      EXPECT_EQ(sim::text(Json::parse(response.body), "/message"), row.message) << row.body;
+    }
+  });
+}
+
+TEST_F(EvictionTest, MisspeltFieldWarnsByDefault) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto response = co_await ask("POST", "/api/v1/namespaces/shop/pods/a/eviction",
+                                       R"({"metadata":{"name":"a"},"deleteOptions":{"preconditons":{}}})");
+    EXPECT_EQ(response.status, 201);
+    EXPECT_EQ(response.headers.find("Warning"), R"(299 - "unknown field \"deleteOptions.preconditons\"")");
+  });
+}
+
+TEST_F(EvictionTest, OtherMethodsAreNotAllowed) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto response = co_await ask("GET", "/api/v1/namespaces/shop/pods/a/eviction");
+    EXPECT_EQ(line(response),
+              R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server does not )"
+              R"(allow this method on the requested resource","reason":"MethodNotAllowed","details":{},"code":405})");
+  });
+}
+
+// --- grace ---
+
+struct GraceRow {
+  std::optional<std::int64_t> asked;
+  std::int64_t result;
+};
+
+TEST_F(EvictionTest, GracePeriods) {
+  const GraceRow table[] = {{std::nullopt, 30}, {300, 300}, {5, 5}, {-1, 1}, {-7, 1}};
+  in_world([&]() -> boost::asio::awaitable<void> {
+    int index = 0;
+    for (const GraceRow& row : table) {
+      const std::string name = fmt::format("g{}", index++);
+      cluster.create("pods", ready_pod("shop", name, "n1"));
+      Json options = Json::object();
+      if (row.asked) options["gracePeriodSeconds"] = *row.asked;
+      const auto response = co_await evict("shop", name, options);
+      EXPECT_EQ(response.status, 201);
+      const Json pod = cluster.get("pods", "shop", name);
+      EXPECT_EQ(sim::number(pod, "/metadata/deletionGracePeriodSeconds", -100), row.result) << name;
+      EXPECT_EQ(sim::number(pod, "/metadata/generation"), 2);
+    }
+  });
+}
+
+TEST_F(EvictionTest, TerminatingPodsAreOnlyShortened) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const std::pair<std::int64_t, std::int64_t> steps[] = {{30, 30}, {300, 30}, {30, 30}, {10, 10}, {-5, 1}};
+    for (const auto& [asked, left] : steps) {
+      const auto before = cluster.revision();
+      const Json options = {{"gracePeriodSeconds", asked}};
+      const auto response = co_await evict("shop", "a", options);
+      EXPECT_EQ(response.status, 201);
+      const Json pod = cluster.get("pods", "shop", "a");
+      EXPECT_EQ(sim::number(pod, "/metadata/deletionGracePeriodSeconds"), left) << asked;
+      EXPECT_EQ(sim::number(pod, "/metadata/generation"), 2) << asked;
+      const bool first = asked == 30 && before < cluster.revision();
+      if (!first && asked >= left) EXPECT_EQ(cluster.revision(), before + (asked == left && asked < 30 ? 1u : 0u));
+    }
+    co_await sleep(2s);
+    EXPECT_TRUE(cluster.get("pods", "shop", "a").is_null());
+  });
+}
+
+TEST_F(EvictionTest, GoneAtOnceWithoutGrace) {
+  cluster.create("pods", pod("shop", "unbound", ""));
+  Json finished = pod("shop", "finished", "n1");
+  finished["status"]["phase"] = "Succeeded";
+  cluster.create("pods", finished);
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.switches().scheduler = false;
+    const Json none = Json::object(), zero = {{"gracePeriodSeconds", 0}};
+    for (const auto& [name, options] :
+         {std::pair("unbound", none), std::pair("finished", none), std::pair("a", zero)}) {
+      const auto response = co_await evict("shop", name, options);
+      EXPECT_EQ(response.status, 201) << name;
+      EXPECT_TRUE(cluster.get("pods", "shop", name).is_null()) << name;
+    }
+  });
+}
+
+// --- budgets ---
+
+class BudgetTest : public SimTest {
+ public:
+  void SetUp() override { add_node("n1"); }
+  // What an answer means, in one line: "201", "429 <cause> [retry-after]", "409 Pod".
+  boost::asio::awaitable<std::string> outcome(std::string name, Json options = Json::object()) {
+    const auto response = co_await evict("shop", name, options);
+    const Json body = Json::parse(response.body);
+    std::string result = std::to_string(response.status);
+    if (response.status == 429) result += " " + body["details"]["causes"][0]["message"].get<std::string>();
+    if (response.status == 409) result += " " + sim::text(body, "/details/kind");
+    if (const auto after = response.headers.find("Retry-After")) result += fmt::format(" [{}]", *after);
+    co_return result;
+  }
+};
+
+TEST_F(BudgetTest, ClosedBudgetAnswersByteForByte) {
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 1}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await sleep(1s);
+    const auto response = co_await evict("shop", "a");
+    EXPECT_EQ(
+        line(response),
+        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Cannot evict pod as it )"
+        R"(would violate the pod's disruption budget.","reason":"TooManyRequests","details":{"causes":[{"reason":)"
+        R"("DisruptionBudget","message":"The disruption budget web needs 1 healthy pods and has 1 currently"}]},)"
+        R"("code":429})");
+    EXPECT_FALSE(response.headers.find("Retry-After"));
+    // The UID is never looked at behind a closed budget.
+    const Json options = {{"preconditions", {{"uid", "0000"}}}};
+    const std::string wrong_uid = co_await outcome("a", options);
+    EXPECT_EQ(wrong_uid, "429 The disruption budget web needs 1 healthy pods and has 1 currently");
+  });
+}
+
+TEST_F(BudgetTest, NeverSyncedBudgetIsStillProcessed) {
+  cluster.stop_disruption_controller();
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 0}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const std::string stopped = co_await outcome("a");
+    EXPECT_EQ(stopped, "429 The disruption budget web is still being processed by the server. [10]");
+    cluster.start_disruption_controller();
+    co_await sleep(1s);
+    const std::string open = co_await outcome("a");
+    EXPECT_EQ(open, "201");
+  });
+}
+
+TEST_F(BudgetTest, CausesByCondition) {
+  cluster.stop_disruption_controller();
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "b", {{"minAvailable", 1}}));
+  const auto status = [&](Json conditions, int healthy, int needed) {
+    cluster.patch("poddisruptionbudgets", "shop", "b",
+                  {{"status",
+                    {{"observedGeneration", 1},
+                     {"disruptionsAllowed", 0},
+                     {"currentHealthy", healthy},
+                     {"desiredHealthy", needed},
+                     {"conditions", conditions}}}});
+  };
+  const auto allowed = [](const char* reason, const char* message) {
+    return Json::array(
+        {{{"type", "DisruptionAllowed"}, {"status", "False"}, {"reason", reason}, {"message", message}}});
+  };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    status(allowed("InsufficientPods", ""), 1, 2);
+    EXPECT_EQ(co_await outcome("a"), "429 The disruption budget b needs 2 healthy pods and has 1 currently");
+    status(allowed("InsufficientPods", ""), 1, 0);
+    EXPECT_EQ(co_await outcome("a"), "429 The disruption budget b does not allow evicting pods currently");
+    status(Json::array(), 1, 1);
+    EXPECT_EQ(co_await outcome("a"), "429 The disruption budget b does not allow evicting pods currently");
+    status(allowed("SyncFailed", "boom happened"), 1, 1);
+    EXPECT_EQ(co_await outcome("a"),
+              "429 The disruption budget b does not allow evicting pods currently because it failed sync: boom "
+              "happened");
+    status(allowed("Weird", "boom happened"), 1, 1);
+    EXPECT_EQ(co_await outcome("a"),
+              "429 The disruption budget b does not allow evicting pods currently (Weird): boom happened");
+  });
+}
+
+TEST_F(BudgetTest, TwoBudgetsAreRefusedWithoutReason) {
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "one", {{"minAvailable", 0}}));
+  cluster.create("poddisruptionbudgets", budget("shop", "two", {{"minAvailable", 0}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto response = co_await evict("shop", "a");
+    EXPECT_EQ(
+        line(response),
+        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"This pod has more than )"
+        R"(one PodDisruptionBudget, which the eviction subresource does not support.","code":500})");
+  });
+}
+
+struct UnhealthyRow {
+  const char* policy;
+  int healthy_others;
+  int min_available;
+  const char* outcome;
+};
+
+TEST_F(BudgetTest, UnhealthyPods) {
+  const UnhealthyRow table[] = {
+      {"", 1, 1, "201"},
+      {"IfHealthyBudget", 1, 1, "201"},
+      {"", 0, 1, "429 The disruption budget web needs 1 healthy pods and has 0 currently"},
+      {"AlwaysAllow", 0, 1, "201"},
+  };
+  int index = 0;
+  for (const UnhealthyRow& row : table) {
+    const std::string ns = fmt::format("shop{}", index++);
+    Json sick = ready_pod(ns, "sick", "n1");
+    sick["status"]["conditions"][0]["status"] = "False";
+    cluster.create("pods", sick);
+    for (int i = 0; i < row.healthy_others; ++i) cluster.create("pods", ready_pod(ns, fmt::format("p{}", i), "n1"));
+    Json spec = {{"minAvailable", row.min_available}};
+    if (*row.policy) spec["unhealthyPodEvictionPolicy"] = row.policy;
+    cluster.create("poddisruptionbudgets", budget(ns, "web", spec));
+  }
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await sleep(1s);
+    index = 0;
+    for (const UnhealthyRow& row : table) {
+      const std::string ns = fmt::format("shop{}", index++);
+      const auto budget_before = cluster.get("poddisruptionbudgets", ns, "web");
+      const Json wrong = {{"preconditions", {{"uid", "0000"}}}};
+      const auto with_wrong_uid = co_await evict(ns, "sick", wrong);
+      EXPECT_EQ(with_wrong_uid.status, 429) << ns;
+      const auto response = co_await evict(ns, "sick");
+      const Json body = Json::parse(response.body);
+      std::string result = std::to_string(response.status);
+      if (response.status == 429) result += " " + body["details"]["causes"][0]["message"].get<std::string>();
+      EXPECT_EQ(result, row.outcome) << ns;
+      EXPECT_EQ(cluster.get("poddisruptionbudgets", ns, "web"), budget_before) << "the budget is not touched";
+    }
+  });
+}
+
+TEST_F(BudgetTest, PodsThatNeedNoBudget) {
+  for (const char* phase : {"Pending", "Succeeded", "Failed"}) {
+    Json other = pod("shop", phase, "n1");
+    other["metadata"]["annotations"]["sim.haulout.dev/starts-after"] = "1h";
+    other["status"]["phase"] = phase;
+    cluster.create("pods", other);
+  }
+  cluster.create("pods", ready_pod("shop", "leaving", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 10}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.delete_gracefully("pods", "shop", "leaving");
+    co_await sleep(1s);
+    for (const char* name : {"Pending", "Succeeded", "Failed", "leaving"})
+      EXPECT_EQ(co_await outcome(name), "201") << name;
+  });
+}
+
+TEST_F(BudgetTest, AWrongUidBurnsOneDisruptionForTwoMinutes) {
+  cluster.create("pods", ready_pod("shop", "w1", "n1"));
+  cluster.create("pods", ready_pod("shop", "w2", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 1}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await sleep(1s);
+    const Json options = {{"preconditions", {{"uid", "0000"}}}};
+    EXPECT_EQ(co_await outcome("w1", options), "409 Pod");
+    Json after = cluster.get("poddisruptionbudgets", "shop", "web");
+    EXPECT_EQ(sim::number(after, "/status/disruptionsAllowed"), 0);
+    EXPECT_TRUE(sim::at(after, "/status/disruptedPods").contains("w1"));
+    co_await sleep(119s);
+    EXPECT_EQ(sim::number(cluster.get("poddisruptionbudgets", "shop", "web"), "/status/disruptionsAllowed"), 0);
+    co_await sleep(3s);
+    after = cluster.get("poddisruptionbudgets", "shop", "web");
+    EXPECT_EQ(sim::number(after, "/status/disruptionsAllowed"), 1);
+    EXPECT_FALSE(after["status"].contains("disruptedPods"));
+  });
+}
+
+TEST_F(BudgetTest, ABudgetThatIsAlwaysRewrittenConflictsAfterTenSeconds) {
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "b", {{"minAvailable", 0}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await sleep(1s);
+    cluster.switches().budget_writes_conflict = true;
+    const auto response = co_await evict("shop", "a");
+    EXPECT_EQ(line(response),
+              R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Operation cannot be )"
+              R"(fulfilled on poddisruptionbudgets.policy \"b\": the object has been modified; please apply your )"
+              R"(changes to the latest version and try again","reason":"Conflict","details":{"name":"b","group":)"
+              R"("policy","kind":"poddisruptionbudgets"},"code":409})");
+    EXPECT_GT(elapsed(), 10s);
+    EXPECT_LT(elapsed(), 12s);
+  });
+}
+
+TEST_F(BudgetTest, EvictionsOfOneBudgetInStepCostNothingTogetherHalfSeconds) {
+  for (int i = 0; i < 6; ++i) cluster.create("pods", ready_pod("shop", fmt::format("w{}", i), "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 0}}));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await sleep(1s);
+    TimePoint begin = clock.now();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(co_await outcome(fmt::format("w{}", i)), "201");
+    EXPECT_LT(clock.now() - begin, 100ms);
+    begin = clock.now();
+    cluster.timing().api_latency_jitter = {};
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      for (int i = 3; i < 6; ++i)
+        group.spawn([](BudgetTest* test, int number) -> boost::asio::awaitable<void> {
+          const std::string result = co_await test->outcome(fmt::format("w{}", number));
+          EXPECT_EQ(result, "201");
+        }(this, i));
+      co_await group.join();
+    });
+    EXPECT_GE(clock.now() - begin, 500ms);
+  });
+}
+
+}  // namespace
+}  // namespace haulout::testing

@@ -1,0 +1,197 @@
+#include "sim/faults.hpp"
+
+#include "tests/sim/sim_test.hpp"
+
+namespace haulout::testing {
+namespace {
+
+using sim::Fault;
+using sim::FaultKind;
+using sim::FaultRule;
+
+class FaultsTest : public SimTest {
+ protected:
+  void SetUp() override {
+    add_node("n1");
+    cluster.create("pods", ready_pod("shop", "a", "n1"));
+  }
+  sim::FaultTransport faults{cluster.api(), clock, rng};
+
+  void plan(Fault fault, std::string verb = {}, std::size_t count = 1) {
+    FaultRule rule;
+    rule.verb = std::move(verb);
+    rule.count = count;
+    rule.fault = std::move(fault);
+    faults.add(rule);
+  }
+  static Fault fault(FaultKind kind) {
+    Fault result;
+    result.kind = kind;
+    return result;
+  }
+  boost::asio::awaitable<Result<http::Response>> send(std::string method, std::string target, std::string body = {}) {
+    http::Request request;
+    request.method = std::move(method);
+    request.target = std::move(target);
+    request.body = std::move(body);
+    co_return co_await faults.round_trip(std::move(request), clock.now() + 10s);
+  }
+  boost::asio::awaitable<std::unique_ptr<http::BodyStream>> watch() {
+    http::Request request;
+    request.target = fmt::format("/api/v1/pods?watch=1&resourceVersion={}", cluster.revision());
+    auto stream = co_await faults.open(std::move(request), clock.now() + 10s);
+    EXPECT_TRUE(stream);
+    co_return *std::move(stream);
+  }
+};
+
+struct FailureRow {
+  FaultKind kind;
+  Errc code;
+  bool applied;
+};
+
+TEST_F(FaultsTest, FailuresOfOneRequest) {
+  const FailureRow table[] = {
+      {FaultKind::refuse, Errc::unreachable, false},
+      {FaultKind::reset_before, Errc::reset, false},
+      {FaultKind::reset_after, Errc::reset, true},
+      {FaultKind::stall, Errc::timeout, true},
+  };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    for (const FailureRow& row : table) {
+      plan(fault(row.kind));
+      const auto before = cluster.revision();
+      const auto response = co_await send("POST", "/api/v1/namespaces/shop/pods/a/eviction",
+                                          fmt::format(R"({{"metadata":{{"name":"a"}},"deleteOptions":)"
+                                                      R"({{"gracePeriodSeconds":{}}}}})",
+                                                      row.kind == FaultKind::stall ? 5 : 20));
+      EXPECT_EQ(response.error().code(), row.code) << to_string(row.kind);
+      EXPECT_EQ(cluster.revision() > before, row.applied) << to_string(row.kind);
+    }
+  });
+}
+
+TEST_F(FaultsTest, AnswersThatAreNoneOfTheServers) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    plan(fault(FaultKind::html));
+    const auto html = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(html->status, 200);
+    EXPECT_EQ(html->headers.find("Content-Type"), "text/html");
+    Fault throttle = fault(FaultKind::throttle);
+    throttle.retry_after = "Thu, 01 Jan 2026 00:00:30 GMT";
+    plan(throttle);
+    const auto throttled = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(throttled->status, 429);
+    EXPECT_EQ(throttled->headers.find("Retry-After"), "Thu, 01 Jan 2026 00:00:30 GMT");
+    Fault gateway = fault(FaultKind::server_error);
+    gateway.code = 504;
+    gateway.proxy = true;
+    plan(gateway);
+    const auto failed = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(failed->status, 504);
+    EXPECT_EQ(failed->body.front(), '<');
+    plan(fault(FaultKind::truncate));
+    const auto half = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(half->status, 200);
+    EXPECT_FALSE(Json::accept(half->body));
+    const auto sound = co_await send("GET", "/api/v1/nodes");
+    EXPECT_TRUE(Json::accept(sound->body));
+    EXPECT_EQ(faults.struck().size(), 4u);
+    EXPECT_EQ(faults.struck().back(), "truncate list nodes");
+  });
+}
+
+TEST_F(FaultsTest, SlowIsLaterByTheDelay) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault slow = fault(FaultKind::slow);
+    slow.delay = 3s;
+    plan(slow);
+    const auto response = co_await send("GET", "/api/v1/nodes");
+    EXPECT_TRUE(response);
+    EXPECT_GE(elapsed(), 3s);
+  });
+}
+
+TEST_F(FaultsTest, AWatchIsCutAfterSoManyPieces) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault cut = fault(FaultKind::cut);
+    cut.after_pieces = 1;
+    plan(cut, "watch");
+    const auto stream = co_await watch();
+    cluster.create("pods", ready_pod("shop", "b", "n1"));
+    cluster.create("pods", ready_pod("shop", "c", "n1"));
+    const auto first = co_await stream->read_some(clock.now() + 10s);
+    EXPECT_TRUE(Json::accept(*first));
+    const auto second = co_await stream->read_some(clock.now() + 10s);
+    EXPECT_EQ(second.error().code(), Errc::reset);
+  });
+}
+
+TEST_F(FaultsTest, AWatchStallsAfterATime) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault stall = fault(FaultKind::stall);
+    stall.after = 5s;
+    plan(stall, "watch");
+    const auto stream = co_await watch();
+    cluster.after(6s, [&] { cluster.create("pods", ready_pod("shop", "b", "n1")); });
+    const auto nothing = co_await stream->read_some(clock.now() + 60s);
+    EXPECT_EQ(nothing.error().code(), Errc::timeout);
+    EXPECT_GE(elapsed(), 60s);
+  });
+}
+
+TEST_F(FaultsTest, HalfALineThenTheEnd) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault half = fault(FaultKind::half_line);
+    half.after_pieces = 0;
+    plan(half, "watch");
+    const auto stream = co_await watch();
+    cluster.create("pods", ready_pod("shop", "b", "n1"));
+    const auto piece = co_await stream->read_some(clock.now() + 10s);
+    EXPECT_FALSE(piece->empty());
+    EXPECT_FALSE(piece->ends_with('\n'));
+    const auto end = co_await stream->read_some(clock.now() + 10s);
+    EXPECT_TRUE(end->empty());
+  });
+}
+
+TEST_F(FaultsTest, SplitLosesNothing) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    plan(fault(FaultKind::split), "watch");
+    const auto stream = co_await watch();
+    cluster.create("pods", ready_pod("shop", "b", "n1"));
+    std::string line_read;
+    int parts = 0;
+    while (!line_read.ends_with('\n')) {
+      const auto piece = co_await stream->read_some(clock.now() + 10s);
+      line_read += *piece;
+      ++parts;
+    }
+    EXPECT_GT(parts, 1);
+    EXPECT_EQ(Json::parse(line_read)["object"]["metadata"]["name"], "b");
+  });
+}
+
+TEST_F(FaultsTest, RulesCountSkipAndExpire) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    FaultRule rule;
+    rule.verb = "list";
+    rule.skip = 1;
+    rule.count = 2;
+    rule.until = clock.now() + 10s;
+    rule.fault.kind = FaultKind::refuse;
+    faults.add(rule);
+    std::string outcome;
+    for (int i = 0; i < 5; ++i) {
+      const auto response = co_await send("GET", "/api/v1/nodes");
+      outcome += response ? 'y' : 'n';
+    }
+    EXPECT_EQ(outcome, "ynnyy");
+    const auto other_verb = co_await send("GET", "/api/v1/nodes/n1");
+    EXPECT_TRUE(other_verb);
+  });
+}
+
+}  // namespace
+}  // namespace haulout::testing
