@@ -70,13 +70,14 @@ Task<> Conversation::advance() {
     co_return Result<>();
   }
   buffer_.commit(bytes);
-  auto used = parser_.put(buffer_.view());
-  if (!used) {
-    const bool tls_record = !parser_.head_done() && buffer_.view().starts_with('\x15');
-    const std::string_view way_out = tls_record ? "; it seems to speak TLS (https:// instead of http://)" : "";
-    co_return Error(Errc::protocol,
-                    fmt::format("the answer of {} cannot be used: {}{}", peer_, used.error().message(), way_out));
-  }
+  const auto unusable = [this](std::string_view why) {
+    return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: {}", peer_, why));
+  };
+  // A TLS alert is shorter than what a parser wants to see before it despairs.
+  if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
+    co_return unusable("it seems to speak TLS (https:// instead of http://)");
+  const auto used = parser_.put(buffer_.view());
+  if (!used) co_return unusable(used.error().message());
   buffer_.consume(*used);
   co_return Result<>();
 }

@@ -27,8 +27,10 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
     return Endpoint{Endpoint::Kind::unix_socket, std::string(path), 0};
   }
   const auto parsed = boost::urls::parse_uri(boost::core::string_view(url.data(), url.size()));
-  const std::string scheme = parsed.has_value() ? std::string(parsed->scheme()) : "";
-  if (scheme != "https" && scheme != "http")
+  using boost::urls::scheme;
+  const bool https = parsed.has_value() && parsed->scheme_id() == scheme::https;
+  const bool http = parsed.has_value() && parsed->scheme_id() == scheme::http;
+  if (!https && !http)
     return not_an_endpoint(url, "it must look like https://host:port, http://host:port or unix:/path");
   if (parsed->host().empty()) return not_an_endpoint(url, "it names no host");
   if (parsed->has_userinfo()) return not_an_endpoint(url, "user and password do not belong into it");
@@ -36,15 +38,17 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
     return not_an_endpoint(url, "it must not have a query or fragment");
 
   Endpoint endpoint;
-  endpoint.kind = scheme == "https" ? Endpoint::Kind::tls : Endpoint::Kind::tcp;
+  endpoint.kind = https ? Endpoint::Kind::tls : Endpoint::Kind::tcp;
   endpoint.host = parsed->host_type() == boost::urls::host_type::name ? parsed->host() : parsed->host_address();
-  endpoint.port = scheme == "https" ? 443 : 80;
+  endpoint.port = https ? 443 : 80;
   if (parsed->has_port() && !parsed->port().empty()) {
     endpoint.port = parsed->port_number();
     if (endpoint.port == 0) return not_an_endpoint(url, "the port must be a number from 1 to 65535");
   }
+  const auto path = parsed->encoded_path();
+  // "https://host:name" is read as an empty port and a path.
+  if (!path.empty() && path.front() != '/') return not_an_endpoint(url, "the port must be a number from 1 to 65535");
   if (prefix != nullptr) {
-    const auto path = parsed->encoded_path();
     *prefix = std::string(path.data(), path.size());
     while (prefix->ends_with('/')) prefix->pop_back();
   }

@@ -3,27 +3,32 @@
 // The view (`objects`, by UID) is always a state that the server really had, never older than the last relist. Every
 // change is handed to `on_change(uid, object or nullptr)`; objects whose deletion was missed are reported gone by the
 // relist. Lost connections, half lines, silence, 410 and throttling are survived with jittered backoff; a watch that is
-// forbidden becomes a list every 5 s ± 20 %. run() returns only by cancellation, or with the error when the very first
-// list or a later one is answered by something that no retry can heal (401, 403, not found, not Kubernetes) — the
-// caller decides.
+// forbidden becomes a list every 5 s ± 20 %, and is tried again every five minutes.
+//
+// run() returns only by cancellation, or with the error when the very first list is answered by something that no retry
+// can heal (401, 403 twice, not found, not Kubernetes). Once synced it never gives up: health().error says what is
+// wrong, and the caller decides. Callbacks run in place and must not destroy the Reflector. Borrows client and rng.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "k8s/client.hpp"
+#include "k8s/line_splitter.hpp"
+#include "k8s/watch_pacing.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::k8s {
 
 struct ReflectorHealth {
-  bool synced = false;     // a list has been taken
-  bool connected = false;  // the watch is open (or, when polling, the last list worked)
-  bool polling = false;    // watching is forbidden
-  TimePoint last_heard{};  // last byte or list from the server
-  std::uint64_t relists = 0;
+  bool synced = false;        // a list has been taken
+  bool connected = false;     // the watch is open (or, when polling, the last list worked)
+  bool polling = false;       // watching is forbidden
+  TimePoint last_heard{};     // last byte or list from the server
+  std::uint64_t relists = 0;  // lists after the first, polls not counted
   std::uint64_t reconnects = 0;
   std::optional<Error> error;  // why not connected
 };
@@ -36,6 +41,9 @@ struct ReflectorOptions {
   // Bookmarks come every 60 s (measured): silence longer than this is a black hole.
   Duration silence_limit = std::chrono::seconds(100);
   Duration poll_interval = std::chrono::seconds(5);
+  Duration watch_retry = std::chrono::minutes(5);  // while polling: is the watch still forbidden?
+  Duration page_timeout = std::chrono::seconds(60);
+  Duration head_timeout = std::chrono::seconds(30);
   // kube client-go's reflector uses the same figures.
   BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
 };
@@ -58,13 +66,26 @@ class Reflector {
   const ReflectorHealth& health() const { return health_; }
 
  private:
-  struct StreamEnd;
+  // One list, taken over into the view.
+  Task<> list_once();
+  // Lists until it works, or until it is hopeless and was never synced.
   Task<> relist();
-  boost::asio::awaitable<Result<>> watch_once();
+  // Lists again and again until it is time to try the watch.
+  boost::asio::awaitable<void> poll();
+  boost::asio::awaitable<WatchEnd> watch_once();
+  // Reads events until the stream ends, one way or another.
+  boost::asio::awaitable<WatchEnd> follow(http::BodyStream& stream, TimePoint end_expected);
+  boost::asio::awaitable<void> pause(Duration delay);
+
+  Result<> apply_bytes(LineSplitter& lines, std::string_view bytes);
   Result<> apply_line(std::string_view line);
   void replace_all(List<T> list);
   void put(T object);
   void remove(const std::string& uid);
+  void remove_namesake(const T& object);
+  void connected();
+  void disconnected(std::optional<Error> error);
+  TimePoint now() { return client_.clock().now(); }
 
   Client& client_;
   Rng& rng_;
@@ -73,8 +94,12 @@ class Reflector {
   OnChange on_change_;
   OnBatch on_batch_;
   std::map<std::string, T> objects_;
+  // UIDs lately deleted. A UID never comes back: what still speaks of one is a repetition.
+  std::set<std::string> gone_;
   std::string resource_version_;
   ReflectorHealth health_;
+  bool opened_before_ = false;
+  bool changed_ = false;  // since the last on_batch
 };
 
 }  // namespace haulout::k8s

@@ -16,10 +16,15 @@ build_preset() {
 
 release_binary=build/release/agent/haulout
 
+build_release() {
+  build_preset release all
+  [[ -x $release_binary ]] || die "the build has not made $release_binary"
+}
+
 build() {
   (($# == 0)) || usage_error "build takes no arguments"
   setup
-  build_preset release all
+  build_release
   printf '%s\n' "$PWD/$release_binary"
 }
 

@@ -34,7 +34,7 @@ demo() {
     *) usage_error "demo: unknown argument $1" ;;
   esac
   setup
-  build_preset release all
+  build_release
   demo_directory=$(mktemp -d)
   trap demo_cleanup EXIT
   if [[ -n $real ]]; then

@@ -33,8 +33,9 @@ summary() {
   local line
   say "summary"
   for line in "${steps[@]}"; do note "$line"; done
+  ((passed + failed > 0)) || warn "no test ran"
   printf '%d passed, %d failed\n' "$passed" "$failed"
-  ((failed == 0))
+  ((failed == 0 && passed > 0))
 }
 
 # run_ctest PRESET CTEST-ARGUMENTS…
@@ -113,7 +114,7 @@ e2e_environment() {
 # e2e_tests GO-TEST-ARGUMENTS…
 e2e_tests() {
   local status=0
-  build_preset release all
+  build_release
   if ! e2e_environment; then
     if on_ci; then return 1; fi
     echo "0 0" >"$counts"

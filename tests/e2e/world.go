@@ -158,6 +158,29 @@ func (w *World) AwaitRequest(ctx context.Context, what string, wanted func(Audit
 	})
 }
 
+// BudgetReaction is the time from the last status of a budget that was written before an eviction was first accepted
+// to the arrival of that eviction.
+func (w *World) BudgetReaction(budget string) (time.Duration, error) {
+	requests, err := w.Requests()
+	if err != nil {
+		return 0, err
+	}
+	for _, eviction := range requests {
+		if !eviction.IsEviction() || !eviction.Accepted() {
+			continue
+		}
+		opened, err := w.Audit.Select(func(e AuditEvent) bool {
+			return e.Is("poddisruptionbudgets/status") && e.ObjectRef.Namespace == w.Name &&
+				e.ObjectRef.Name == budget && e.Accepted() && e.StageAt.Before(eviction.Received)
+		})
+		if err != nil || len(opened) == 0 {
+			return 0, fmt.Errorf("the audit log has no status of budget %s (%v)", budget, err)
+		}
+		return eviction.Received.Sub(opened[len(opened)-1].StageAt), nil
+	}
+	return 0, fmt.Errorf("no eviction was accepted")
+}
+
 // Close lets everything go, finalizers included, and does not wait for it.
 func (w *World) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

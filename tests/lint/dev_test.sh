@@ -81,6 +81,7 @@ export root scratch
 check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
 check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
+check "a run without any test is none" 1 "no test ran" bash -euo pipefail -c "steps cannot_run"
 
 ((failures == 0)) && echo "all as expected"
 exit $((failures > 0))

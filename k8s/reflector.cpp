@@ -1,0 +1,277 @@
+#include "k8s/reflector.hpp"
+
+#include <algorithm>
+
+#include "k8s/status.hpp"
+
+namespace haulout::k8s {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t remembered_deletions = 1024;
+constexpr std::size_t longest_refusal = 64 * 1024;
+constexpr Duration refusal_timeout = std::chrono::seconds(10);
+
+// The body of an answer that is no stream of events, as far as it comes; it is short.
+Task<std::string> read_refusal(http::BodyStream& stream, TimePoint deadline) {
+  std::string body;
+  while (body.size() < longest_refusal) {
+    CO_TRY(const auto bytes, co_await stream.read_some(deadline));
+    if (bytes.empty()) break;
+    body += bytes;
+  }
+  co_return body;
+}
+
+// What the head says is wrong; nothing when events follow.
+asio::awaitable<std::optional<Error>> refusal_of(http::BodyStream& stream, Clock& clock) {
+  const auto& head = stream.head();
+  auto refusal = failure_of(head, "", clock.wall_now());
+  if (!refusal || refusal->code() != Errc::status) co_return refusal;
+  const auto body = co_await read_refusal(stream, clock.now() + refusal_timeout);
+  if (body) refusal = failure_of(head, *body, clock.wall_now());
+  co_return refusal;
+}
+
+bool blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+template <class T>
+bool namesakes(const T& a, const T& b) {
+  if constexpr (requires { a.ns; }) {
+    return a.name == b.name && a.ns == b.ns;
+  } else {
+    return a.name == b.name;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Reflector<T>::Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
+                        OnBatch on_batch)
+    : client_(client),
+      rng_(rng),
+      resource_(resource),
+      options_(std::move(options)),
+      on_change_(std::move(on_change)),
+      on_batch_(std::move(on_batch)) {}
+
+template <class T>
+void Reflector<T>::seed(List<T> list) {
+  replace_all(std::move(list));
+}
+
+template <class T>
+Task<> Reflector<T>::run() {
+  WatchPacing pacing(options_.backoff);
+  auto next = health_.synced ? WatchStep::Kind::watch : WatchStep::Kind::list;
+  for (;;) {
+    if (next == WatchStep::Kind::list) CO_CHECK(co_await relist());
+    if (next == WatchStep::Kind::poll) co_await poll();
+    auto end = co_await watch_once();
+    const auto step = pacing.after(end, now(), rng_);
+    next = step.kind;
+    if (!end.error && step.delay > Duration::zero()) end.error = Error(Errc::reset, "the server ended the watch early");
+    disconnected(std::move(end.error));
+    co_await pause(step.delay);
+  }
+}
+
+template <class T>
+asio::awaitable<void> Reflector<T>::pause(Duration delay) {
+  if (delay > Duration::zero()) co_await client_.clock().sleep_until(now() + delay);
+}
+
+template <class T>
+Task<> Reflector<T>::list_once() {
+  ListOptions list_options;
+  list_options.field_selector = options_.field_selector;
+  list_options.limit = options_.page_size;
+  CO_TRY(auto list,
+         co_await client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout));
+  replace_all(std::move(list));
+  co_return Result<>();
+}
+
+template <class T>
+Task<> Reflector<T>::relist() {
+  ListPacing pacing(options_.backoff);
+  if (health_.synced) ++health_.relists;
+  for (;;) {
+    auto listed = co_await list_once();
+    if (listed) co_return Result<>();
+    const auto delay = pacing.after(listed.error(), health_.synced, now(), rng_);
+    if (!delay) co_return std::move(listed).error();
+    disconnected(std::move(listed).error());
+    co_await pause(*delay);
+  }
+}
+
+template <class T>
+asio::awaitable<void> Reflector<T>::poll() {
+  health_.polling = true;
+  const auto until = saturating_add(now(), options_.watch_retry);
+  ListPacing pacing(options_.backoff);
+  const auto fifth = options_.poll_interval / 5;
+  while (now() < until) {
+    auto listed = co_await list_once();
+    auto delay = rng_.between(options_.poll_interval - fifth, options_.poll_interval + fifth);
+    if (listed) {
+      pacing = ListPacing(options_.backoff);
+      connected();
+    } else {
+      delay = std::max(delay, *pacing.after(listed.error(), true, now(), rng_));
+      disconnected(std::move(listed).error());
+    }
+    co_await pause(delay);
+  }
+}
+
+template <class T>
+asio::awaitable<WatchEnd> Reflector<T>::watch_once() {
+  using std::chrono::seconds;
+  const Duration longest = options_.watch_timeout;
+  const auto timeout = std::chrono::floor<seconds>(rng_.between(longest - longest / 5, longest));
+  WatchOptions watch_options{options_.field_selector, resource_version_, std::max(timeout, seconds(1))};
+  auto request = watch(resource_, watch_options);
+  auto stream = co_await client_.transport().open(std::move(request), now() + options_.head_timeout);
+  if (!stream) co_return WatchEnd{false, {}, std::move(stream).error(), false};
+  auto refusal = co_await refusal_of(**stream, client_.clock());
+  if (refusal) co_return WatchEnd{false, {}, std::move(refusal), false};
+
+  const auto opened_at = now();
+  if (opened_before_) ++health_.reconnects;
+  opened_before_ = true;
+  health_.polling = false;
+  health_.last_heard = opened_at;
+  connected();
+  auto end = co_await follow(**stream, opened_at + watch_options.timeout + options_.idle_margin);
+  end.opened = true;
+  end.lived = now() - opened_at;
+  co_return end;
+}
+
+template <class T>
+asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoint end_expected) {
+  LineSplitter lines;
+  for (;;) {
+    const auto deadline = std::min(end_expected, saturating_add(now(), options_.silence_limit));
+    auto bytes = co_await stream.read_some(deadline);
+    WatchEnd end;
+    if (!bytes) {
+      end.silent = bytes.error().code() == Errc::timeout;
+      end.error = std::move(bytes).error();
+      co_return end;
+    }
+    // Half a line that is left over is lost with its stream; the next watch begins after the last whole one.
+    if (bytes->empty()) co_return end;
+    health_.last_heard = now();
+    auto applied = apply_bytes(lines, *bytes);
+    if (std::exchange(changed_, false)) on_batch_();
+    if (!applied) {
+      end.error = std::move(applied).error();
+      co_return end;
+    }
+  }
+}
+
+template <class T>
+Result<> Reflector<T>::apply_bytes(LineSplitter& lines, std::string_view bytes) {
+  lines.feed(bytes);
+  while (const auto line = lines.next()) {
+    if (blank(*line)) continue;
+    auto applied = apply_line(*line);
+    if (!applied) return applied;
+  }
+  if (lines.overlong()) return Error(Errc::decode, "a line of the watch is longer than any event can be");
+  return {};
+}
+
+template <class T>
+Result<> Reflector<T>::apply_line(std::string_view line) {
+  auto event = decode_watch_event<T>(line);
+  if (!event) return std::move(event).error();
+  switch (event->type) {
+    case WatchEventType::error: return std::move(event->error);
+    case WatchEventType::bookmark: break;
+    case WatchEventType::deleted:
+      if (gone_.size() >= remembered_deletions) gone_.clear();
+      gone_.insert(event->object.uid);
+      remove(event->object.uid);
+      break;
+    case WatchEventType::added:
+    case WatchEventType::modified:
+      if (gone_.count(event->object.uid) == 0) put(std::move(event->object));
+      break;
+  }
+  resource_version_ = std::move(event->resource_version);
+  return {};
+}
+
+template <class T>
+void Reflector<T>::replace_all(List<T> list) {
+  std::set<std::string> listed;
+  for (const auto& object : list.items) listed.insert(object.uid);
+  std::vector<std::string> missing;
+  for (const auto& [uid, object] : objects_) {
+    if (listed.count(uid) == 0) missing.push_back(uid);
+  }
+  for (const auto& uid : missing) remove(uid);
+  for (auto& object : list.items) put(std::move(object));
+  gone_.clear();
+  resource_version_ = std::move(list.meta.resource_version);
+  health_.synced = true;
+  health_.last_heard = now();
+  changed_ = false;
+  on_batch_();
+}
+
+// A resourceVersion is compared for equality only: it says "the same", never "older".
+template <class T>
+void Reflector<T>::put(T object) {
+  const auto known = objects_.find(object.uid);
+  if (known != objects_.end() && known->second.resource_version == object.resource_version) return;
+  if (known == objects_.end()) remove_namesake(object);
+  const auto uid = object.uid;
+  const auto& stored = objects_.insert_or_assign(uid, std::move(object)).first->second;
+  changed_ = true;
+  on_change_(uid, &stored);
+}
+
+// A name is taken by one object at a time: the one that had it before has vanished, whether or not we were told.
+template <class T>
+void Reflector<T>::remove_namesake(const T& object) {
+  const auto before = std::find_if(objects_.begin(), objects_.end(),
+                                   [&](const auto& entry) { return namesakes(entry.second, object); });
+  if (before != objects_.end()) remove(std::string(before->first));
+}
+
+template <class T>
+void Reflector<T>::remove(const std::string& uid) {
+  if (objects_.erase(uid) == 0) return;
+  changed_ = true;
+  on_change_(uid, nullptr);
+}
+
+template <class T>
+void Reflector<T>::connected() {
+  health_.connected = true;
+  health_.error.reset();
+  on_batch_();
+}
+
+template <class T>
+void Reflector<T>::disconnected(std::optional<Error> error) {
+  health_.connected = false;
+  if (error) health_.error = std::move(error);
+  on_batch_();
+}
+
+template class Reflector<Pod>;
+template class Reflector<Node>;
+template class Reflector<PodDisruptionBudget>;
+
+}  // namespace haulout::k8s

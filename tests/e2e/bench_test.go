@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// contender is a tool with the flags that make it a column of its own.
+type contender struct {
+	name  string
+	tool  Tool
+	flags []string
+}
+
+func contenders() []contender {
+	all := []contender{{name: "kubectl drain", tool: cluster.Kubectl()}}
+	if noHaulout != nil {
+		return all
+	}
+	return append(all,
+		contender{"haulout drain --settle 0", haulout, []string{"--settle=0"}},
+		contender{"haulout drain", haulout, nil},
+		contender{"haulout drain --max-concurrent 5", haulout, []string{"--max-concurrent=5"}},
+	)
+}
+
+// measurement is one drain, or the median of several.
+type measurement struct {
+	wall     time.Duration
+	requests int
+	cpu      time.Duration
+	rss      int64
+	failed   string
+}
+
+// TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table. It judges
+// nothing but that every drain drains: the numbers are for people, and for the README.
+//
+// HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken, HAULOUT_BENCH_ONLY
+// names the workloads, separated by commas.
+func TestBench(t *testing.T) {
+	if os.Getenv("HAULOUT_BENCH") != "1" {
+		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
+	}
+	runs := 3
+	if text := os.Getenv("HAULOUT_BENCH_RUNS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("HAULOUT_BENCH_RUNS=%s is not a positive number", text)
+		}
+		runs = n
+	}
+	only := os.Getenv("HAULOUT_BENCH_ONLY")
+	if noHaulout != nil {
+		shout("THE BENCHMARK HAS KUBECTL ALONE", noHaulout)
+	}
+	fmt.Println("| workload | tool | wall (median) | to kubectl | requests | CPU | peak memory |")
+	fmt.Println("|---|---|---:|---:|---:|---:|---:|")
+	for _, load := range workloads() {
+		if only != "" && !slices.Contains(strings.Split(only, ","), load.name) {
+			continue
+		}
+		bench(t, load, runs)
+	}
+}
+
+func bench(t *testing.T, load workload, runs int) {
+	all := contenders()
+	samples := make([][]measurement, len(all))
+	for range runs {
+		for i, c := range all {
+			samples[i] = append(samples[i], measure(t, load, c))
+		}
+	}
+	base := median(samples[0], func(m measurement) time.Duration { return m.wall })
+	for i, c := range all {
+		for _, sample := range samples[i] {
+			if sample.failed != "" {
+				t.Errorf("%s, %s: %s", load.name, c.name, sample.failed)
+			}
+		}
+		wall := median(samples[i], func(m measurement) time.Duration { return m.wall })
+		fmt.Printf("| %s | %s | %.2f s | %.2f | %d | %.2f s | %.1f MB |\n", load.title, c.name, wall.Seconds(),
+			wall.Seconds()/base.Seconds(),
+			median(samples[i], func(m measurement) int { return m.requests }),
+			median(samples[i], func(m measurement) time.Duration { return m.cpu }).Seconds(),
+			float64(median(samples[i], func(m measurement) int64 { return m.rss }))/1e6)
+	}
+}
+
+// measure is one drain in a world of its own, which is gone when it returns.
+func measure(t *testing.T, load workload, c contender) measurement {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w, err := cluster.NewWorld(ctx)
+	must(t, err)
+	defer closeAndWait(t, w)
+	s := &setup{World: w, t: t}
+	must(t, s.AddNode(ctx, "old", "old"))
+	load.build(s)
+	s.settled()
+	must(t, s.AddNode(ctx, "new", "new"))
+
+	run, err := w.Start(ctx, c.tool, append([]string{"drain", w.Node("old")}, c.flags...)...)
+	must(t, err)
+	if load.meanwhile != nil {
+		must(t, load.meanwhile(ctx, w))
+	}
+	result, err := run.Wait()
+	must(t, err)
+	requests, err := w.Requests()
+	must(t, err)
+	m := measurement{wall: result.Wall, requests: len(requests), cpu: result.CPU, rss: result.MaxRSS}
+	if got := observe(t, w, result); !got.done || got.left != "" || got.namesakes != "" {
+		m.failed = fmt.Sprintf("exit %d, %+v\n%s", result.Exit, got, result.Stderr)
+	}
+	return m
+}
+
+// closeAndWait lets the next run begin on a quiet cluster.
+func closeAndWait(t *testing.T, w *World) {
+	t.Helper()
+	w.Close()
+	err := Until(t.Context(), "the world has gone", func() (bool, error) {
+		_, err := w.Client.CoreV1().Namespaces().Get(t.Context(), w.Name, getOptions)
+		return err != nil, nil
+	})
+	if err != nil {
+		t.Logf("the next run meets a busy cluster: %v", err)
+	}
+}
+
+func median[T cmp.Ordered](samples []measurement, value func(measurement) T) T {
+	var values []T
+	for _, sample := range samples {
+		values = append(values, value(sample))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// workload is what a node carries when it is drained for the stop-watch.
+type workload struct {
+	name, title string
+	build       func(*setup)
+	meanwhile   func(context.Context, *World) error
+}
+
+func workloads() []workload {
+	return []workload{
+		{
+			name: "burst", title: "50 pods that take 2 s",
+			build: func(s *setup) { s.add(50, Deployment("web", 50, Annotate(TerminatesAfter, "2s"))) },
+		},
+		{
+			name: "mixed", title: "50 pods that take 0.5 to 10 s",
+			build: func(s *setup) {
+				// Five pods each, evenly spread; the longest bound the drain from below.
+				for i := range 10 {
+					took := 500*time.Millisecond + time.Duration(i)*9500*time.Millisecond/9
+					s.add(5, Deployment(fmt.Sprintf("web%d", i), 5, Annotate(TerminatesAfter, took.String())))
+				}
+			},
+		},
+		{
+			name: "budget", title: "10 pods, budget of one, replacements take 1.4 s",
+			build: func(s *setup) {
+				s.add(10, Budget("web", "1"),
+					Deployment("web", 10, Annotate(TerminatesAfter, "1s"), Annotate(StartsAfter, "1.4s")))
+			},
+		},
+		{
+			name: "stuck", title: "45 free pods of 2 s, 5 blocked for 20 s",
+			build: func(s *setup) {
+				s.add(45, Deployment("free", 45, Annotate(TerminatesAfter, "2s")))
+				s.add(5, Budget("stuck", "0"), Deployment("stuck", 5, Annotate(TerminatesAfter, "2s")))
+			},
+			meanwhile: func(ctx context.Context, w *World) error {
+				select {
+				case <-time.After(20 * time.Second):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				return w.SetBudget(ctx, "stuck", "100%")
+			},
+		},
+		{
+			name: "500", title: "500 pods of 2 s, ten wide budgets",
+			build: func(s *setup) {
+				for i := range 10 {
+					name := fmt.Sprintf("web%d", i)
+					s.add(50, Budget(name, "100%"), Deployment(name, 50, Annotate(TerminatesAfter, "2s")))
+				}
+			},
+		},
+	}
+}

@@ -1,0 +1,277 @@
+// Keep-alive, stale connections, deadlines and cancellation, over plain TCP against scripted peers.
+#include "io_fixture.hpp"
+
+namespace haulout::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+class ClientTest : public IoTest {};
+
+TEST_F(ClientTest, ReusesItsConnection) {
+  ScriptedPeer peer(context, {always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 20; ++i) {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      EXPECT_TRUE(response && response->status == 200 && response->body == "ok");
+    }
+  });
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST_F(ClientTest, ClosesWhatIsIdleTooLong) {
+  ScriptedPeer peer(context, {always(ok)});
+  http::ClientOptions options;
+  options.idle_timeout = 0s;
+  auto client = plain_client(peer.port(), options);
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 3);
+}
+
+TEST_F(ClientTest, KeepsNoMoreThanMaxIdle) {
+  ScriptedPeer peer(context, {always(ok)});
+  http::ClientOptions options;
+  options.max_idle = 0;
+  auto client = plain_client(peer.port(), options);
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 3);
+}
+
+TEST_F(ClientTest, AConnectionThatTheServerClosesIsNotReused) {
+  ScriptedPeer peer(context,
+                    {always("HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 2; ++i) {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      EXPECT_TRUE(response && response->status == 429);
+    }
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ClientTest, AnIdleConnectionThatWasClosedIsNoticedBeforeTheRequest) {
+  ScriptedPeer peer(context, {once(ok), once(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    // Let the peer's end arrive.
+    co_await asio::post(context, asio::use_awaitable);
+    co_await asio::post(context, asio::use_awaitable);
+    EXPECT_TRUE(co_await client->round_trip(post("/", "not repeatable"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+// The race that a look at the socket cannot win: the server closes when the request is already under way.
+ScriptedPeer::Script answer_once_then_drop_the_next_request() {
+  return [](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, ok);
+    co_await read_head(socket);
+  };
+}
+
+TEST_F(ClientTest, AStaleConnectionIsRetriedOnceForRepeatableRequests) {
+  ScriptedPeer peer(context, {answer_once_then_drop_the_next_request(), always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ClientTest, AStaleConnectionIsAFailureForUnrepeatableRequests) {
+  ScriptedPeer peer(context, {answer_once_then_drop_the_next_request(), always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    EXPECT_EQ(code_of(co_await client->round_trip(post("/", ""), soon())), Errc::reset);
+  });
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST_F(ClientTest, AFreshConnectionIsNotRetried) {
+  ScriptedPeer peer(context, {[](Socket& socket) -> asio::awaitable<void> { co_await read_head(socket); }});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::reset);
+  });
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST_F(ClientTest, NothingIsRetriedOnceTheAnswerHasBegun) {
+  const auto second_is_cut = [](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, ok);
+    co_await read_head(socket);
+    co_await say(socket, "HTTP/1.1 2");
+  };
+  ScriptedPeer peer(context, {second_is_cut, always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::reset);
+  });
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST_F(ClientTest, HalfABodyIsAReset) {
+  ScriptedPeer peer(context, {once("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
+                              once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::reset);
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::reset);
+  });
+}
+
+TEST_F(ClientTest, ABodyMayEndWithTheConnection) {
+  ScriptedPeer peer(context,
+                    {once("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    const auto response = co_await client->round_trip(get("/"), soon());
+    EXPECT_TRUE(response && response->status == 400);
+    EXPECT_EQ(response->body, "Client sent an HTTP request to an HTTPS server.\n");
+  });
+}
+
+TEST_F(ClientTest, InterimAnswersAndEmptyOnes) {
+  ScriptedPeer peer(context, {always("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nX: y\r\n\r\n")});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 2; ++i) {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      EXPECT_TRUE(response && response->status == 204 && response->body.empty());
+    }
+  });
+  EXPECT_EQ(peer.connections(), 1);
+}
+
+TEST_F(ClientTest, LimitsOfHeadAndBody) {
+  ScriptedPeer peer(context, {once("HTTP/1.1 200 OK\r\nA: " + std::string(2000, 'a') + "\r\n\r\n"),
+                              once("HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'b')),
+                              once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n"),
+                              once("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + std::string(100, 'b'))});
+  http::ClientOptions options;
+  options.header_limit = 1000;
+  options.body_limit = 100;
+  auto client = plain_client(peer.port(), options);
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::protocol);
+    const auto fits = co_await client->round_trip(get("/"), soon());
+    EXPECT_TRUE(fits && fits->body.size() == 100);
+  });
+}
+
+TEST_F(ClientTest, WhatIsNotHttp) {
+  ScriptedPeer peer(context, {once("SSH-2.0-OpenSSH_9.2\r\n\r\n"), once(std::string("\x15\x03\x01\x00\x02\x02\x46", 7)),
+                              once(ok + "and something nobody asked for"), always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::protocol);
+    // Bytes behind an answer make its connection unfit for another.
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 4);
+}
+
+TEST_F(ClientTest, ARequestThatWouldBreakTheFramingIsNotSent) {
+  ScriptedPeer peer(context, {always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    auto request = get("/");
+    request.headers.add("Authorization", "Bearer x\n");
+    EXPECT_EQ(code_of(co_await client->round_trip(std::move(request), soon())), Errc::invalid);
+  });
+  EXPECT_EQ(peer.connections(), 0);
+}
+
+TEST_F(ClientTest, TheDeadlineBoundsAnAnswerThatNeverComes) {
+  ScriptedPeer peer(context, {wait_for_end});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(20ms))), Errc::timeout);
+    EXPECT_EQ(code_of(co_await client->open(get("/"), in(20ms))), Errc::timeout);
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
+  // The late answer to the first request must never be taken for the answer to the second.
+  ScriptedPeer peer(context, {wait_for_end, always(ok)});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(20ms))), Errc::timeout);
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ClientTest, CancellationUnwindsAndClosesTheConnection) {
+  bool request_seen = false;
+  bool closed = false;
+  TaskGroup* requests = nullptr;
+  const auto until_closed = [&](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    request_seen = true;
+    requests->cancel();
+    std::array<char, 16> rest;
+    const auto [failure, bytes] =
+        co_await socket.async_read_some(asio::buffer(rest), asio::as_tuple(asio::use_awaitable));
+    closed = failure == asio::error::eof || failure == asio::error::connection_reset;
+  };
+  ScriptedPeer peer(context, {until_closed, always(ok)});
+  auto client = plain_client(peer.port());
+  bool returned = false;
+  const auto ask = [&]() -> asio::awaitable<void> {
+    const auto ignored = co_await client->round_trip(get("/"), soon());
+    returned = true;
+  };
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      requests = &group;
+      group.spawn(ask());
+      co_await group.join();
+    });
+    while (!closed) co_await asio::post(context, asio::use_awaitable);
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_TRUE(request_seen);
+  EXPECT_TRUE(closed);
+  EXPECT_FALSE(returned);
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ClientTest, ManyAtOnce) {
+  ScriptedPeer peer(context, {always(ok)});
+  auto client = plain_client(peer.port());
+  int answered = 0;
+  const auto ask = [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 10; ++i) {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      answered += response && response->body == "ok" ? 1 : 0;
+    }
+  };
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      for (int i = 0; i < 10; ++i) group.spawn(ask());
+      co_await group.join();
+    });
+  });
+  EXPECT_EQ(answered, 100);
+  EXPECT_LE(peer.connections(), 10);
+}
+
+}  // namespace
+}  // namespace haulout::testing

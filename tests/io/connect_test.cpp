@@ -1,0 +1,132 @@
+// How connections come about, and how they do not.
+#include <unistd.h>
+
+#include <boost/asio/local/stream_protocol.hpp>
+#include <filesystem>
+
+#include "io_fixture.hpp"
+
+namespace haulout::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using http::Endpoint;
+using ::testing::HasSubstr;
+
+class ConnectTest : public IoTest {
+ protected:
+  // A port on which nothing listens: it is bound, so nobody else can take it.
+  tcp::socket occupied{context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+
+  void expect_failure(Endpoint endpoint, Errc code) {
+    const std::string host = endpoint.host;
+    auto client = client_of(std::move(endpoint));
+    run_with({}, [&]() -> asio::awaitable<void> {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      EXPECT_EQ(code_of(response), code) << response.error().message();
+      EXPECT_THAT(response.error().message(), HasSubstr(host));
+    });
+  }
+};
+
+TEST_F(ConnectTest, RefusedIsUnreachable) {
+  const auto port = occupied.local_endpoint().port();
+  expect_failure({Endpoint::Kind::tcp, "127.0.0.1", port}, Errc::unreachable);
+  context.restart();
+  expect_failure({Endpoint::Kind::tls, "127.0.0.1", port}, Errc::unreachable);
+}
+
+TEST_F(ConnectTest, AnUnknownHostIsDns) {
+  expect_failure({Endpoint::Kind::tls, "nonexistent.invalid", 443}, Errc::dns);
+}
+
+TEST_F(ConnectTest, AnUnknownSocketIsUnreachable) {
+  expect_failure({Endpoint::Kind::unix_socket, "/nonexistent/socket", 0}, Errc::unreachable);
+  context.restart();
+  expect_failure({Endpoint::Kind::unix_socket, "/" + std::string(200, 'x'), 0}, Errc::unreachable);
+}
+
+TEST_F(ConnectTest, ANameIsLookedUpAndItsAddressesAreTriedInTurn) {
+  // "localhost" may mean ::1 first, where nobody listens.
+  ScriptedPeer peer(context, {always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")});
+  auto client = client_of({Endpoint::Kind::tcp, "localhost", peer.port()});
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    const auto response = co_await client->round_trip(get("/"), soon());
+    EXPECT_TRUE(response) << response.error().message();
+  });
+}
+
+TEST_F(ConnectTest, AFailureDuringTheLookUpIsTheDeadlineOfTheCaller) {
+  auto client = client_of({Endpoint::Kind::tls, "nonexistent.invalid", 443});
+  run_with({}, [&]() -> asio::awaitable<void> {
+    const auto response = co_await client->round_trip(get("/"), clock.now());
+    // Whoever comes first; neither may hang or crash, and the helper may outlive the test.
+    EXPECT_THAT(code_of(response), ::testing::AnyOf(Errc::timeout, Errc::dns));
+  });
+}
+
+TEST_F(ConnectTest, AFullBacklogMakesConnectTimeOut) {
+  // Nobody accepts: once the queue is full, the kernel drops further attempts.
+  tcp::acceptor full(context);
+  full.open(tcp::v4());
+  full.bind(tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  full.listen(0);
+  std::vector<Socket> queue;
+  for (int i = 0; i < 4; ++i) {
+    queue.emplace_back(context);
+    queue.back().open(tcp::v4());
+    queue.back().native_non_blocking(true);
+    const auto target = full.local_endpoint();
+    static_cast<void>(::connect(queue.back().native_handle(), target.data(), static_cast<socklen_t>(target.size())));
+  }
+  http::ClientOptions options;
+  options.connect_timeout = 50ms;
+  auto client = plain_client(full.local_endpoint().port(), options);
+  run_with({}, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::unreachable);
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(10ms))), Errc::timeout);
+  });
+}
+
+TEST_F(ConnectTest, AMutePeerIsBoundedByHandshakeTimeoutAndDeadline) {
+  ScriptedPeer peer(context, {wait_for_end});
+  http::ClientOptions options;
+  options.handshake_timeout = 30ms;
+  auto client = client_of({Endpoint::Kind::tls, "127.0.0.1", peer.port()}, {}, options);
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    const auto silent = co_await client->round_trip(get("/"), soon());
+    EXPECT_EQ(code_of(silent), Errc::unreachable) << silent.error().message();
+    const auto late = co_await client->round_trip(get("/"), in(10ms));
+    EXPECT_EQ(code_of(late), Errc::timeout) << late.error().message();
+  });
+  EXPECT_EQ(peer.connections(), 2);
+}
+
+TEST_F(ConnectTest, UnixSocket) {
+  const std::string directory = ::testing::TempDir() + "haulout-io-" + std::to_string(::getpid());
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/s";
+  using Local = asio::local::stream_protocol;
+  Local::acceptor acceptor(context, Local::endpoint(path));
+  const auto answer_two = [&]() -> asio::awaitable<void> {
+    auto socket = co_await acceptor.async_accept(asio::use_awaitable);
+    for (int i = 0; i < 2; ++i) {
+      std::string head;
+      co_await asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", asio::use_awaitable);
+      EXPECT_THAT(head, HasSubstr("Host: localhost\r\n"));
+      const std::string text = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nunix";
+      co_await asio::async_write(socket, asio::buffer(text), asio::use_awaitable);
+    }
+  };
+  auto client = client_of({Endpoint::Kind::unix_socket, path, 0});
+  run_with({answer_two}, [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 2; ++i) {
+      const auto response = co_await client->round_trip(get("/"), soon());
+      EXPECT_TRUE(response && response->body == "unix");
+    }
+  });
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace haulout::testing

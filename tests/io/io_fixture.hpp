@@ -1,0 +1,172 @@
+// Real sockets on loopback, one io_context: run(coroutine) runs it, and whatever serves it, to the end.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "http/client.hpp"
+#include "http/server.hpp"
+#include "retry/real_clock.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::testing {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using Socket = tcp::socket;
+
+// A peer that says what a test tells it to. One script per accepted connection, in order; later connections get the
+// last. When a script ends its connection is closed.
+class ScriptedPeer {
+ public:
+  using Script = std::function<asio::awaitable<void>(Socket&)>;
+  ScriptedPeer(asio::io_context& context, std::vector<Script> scripts)
+      : acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)), scripts_(std::move(scripts)) {}
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  int connections() const { return connections_; }
+
+  asio::awaitable<void> run() {
+    co_await with_task_group([this](TaskGroup& group) { return accept_into(group); });
+  }
+
+ private:
+  asio::awaitable<void> accept_into(TaskGroup& group) {
+    while (true) {
+      auto socket = co_await acceptor_.async_accept(asio::use_awaitable);
+      const auto index = std::min(scripts_.size() - 1, static_cast<std::size_t>(connections_++));
+      group.spawn(play(std::move(socket), index));
+    }
+  }
+  asio::awaitable<void> play(Socket socket, std::size_t index) {
+    try {
+      co_await scripts_[index](socket);
+    } catch (const boost::system::system_error&) {
+      // The client is gone, or the test is over.
+    }
+  }
+
+  tcp::acceptor acceptor_;
+  std::vector<Script> scripts_;
+  int connections_ = 0;
+};
+
+// The head of the next request, with its blank line; throws at the end of the stream. Expects no body.
+inline asio::awaitable<std::string> read_head(Socket& socket) {
+  std::string head;
+  const auto size =
+      co_await asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", asio::use_awaitable);
+  co_return head.substr(0, size);
+}
+
+inline asio::awaitable<void> say(Socket& socket, std::string text) {
+  co_await asio::async_write(socket, asio::buffer(text), asio::use_awaitable);
+}
+
+// Waits until the client closes.
+inline asio::awaitable<void> wait_for_end(Socket& socket) {
+  std::array<char, 1024> rest;
+  while (true) co_await socket.async_read_some(asio::buffer(rest), asio::use_awaitable);
+}
+
+// Answers every request with `answer`.
+inline ScriptedPeer::Script always(std::string answer) {
+  return [answer](Socket& socket) -> asio::awaitable<void> {
+    while (true) {
+      co_await read_head(socket);
+      co_await say(socket, answer);
+    }
+  };
+}
+
+// Answers the first request with `answer` and then closes.
+inline ScriptedPeer::Script once(std::string answer) {
+  return [answer](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, answer);
+  };
+}
+
+class IoTest : public ::testing::Test {
+ protected:
+  asio::io_context context{1};
+  RealClock clock;
+
+  TimePoint in(Duration delta) const { return clock.now() + delta; }
+  // Far enough never to strike in a good run.
+  TimePoint soon() const { return in(std::chrono::seconds(20)); }
+
+  // Runs `body` while the services run; they are cancelled and joined when it ends.
+  template <class Body>
+  void run_with(std::vector<std::function<asio::awaitable<void>()>> services, Body body) {
+    bool ended = false;
+    std::exception_ptr failure;
+    asio::co_spawn(context, with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+                     for (const auto& service : services) group.spawn(service());
+                     co_await body();
+                   }),
+                   [&](std::exception_ptr thrown) {
+                     ended = true;
+                     failure = thrown;
+                   });
+    context.run_for(std::chrono::seconds(60));
+    if (failure) std::rethrow_exception(failure);
+    ASSERT_TRUE(ended) << "hung";
+  }
+  template <class Body>
+  void run_with(ScriptedPeer& peer, Body body) {
+    run_with({[&] { return peer.run(); }}, std::move(body));
+  }
+  template <class Body>
+  void run_with(http::Server& server, Body body) {
+    run_with({[&] { return server.run(); }}, std::move(body));
+  }
+
+  std::unique_ptr<http::Server> serve(http::ServerOptions options, http::Server::Handler handler) {
+    auto server = http::Server::listen(context.get_executor(), clock, std::move(options), std::move(handler));
+    if (!server) throw std::runtime_error(server.error().message());
+    return *std::move(server);
+  }
+  std::unique_ptr<http::Client> client_of(http::Endpoint endpoint, http::TlsOptions tls = {},
+                                          http::ClientOptions options = {}) {
+    auto client = http::Client::create(context.get_executor(), clock, std::move(endpoint), std::move(tls), options);
+    if (!client) throw std::runtime_error(client.error().message());
+    return *std::move(client);
+  }
+  std::unique_ptr<http::Client> plain_client(std::uint16_t port, http::ClientOptions options = {}) {
+    return client_of({http::Endpoint::Kind::tcp, "127.0.0.1", port}, {}, options);
+  }
+};
+
+inline http::Request get(std::string target) {
+  http::Request request;
+  request.target = std::move(target);
+  return request;
+}
+
+inline http::Request post(std::string target, std::string body, bool repeatable = false) {
+  http::Request request;
+  request.method = "POST";
+  request.target = std::move(target);
+  request.body = std::move(body);
+  request.repeatable = repeatable;
+  return request;
+}
+
+template <class T>
+Errc code_of(const Result<T>& result) {
+  if (result) throw std::runtime_error("a failure was expected");
+  return result.error().code();
+}
+
+}  // namespace haulout::testing

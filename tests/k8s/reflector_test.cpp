@@ -1,0 +1,458 @@
+#include "k8s/reflector.hpp"
+
+#include <gmock/gmock.h>
+
+#include "k8s/status.hpp"
+#include "retry/task_group.hpp"
+#include "tests/k8s/fixtures.hpp"
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using haulout::testing::json_response;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::Not;
+using namespace std::chrono_literals;
+using Step = haulout::testing::ScriptedTransport::Step;
+
+Step bytes(std::string text, Duration after = {}) {
+  return {after, Step::Kind::bytes, std::move(text)};
+}
+Step end(Duration after = {}) {
+  return {after, Step::Kind::end, {}};
+}
+Step reset(Duration after = {}) {
+  return {after, Step::Kind::reset, {}};
+}
+
+std::string added(const std::string& name, const std::string& uid, const std::string& rv) {
+  return fixtures::event("ADDED", fixtures::pod(name, uid, rv)) + "\n";
+}
+std::string modified(const std::string& name, const std::string& uid, const std::string& rv) {
+  return fixtures::event("MODIFIED", fixtures::pod(name, uid, rv)) + "\n";
+}
+std::string deleted(const std::string& name, const std::string& uid, const std::string& rv) {
+  return fixtures::event("DELETED", fixtures::pod(name, uid, rv)) + "\n";
+}
+
+class ReflectorTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  haulout::testing::ScriptedTransport transport{clock};
+  Client client{transport, clock};
+  SeededRng rng{7};
+  std::vector<std::string> changes;
+  unsigned batches = 0;
+  std::optional<Result<>> ended;
+  Reflector<Pod> reflector{client,
+                           rng,
+                           Resource::pods,
+                           {.field_selector = "spec.nodeName=n1"},
+                           [this](const std::string& uid, const Pod* pod) {
+                             changes.push_back(pod ? "+" + uid + "@" + pod->resource_version : "-" + uid);
+                           },
+                           [this] { ++batches; }};
+
+  void answer_list(const std::string& rv, const std::vector<std::string>& pods, Duration delay = {}) {
+    std::string items;
+    for (const auto& pod : pods) items += (items.empty() ? "" : ",") + pod;
+    transport.answer(json_response(200, fixtures::list("PodList", rv, items)), delay);
+  }
+  // Watches that say nothing until they are cut.
+  void answer_silence() { transport.stream({}); }
+
+  void run_for(Duration duration) {
+    const auto until = start + duration;
+    run(with_task_group([this, until](TaskGroup& group) { return body(group, until); }));
+    EXPECT_EQ(transport.open_streams(), 0u);
+  }
+  Duration asked_at(const haulout::testing::ScriptedTransport::Recorded& request) const { return request.at - start; }
+
+ private:
+  boost::asio::awaitable<void> body(TaskGroup& group, TimePoint until) {
+    group.spawn(child());
+    co_await clock.sleep_until(until);
+  }
+  boost::asio::awaitable<void> child() { ended = co_await reflector.run(); }
+};
+
+TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
+  answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("b", "ub", "2")});
+  transport.stream(
+      {bytes(added("c", "uc", "11"), 1s), bytes(modified("a", "ua", "12") + deleted("b", "ub", "13"), 1s)});
+  run_for(5s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "+ub@2", "+uc@11", "+ua@12", "-ub"));
+  ASSERT_EQ(transport.requests().size(), 2u);
+  const auto& list = transport.requests()[0];
+  EXPECT_EQ(list.request.target, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=500");
+  EXPECT_EQ(list.deadline, start + 60s);
+  const auto& watch = transport.requests()[1];
+  EXPECT_THAT(watch.request.target, AllOf(HasSubstr("resourceVersion=10&"), HasSubstr("allowWatchBookmarks=true")));
+  EXPECT_EQ(watch.deadline, start + 30s);
+  EXPECT_EQ(reflector.objects().size(), 2u);
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_TRUE(reflector.health().connected);
+  EXPECT_FALSE(reflector.health().polling);
+  EXPECT_EQ(reflector.health().last_heard, start + 2s);
+  EXPECT_EQ(batches, 4u) << "list, connected, and two of events";
+}
+
+TEST_F(ReflectorTest, TheTimeoutOfAWatchIsJittered) {
+  answer_list("10", {});
+  for (int i = 0; i < 8; ++i) transport.stream({end(20s)});
+  answer_silence();
+  run_for(170s);
+  std::set<std::string> timeouts;
+  for (const auto& watch : transport.watches()) {
+    const auto text = watch.request.target.substr(watch.request.target.rfind('=') + 1);
+    EXPECT_THAT(std::stoi(text), AllOf(Ge(232), Le(290)));
+    timeouts.insert(text);
+  }
+  EXPECT_GT(timeouts.size(), 3u);
+}
+
+TEST_F(ReflectorTest, ASeedSparesTheList) {
+  List<Pod> list = *decode_pod_list(fixtures::list("PodList", "10", fixtures::pod("a", "ua", "1")));
+  reflector.seed(std::move(list));
+  EXPECT_THAT(changes, ElementsAre("+ua@1"));
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_FALSE(reflector.health().connected);
+  answer_silence();
+  run_for(5s);
+  EXPECT_THAT(transport.lists(), IsEmpty());
+  EXPECT_THAT(transport.watches()[0].request.target, HasSubstr("resourceVersion=10&"));
+}
+
+TEST_F(ReflectorTest, EventsInPiecesAndBookmarks) {
+  answer_list("10", {});
+  const auto text = added("a", "ua", "11") + fixtures::bookmark + "\n\n" + added("b", "ub", "242");
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < text.size(); i += 7) steps.push_back(bytes(text.substr(i, 7), 1ms));
+  steps.push_back(end(20s));
+  transport.stream(std::move(steps));
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@242"));
+}
+
+TEST_F(ReflectorTest, ABookmarkMovesThePlace) {
+  answer_list("10", {});
+  transport.stream({bytes(fixtures::bookmark + "\n"), end(20s)});
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=241&"));
+  EXPECT_EQ(batches, 4u) << "list, connected, disconnected, connected: a bookmark changes nothing";
+}
+
+TEST_F(ReflectorTest, AProperEndIsFollowedAtOnce) {
+  answer_list("10", {});
+  const auto mark = bytes(fixtures::bookmark + "\n", 60s);
+  transport.stream({mark, mark, mark, mark, end(9s)});
+  answer_silence();
+  run_for(260s);
+  ASSERT_EQ(transport.watches().size(), 2u);
+  EXPECT_EQ(asked_at(transport.watches()[1]), 249s);
+  EXPECT_EQ(reflector.health().reconnects, 1u);
+  EXPECT_EQ(reflector.health().relists, 0u);
+}
+
+TEST_F(ReflectorTest, WatchesThatEndEarlyDoNotMakeABusyLoop) {
+  for (const Duration life : {Duration(0s), Duration(3s)}) {
+    haulout::testing::ScriptedTransport server(clock);
+    Client other(server, clock);
+    Reflector<Pod> shaken(
+        other, rng, Resource::pods, {.field_selector = "spec.nodeName=n1"}, [](const std::string&, const Pod*) {},
+        [] {});
+    server.answer(json_response(200, fixtures::list("PodList", "10", "")));
+    for (int i = 0; i < 400; ++i) server.stream({end(life)});
+    const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      const auto child = [&]() -> boost::asio::awaitable<void> { (void)co_await shaken.run(); };
+      group.spawn(child());
+      co_await clock.sleep_until(clock.now() + 600s);
+    };
+    run(with_task_group(body));
+    EXPECT_THAT(server.watches().size(), AllOf(Ge(15u), Le(120u)));
+    EXPECT_EQ(server.lists().size(), 1u);
+    EXPECT_TRUE(shaken.health().error);
+  }
+}
+
+TEST_F(ReflectorTest, ALostConnectionGoesOnFromTheLastEvent) {
+  answer_list("10", {});
+  const auto half = added("b", "ub", "12").substr(0, 50);
+  transport.stream({bytes(added("a", "ua", "11") + half), reset(20s)});
+  transport.stream({bytes(added("b", "ub", "12"))});
+  run_for(60s);
+  EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@12"));
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=11&"));
+  EXPECT_THAT(asked_at(transport.watches()[1]), AllOf(Ge(20s + 10ms), Le(20s + 800ms)));
+  EXPECT_EQ(transport.lists().size(), 1u);
+  EXPECT_FALSE(reflector.health().error);
+}
+
+TEST_F(ReflectorTest, HalfALineAtAProperEndIsDiscarded) {
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11") + "{\"type\":\"ADD"), end(20s)});
+  transport.stream({bytes(added("b", "ub", "12"))});
+  run_for(60s);
+  EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@12"));
+  EXPECT_EQ(transport.lists().size(), 1u);
+}
+
+TEST_F(ReflectorTest, AnExpiredPlaceMeansAList) {
+  answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("b", "ub", "2")});
+  transport.stream({bytes(fixtures::expired_event + "\n"), end()});
+  answer_list("20", {fixtures::pod("b", "ub", "2"), fixtures::pod("a", "ua2", "15"), fixtures::pod("c", "uc", "16")});
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "+ub@2", "-ua", "+ua2@15", "+uc@16"));
+  EXPECT_THAT(transport.lists()[1].request.target, Not(HasSubstr("resourceVersion")));
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=20&"));
+  EXPECT_GT(asked_at(transport.lists()[1]), 0s);
+  EXPECT_EQ(reflector.health().relists, 1u);
+}
+
+TEST_F(ReflectorTest, AnExpiredPlaceMayBeAnHttpStatus) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.refuse_stream(410, fixtures::expired_list);
+  answer_list("20", {});
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua"));
+}
+
+TEST_F(ReflectorTest, OtherErrorsGoOnFromTheLastEvent) {
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11") + fixtures::event("ERROR", fixtures::shutting_down) + "\n")});
+  transport.refuse_stream(503, fixtures::shutting_down);
+  answer_silence();
+  run_for(30s);
+  EXPECT_EQ(transport.lists().size(), 1u);
+  EXPECT_THAT(transport.watches()[2].request.target, HasSubstr("resourceVersion=11&"));
+}
+
+TEST_F(ReflectorTest, GarbageIsLeftBehindByAList) {
+  for (const std::string line : {"<html>", "{\"type\":\"ADDED\"}", "{\"kind\":\"Status\"}"}) {
+    answer_list("10", {});
+    transport.stream({bytes(line + "\n")});
+  }
+  answer_list("11", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_EQ(transport.lists().size(), 4u);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
+  answer_list("10", {});
+  transport.stream({bytes(std::string(17 * 1024 * 1024, 'x'))});
+  answer_list("11", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_EQ(transport.lists().size(), 2u);
+}
+
+TEST_F(ReflectorTest, AWatchThatIsAWebPageIsNone) {
+  answer_list("10", {});
+  http::ResponseHead head;
+  transport.refuse_stream(502, "<html>");
+  transport.stream({bytes("<html>login</html>\n")});
+  answer_list("11", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+// Black hole, or a resourceVersion that the server has not reached: silence looks the same.
+TEST_F(ReflectorTest, SilenceMeansAList) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(added("b", "ub", "11"), 30s)});
+  answer_list("20", {fixtures::pod("b", "ub", "11")});
+  answer_silence();
+  run_for(140s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "+ub@11", "-ua"));
+  EXPECT_THAT(asked_at(transport.lists()[1]), AllOf(Ge(130s), Le(131s)));
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=20&"));
+}
+
+TEST_F(ReflectorTest, AWatchThatOutlivesItsTimeoutIsDead) {
+  answer_list("10", {});
+  transport.stream(std::vector<Step>(10, bytes(fixtures::bookmark + "\n", 60s)));
+  answer_list("20", {});
+  answer_silence();
+  run_for(310s);
+  EXPECT_EQ(transport.lists().size(), 2u);
+  EXPECT_THAT(asked_at(transport.lists()[1]), AllOf(Ge(242s), Le(301s)));
+}
+
+TEST_F(ReflectorTest, RepetitionsChangeNothing) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream(
+      {bytes(added("a", "ua", "1") + modified("a", "ua", "11") + modified("a", "ua", "11") + deleted("b", "ub", "12") +
+             deleted("a", "ua", "13") + modified("a", "ua", "11") + added("a", "ua", "1") + deleted("a", "ua", "13"))});
+  run_for(5s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "+ua@11", "-ua"));
+  EXPECT_THAT(reflector.objects(), IsEmpty());
+}
+
+TEST_F(ReflectorTest, ANamesakeSaysThatTheOldOneHasVanished) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(added("a", "ua2", "11") + deleted("a", "ua", "12") + modified("a", "ua2", "13"))});
+  run_for(5s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua", "+ua2@11", "+ua2@13"));
+}
+
+TEST_F(ReflectorTest, AListThatBringsBackADeletedOneIsRight) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(deleted("a", "ua", "11") + fixtures::expired_event + "\n")});
+  answer_list("20", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(modified("a", "ua", "21"))});
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua", "+ua@1", "+ua@21"));
+}
+
+TEST_F(ReflectorTest, AForbiddenWatchBecomesPolling) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.refuse_stream(403, fixtures::rbac);
+  for (int i = 0; i < 12; ++i) answer_list(std::to_string(20 + i), {fixtures::pod("b", "ub", "2")});
+  run_for(40s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua", "+ub@2"));
+  const auto watches = transport.watches();
+  ASSERT_EQ(watches.size(), 2u);
+  EXPECT_GE(watches[1].at - watches[0].at, 1s);
+  const auto lists = transport.lists();
+  ASSERT_GE(lists.size(), 7u);
+  for (std::size_t i = 2; i < lists.size(); ++i) {
+    EXPECT_THAT(lists[i].at - lists[i - 1].at, AllOf(Ge(4s), Le(6s))) << i;
+  }
+  EXPECT_TRUE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+TEST_F(ReflectorTest, OneDenialProvesNothing) {
+  answer_list("10", {});
+  transport.refuse_stream(403, fixtures::rbac);
+  answer_silence();
+  run_for(30s);
+  EXPECT_EQ(transport.lists().size(), 1u);
+  EXPECT_FALSE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
+TEST_F(ReflectorTest, PollingSurvivesFailuresAndEndsWhenTheWatchIsAllowed) {
+  answer_list("10", {});
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.answer(json_response(503, fixtures::shutting_down));
+  transport.answer(json_response(401, fixtures::unauthorized));
+  for (int i = 0; i < 80; ++i) answer_list("30", {});
+  answer_silence();
+  run_for(320s);
+  EXPECT_FALSE(ended);
+  EXPECT_EQ(transport.watches().size(), 3u);
+  EXPECT_FALSE(reflector.health().polling);
+  EXPECT_TRUE(reflector.health().connected);
+  EXPECT_THAT(transport.watches()[2].request.target, HasSubstr("resourceVersion=30&"));
+}
+
+TEST_F(ReflectorTest, TheFirstListIsTriedUntilItWorks) {
+  auto throttled = json_response(429, "Too many requests, please try again later.\n");
+  throttled.headers.set("Retry-After", "4");
+  transport.answer(throttled);
+  transport.fail(Error(Errc::unreachable, "connection refused"));
+  transport.answer(json_response(403, fixtures::rbac));
+  answer_list("10", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(reflector.health().connected);
+  EXPECT_GE(asked_at(transport.lists()[1]), 4s);
+  EXPECT_GE(transport.lists()[3].at - transport.lists()[2].at, 1s);
+}
+
+TEST_F(ReflectorTest, TheFirstListGivesUpOnWhatCannotHeal) {
+  transport.answer(json_response(401, fixtures::unauthorized));
+  run_for(60s);
+  ASSERT_TRUE(ended);
+  ASSERT_FALSE(*ended);
+  EXPECT_TRUE(is_unauthorized(ended->error()));
+  EXPECT_FALSE(reflector.health().synced);
+}
+
+TEST_F(ReflectorTest, TheFirstListGivesUpWhenDeniedTwice) {
+  transport.answer(json_response(403, fixtures::rbac));
+  transport.answer(json_response(403, fixtures::rbac));
+  run_for(60s);
+  ASSERT_TRUE(ended);
+  ASSERT_FALSE(*ended);
+  EXPECT_TRUE(is_denied_by_rbac(ended->error()));
+  EXPECT_GE(asked_at(transport.lists()[1]), 1s);
+}
+
+TEST_F(ReflectorTest, OnceSyncedItNeverGivesUp) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(fixtures::expired_event + "\n")});
+  for (int i = 0; i < 10; ++i) transport.answer(json_response(401, fixtures::unauthorized));
+  for (int i = 0; i < 60; ++i) transport.answer(json_response(403, fixtures::rbac));
+  run_for(600s);
+  EXPECT_FALSE(ended);
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_FALSE(reflector.health().connected);
+  ASSERT_TRUE(reflector.health().error);
+  EXPECT_TRUE(is_forbidden(*reflector.health().error));
+  EXPECT_THAT(reflector.objects(), ::testing::SizeIs(1)) << "what was known stays known";
+  EXPECT_THAT(transport.lists().size(), AllOf(Ge(20u), Le(71u)));
+}
+
+TEST_F(ReflectorTest, APageThatHangsIsAskedAgain) {
+  answer_list("10", {}, 61s);
+  answer_list("11", {});
+  answer_silence();
+  run_for(70s);
+  EXPECT_TRUE(reflector.health().synced);
+  EXPECT_THAT(asked_at(transport.lists()[1]), AllOf(Ge(60s), Le(61s)));
+}
+
+TEST_F(ReflectorTest, AHeadThatHangsIsAskedAgain) {
+  answer_list("10", {});
+  transport.stream({}, 31s);
+  answer_silence();
+  run_for(40s);
+  EXPECT_THAT(asked_at(transport.watches()[1]), AllOf(Ge(30s), Le(31s)));
+}
+
+TEST_F(ReflectorTest, WithoutAnyWatchTheViewIsRenewedByLists) {
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  for (int i = 0; i < 3; ++i) transport.fail_stream(Error(Errc::reset, "proxy"));
+  answer_list("20", {});
+  answer_silence();
+  run_for(30s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua"));
+}
+
+TEST_F(ReflectorTest, OneNodeByName) {
+  std::vector<std::string> seen;
+  Reflector<Node> nodes(
+      client, rng, Resource::nodes, {.field_selector = "metadata.name=n1"},
+      [&](const std::string&, const Node* node) { seen.push_back(node ? node->uid : "gone"); }, [] {});
+  transport.answer(json_response(200, fixtures::list("NodeList", "9", fixtures::node)));
+  transport.stream({bytes(fixtures::event("DELETED", fixtures::node) + "\n")});
+  const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    const auto child = [&]() -> boost::asio::awaitable<void> { (void)co_await nodes.run(); };
+    group.spawn(child());
+    co_await clock.sleep_until(start + 5s);
+  };
+  run(with_task_group(body));
+  EXPECT_THAT(seen, ElementsAre("nu", "gone"));
+  EXPECT_EQ(transport.requests()[0].request.target, "/api/v1/nodes?fieldSelector=metadata.name%3Dn1&limit=500");
+}
+
+}  // namespace
+}  // namespace haulout::k8s

@@ -1,0 +1,182 @@
+// The API server and the way to it: restarts, watches that end, hang or lie, broken answers, slowness.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(Scenario, S01_ApiServerRestartInTheMiddle) {
+  add_pods(12, {.grace = 15});
+  after(5s, [this] { cluster.restart(20s); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(accepted_evictions(), 12u);
+  for (const auto& entry : evictions()) EXPECT_FALSE(entry.grace_seconds);
+}
+
+TEST_F(Scenario, S03_WatchClosedSilentlyAgainAndAgain) {
+  add_pods(5, {.grace = 60});
+  for (int i = 1; i < 40; ++i) after(i * 3s, [this] { cluster.close_watches(); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(requests("watch", "pods").size(), 45u) << "a busy loop";
+  EXPECT_LE(requests("list", "pods").size(), 4u) << "the place in the stream is known, no list is needed";
+}
+
+TEST_F(Scenario, S04_WatchBlackHole) {
+  add_pods(3, {.grace = 20});
+  after(5s, [this] { cluster.silence_watches(); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(took(), 130s) << "bookmarks come every 60 s; twice that in silence is too long";
+}
+
+TEST_F(Scenario, S05_WatchCutInsideALine) {
+  add_pods(6, {.grace = 10});
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.cut_streams_inside_a_line(5);
+  way = &faults;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(requests("watch", "pods").size(), 2u);
+}
+
+TEST_F(Scenario, S06_ExpiredInsideTheStream) {
+  add_pods(5, {.grace = 30});
+  after(2s, [this] {
+    cluster.drop_connections();
+    cluster.compact();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(requests("list", "pods").size(), 3u) << "preflight, the relist, the proof at the end";
+}
+
+TEST_F(Scenario, S07_ExpiredContinueTokens) {
+  add_pods(30);
+  options.page_size = 7;
+  options.max_concurrent = 0;
+  int expiries = 0;
+  cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
+    if (entry.verb == "list" && entry.resource == "pods" && entry.query.find("continue=") != std::string::npos && ++expiries <= 3)
+      cluster.expire_continue_tokens();
+    return std::optional<http::Response>();
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(report.pods, SizeIs(30));
+}
+
+TEST_F(Scenario, S08_HoursOfBookmarksKeepThePlace) {
+  add(a_pod("slow", {.grace = 4 * 3600}));
+  after(2h, [this] {
+    cluster.compact();
+    cluster.close_watches();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(requests("list", "pods").size(), 3u);
+}
+
+TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
+  add_pods(3, {.grace = 20});
+  after(2s, [this] {
+    cluster.restore_etcd(cluster.revision() - 4);
+    cluster.restart(1s);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
+}
+
+TEST_F(Scenario, S58_AThousandPodsBehindTenBudgets) {
+  options.max_concurrent = 50;
+  for (int b = 0; b < 10; ++b) {
+    const std::string app = "app-" + std::to_string(b);
+    add(a_budget(app, {{"minAvailable", 0}, {"selector", {{"matchLabels", {{"app", app}}}}}}));
+    add_pods(100, {.grace = 5, .labels = {{"app", app}}}, app);
+  }
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(accepted_evictions(), 1000u);
+  EXPECT_LE(cluster.audit().size(), 1000u + 60u);
+  EXPECT_LE(told.entries.size(), 5000u);
+}
+
+TEST_F(Scenario, S59_TwoHundredPodsVanishWithinOneSecond) {
+  options.max_concurrent = 0;
+  add_pods(200, {.grace = 1});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const auto& pod_report : report.pods) EXPECT_EQ(pod_report.outcome, PodOutcome::evicted) << pod_report.name;
+}
+
+TEST_F(Scenario, S60_SlowApiServer) {
+  add_pods(8, {.grace = 5});
+  after(1ms, [this] { cluster.timing().api_latency = 25s; });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(evictions().size(), 8u) << "an answer that takes 25 s is no reason to ask twice";
+}
+
+TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
+  add_pods(20);
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.truncate_next_lists(2);
+  way = &faults;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(report.pods, SizeIs(20));
+}
+
+TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
+  add_pods(3);
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.answer_everything_with_html();
+  way = &faults;
+  options.fail_fast = true;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(pods_on("n1"), SizeIs(3));
+}
+
+TEST_F(Scenario, S63_UnknownNodeIsNotAnEmptyNode) {
+  cluster.remove("nodes", "", "n1");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_FALSE(report.connection_failed);
+  EXPECT_THAT(requests("list", "pods"), IsEmpty());
+}
+
+TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
+  add_pods(6, {.grace = 10});
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.replay_lines();
+  way = &faults;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(evictions().size(), 6u);
+  EXPECT_EQ(told.count(EventType::vanished), 6u);
+}
+
+TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {
+  add_pods(4);
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.lose_next_answers("eviction", 4);
+  way = &faults;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const auto& pod_report : report.pods) EXPECT_EQ(pod_report.outcome, PodOutcome::evicted);
+  EXPECT_EQ(told.count(EventType::vanished), 4u);
+}
+
+TEST_F(Scenario, P10_RequestsOfAnUnblockedDrain) {
+  add_pods(50, {.grace = 2});
+  add(a_workload("DaemonSet", "log", 0, {}));
+  options.max_concurrent = 0;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  std::size_t ours = 0;
+  for (const auto& entry : cluster.audit()) ours += entry.verb != "";
+  EXPECT_LE(ours, 50u + 15u + 1u);
+}
+
+}  // namespace
+}  // namespace haulout::scenario

@@ -1,0 +1,178 @@
+// Budgets, throttling, and who may be asked how often.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const Json web = {{"matchLabels", {{"app", "web"}}}};
+
+class Budgets : public Scenario {
+ protected:
+  const PodSpec labelled{.labels = {{"app", "web"}}};
+  void replace_budget(const Json& spec) { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", spec}}); }
+};
+
+TEST_F(Budgets, S20_PdbZeroIsSaidWithin30SecondsAndOthersLeave) {
+  add_pods(3, labelled);
+  add_pods(5, {}, "free");
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  options.timeout = 5min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  ASSERT_TRUE(told.raised("PDB_ZERO"));
+  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "PDB_ZERO") - *told.time_of(EventType::parked, "shop/web-0"), 30s);
+  EXPECT_THAT(pods_on("n1"), SizeIs(3));
+  EXPECT_EQ(took(), 5min);
+  ASSERT_THAT(report.diagnoses, SizeIs(1));
+  EXPECT_THAT(report.diagnoses[0].subject, HasSubstr("shop/web"));
+}
+
+TEST_F(Budgets, S21_ABudgetThatOpensLateWakesAtOnce) {
+  add(a_workload("Deployment", "web", 3, {{"terminationGracePeriodSeconds", 1}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}, {"sim.haulout.dev/starts-after", "240s"}}));
+  add(a_budget("web", {{"minAvailable", 2}, {"selector", web}}));
+  // Three pods become Ready after four minutes; from then on each eviction waits for a replacement that takes as long.
+  std::vector<WallTime> opened;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "poddisruptionbudgets" || !change.object || !change.before) return;
+    if (sim::number(*change.object, "/status/disruptionsAllowed") > sim::number(*change.before, "/status/disruptionsAllowed"))
+      opened.push_back(clock.wall_now());
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  ASSERT_GE(opened.size(), 1u);
+  for (const auto& entry : told.entries) {
+    if (entry.type != EventType::eviction_sent || entry.at < opened.front()) continue;
+    const auto last = std::max_element(opened.begin(), opened.end(), [&](WallTime a, WallTime b) {
+      return (a <= entry.at ? a : WallTime{}) < (b <= entry.at ? b : WallTime{});
+    });
+    EXPECT_LE(entry.at - *last, 10ms) << entry.pod << ": only the watch's own latency";
+  }
+}
+
+TEST_F(Budgets, S22_BudgetCreatedInTheMiddle) {
+  options.max_concurrent = 1;
+  add_pods(6, labelled);
+  after(25s, [this] { cluster.create("poddisruptionbudgets", a_budget("web", {{"maxUnavailable", 0}, {"selector", web}})); });
+  after(10min, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 10min);
+  EXPECT_TRUE(told.raised("PDB_ZERO"));
+}
+
+TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {
+  add_pods(2, labelled);
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  after(47s, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 47s + 10s + 1s) << "grace is 10 s, and nothing was slept away";
+}
+
+TEST_F(Budgets, S24_BudgetEditedByItsOwner) {
+  add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 2}}, {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  after(70s, [this] { replace_budget({{"maxUnavailable", 2}}); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("PDB_ZERO"));
+  EXPECT_TRUE(told.withdrawn("PDB_ZERO"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
+}
+
+TEST_F(Budgets, S25_OverlappingBudgetsAreNamedAndAskedSlowly) {
+  add_pods(1, labelled);
+  add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
+  add(a_budget("all", {{"maxUnavailable", 1}}));
+  after(5min, [this] { cluster.remove("poddisruptionbudgets", "shop", "all"); });
+  // minAvailable, because integer maxUnavailable over pods without a scalable controller is never satisfied.
+  after(5min, [this] { replace_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  ASSERT_TRUE(told.raised("PDB_OVERLAP"));
+  for (const auto& entry : told.entries)
+    if (entry.diagnosis == "PDB_OVERLAP") EXPECT_THAT(entry.message, ::testing::AllOf(HasSubstr("shop/all"), HasSubstr("shop/web")));
+  EXPECT_LE(evictions().size(), 18u) << "at least 20 s between two tries";
+}
+
+TEST_F(Budgets, S29_TenPodsBehindABudgetOfOne) {
+  add(a_workload("Deployment", "web", 10, {{"terminationGracePeriodSeconds", 2}}, {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
+  std::size_t in_flight = 0, most_in_flight = 0;
+  cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
+    if (entry.subresource == "eviction") most_in_flight = std::max(most_in_flight, ++in_flight);
+    return std::optional<http::Response>();
+  });
+  cluster.server().on_answer([&](const sim::AuditEntry& entry) {
+    if (entry.subresource == "eviction") --in_flight;
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(most_in_flight, 1u);
+  EXPECT_EQ(accepted_evictions(), 10u);
+  EXPECT_LE(evictions().size(), 20u);
+  for (const auto& entry : evictions()) EXPECT_NE(entry.status, 409);
+}
+
+TEST_F(Budgets, S31_FlowControlThrottlesTheClientAndNoBudgetIsBlamed) {
+  add_pods(20);
+  options.max_concurrent = 0;
+  after(1ms, [this] { cluster.throttle(20s, 8); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(told.count(EventType::throttled), 1u);
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+  std::size_t refused = 0;
+  for (const auto& entry : cluster.audit()) refused += entry.status == 429;
+  EXPECT_LE(refused, 30u) << "20 s with Retry-After 8 leaves room for a few tries, not for a storm";
+}
+
+TEST_F(Budgets, S32_ServerThatShutsDown) {
+  add_pods(10);
+  after(1ms, [this] {
+    cluster.switches().shutting_down_until = clock.now() + 4s;
+    cluster.after(4s, [this] { cluster.restart(10s); });
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(accepted_evictions(), 10u);
+}
+
+TEST_F(Budgets, P9_FiveStuckPodsDelayNoOther) {
+  add_pods(5, labelled);
+  add_pods(50, {.grace = 10}, "free");
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  options.timeout = 10min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(pods_on("n1"), SizeIs(5));
+  WallTime last{};
+  for (const auto& entry : report.pods)
+    if (entry.vanished_at) last = std::max(last, *entry.vanished_at);
+  EXPECT_LE(last - report.started_at, 10 * 10s + 5s) << "fifty pods of ten seconds, five at a time";
+}
+
+TEST_F(Budgets, S69_FiveStuckPods) {
+  add_pods(5, labelled);
+  add_pods(50, {.grace = 3}, "free");
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  options.timeout = 3min;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(pods_on("n1"), SizeIs(5));
+}
+
+TEST_F(Budgets, WithoutTheRightToSeeBudgetsItStillGetsThere) {
+  cluster.forbid("list", "poddisruptionbudgets");
+  cluster.forbid("watch", "poddisruptionbudgets");
+  add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 2}}, {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+}  // namespace
+}  // namespace haulout::scenario

@@ -1,0 +1,222 @@
+// The node: cordons of ours and of others, namespaces that die, permissions, being stopped.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(Scenario, S38_NamespaceTerminatingPodNotTouchedYet) {
+  add_pods(2);
+  cluster.timing().namespace_lag = 10s;
+  after(0s, [this] { cluster.terminate_namespace("shop"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "web-0").outcome, PodOutcome::gone);
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+}
+
+TEST_F(Scenario, S39_NamespaceTerminatingPodTerminating) {
+  add_pods(2, {.grace = 40});
+  cluster.timing().namespace_lag = 1ms;
+  cluster.terminate_namespace("shop");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(evictions(), IsEmpty()) << "they were leaving already";
+}
+
+TEST_F(Scenario, S40_NodeDeletedInTheMiddle) {
+  add_pods(3, {.grace = 60});
+  after(5s, [this] { cluster.remove("nodes", "", "n1"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::node_gone));
+  EXPECT_THAT(requests("patch", "nodes"), SizeIs(1));
+}
+
+TEST_F(Scenario, S41_NodeRecreatedUnderTheSameName) {
+  add_pods(3, {.grace = 60});
+  after(5s, [this] {
+    cluster.remove("nodes", "", "n1");
+    Json node = a_node("n1");
+    node["metadata"]["uid"] = "another-uid";
+    cluster.create("nodes", node);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::node_gone));
+}
+
+TEST_F(Scenario, S42_AHumanUncordons) {
+  options.max_concurrent = 1;
+  add_pods(4, {.grace = 10});
+  after(15s, [this] { cluster.uncordon("n1"); });
+  after(100s, [this] { cluster.cordon("n1"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("UNCORDONED_MEANWHILE"));
+  EXPECT_TRUE(told.withdrawn("UNCORDONED_MEANWHILE"));
+  const auto raised = *told.time_of(EventType::diagnosis_raised, "UNCORDONED_MEANWHILE");
+  for (const auto& entry : told.entries)
+    if (entry.type == EventType::eviction_sent) EXPECT_TRUE(entry.at < raised || entry.at > raised + 80s);
+}
+
+TEST_F(Scenario, P3_NotDrainedWhileTheCordonIsLost) {
+  add_pods(1, {.grace = 10});
+  after(5s, [this] { cluster.uncordon("n1"); });
+  options.timeout = 2min;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+}
+
+TEST_F(Scenario, S43_AHumanHadCordonedBefore) {
+  cluster.cordon("n1");
+  add_pods(2);
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(report.cordon.before);
+  EXPECT_EQ(report.cordon.owner, "other");
+  EXPECT_TRUE(unschedulable());
+  EXPECT_THAT(requests("patch", "nodes"), IsEmpty());
+}
+
+TEST_F(Scenario, S43_AHumansCordonSurvivesAFailedDrain) {
+  cluster.cordon("n1");
+  add_pods(2);
+  add(a_budget("closed", {{"maxUnavailable", 0}}));
+  options.timeout = 30s;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_TRUE(unschedulable());
+}
+
+TEST_F(Scenario, P5_AFailedDrainTakesBackItsOwnCordon) {
+  add_pods(1);
+  add(a_budget("closed", {{"maxUnavailable", 0}}));
+  options.timeout = 30s;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+  EXPECT_FALSE(report.cordon.after);
+  EXPECT_TRUE(sim::annotation(cluster.get("nodes", "", "n1"), "haulout.dev/cordon").empty());
+}
+
+TEST_F(Scenario, P5_OrLeavesItWhenToldSo) {
+  add_pods(1);
+  add(a_budget("closed", {{"maxUnavailable", 0}}));
+  options.timeout = 30s;
+  options.restore_cordon_on_failure = false;
+  const auto report = drain();
+  EXPECT_TRUE(unschedulable());
+  EXPECT_EQ(report.cordon.owner, "haulout");
+}
+
+TEST_F(Scenario, S44_CordonMeetsOtherWriters) {
+  add_pods(1);
+  int conflicts = 0;
+  cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
+    if (entry.verb == "patch" && entry.resource == "nodes" && ++conflicts <= 3)
+      cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"beat", std::to_string(conflicts)}}}}}});
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(requests("patch", "nodes"), SizeIs(4));
+  EXPECT_TRUE(unschedulable());
+}
+
+TEST_F(Scenario, TheCordonIsAcknowledgedBeforeTheFirstEviction) {
+  add_pods(3);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(requests("patch", "nodes").at(0).answered, evictions().at(0).time);
+}
+
+TEST_F(Scenario, S70_StoppedWithinASecondAndSaysWhatIsLeft) {
+  options.max_concurrent = 2;
+  add_pods(6, {.grace = 30});
+  std::optional<drain::Report> report;
+  TimePoint asked{}, stopped{};
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain drain(client, rng, told, options, "n1");
+    auto work = [](drain::Drain& target) -> Task<int> {
+      static_cast<void>(co_await target.run());
+      co_return 1;
+    };
+    asked = clock.now() + 45s;
+    const auto ended = co_await with_deadline(clock, asked, work(drain));
+    stopped = clock.now();
+    EXPECT_FALSE(ended);
+    report = drain.report();
+  };
+  run(with_task_group(body));
+  EXPECT_LT(stopped - asked, 1s);
+  EXPECT_THAT(*report, Ended(Outcome::cancelled));
+  EXPECT_TRUE(unschedulable()) << "a stop is no failure: the cordon stays for the successor";
+  std::size_t evicted = 0, left = 0;
+  for (const auto& entry : report->pods) (entry.outcome == PodOutcome::evicted ? evicted : left) += 1;
+  EXPECT_EQ(evicted, 2u);
+  EXPECT_EQ(left, 4u);
+}
+
+TEST_F(Scenario, S37_RightsRemovedInTheMiddle) {
+  options.max_concurrent = 1;
+  options.timeout = 10min;
+  add_pods(5, {.grace = 5});
+  after(12s, [this] { cluster.forbid("create", "pods/eviction"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Scenario, MissingRightsAreFoundBeforeAnythingIsTouched) {
+  options.fail_fast = true;
+  cluster.forbid("create", "pods/eviction");
+  add_pods(2);
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(report.message, HasSubstr("pods/eviction"));
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Scenario, WithoutWatchesItPolls) {
+  cluster.forbid("watch", "pods");
+  cluster.forbid("watch", "poddisruptionbudgets");
+  cluster.forbid("watch", "nodes");
+  cluster.forbid("list", "nodes");
+  add_pods(4, {.grace = 20});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Scenario, P4_ADeadlineIsNoSuccess) {
+  add_pods(1, {.grace = 600});
+  options.timeout = 30s;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(pod(report, "web-0").outcome, PodOutcome::terminating);
+}
+
+TEST_F(Scenario, P4_ALostConnectionIsNoSuccess) {
+  add_pods(1, {.grace = 5});
+  options.timeout = 2min;
+  after(2s, [this] { cluster.refuse_connections(1h); cluster.drop_connections(); });
+  options.restore_cordon_on_failure = false;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+}
+
+TEST_F(Scenario, P1_NoPodIsDeleted) {
+  add_pods(10);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  for (const auto& entry : cluster.audit())
+    if (entry.user_agent.starts_with("haulout")) EXPECT_NE(entry.verb, "delete");
+}
+
+TEST_F(Scenario, P2_EveryEvictionCarriesTheUid) {
+  add_pods(10);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  for (const auto& entry : evictions()) EXPECT_FALSE(entry.uid.empty());
+}
+
+}  // namespace
+}  // namespace haulout::scenario
