@@ -220,7 +220,7 @@ Summary summary(const Report& report, const Wording& wording) {
     case Outcome::node_gone: what = "was not drained: the node is gone"; break;
     default: what = "was not drained"; break;
   }
-  std::string message = printable(report.message);
+  std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);
   if (message.empty() && report.error) message = printable(report.error->message());
   result.errors.push_back(
       fmt::format("error: node/{} {}{}{}", report.node, what, message.empty() ? "" : ": ", message));
