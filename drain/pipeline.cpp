@@ -125,6 +125,11 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.report.outcome = PodOutcome::terminating;
   if (!first) return;
   tracked.stuck = false;
+  if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
+    // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
+    tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
+    emit_(EventType::evicted, tracked.report);
+  }
   tracked.report.reason.clear();
   tracked.report.message.clear();
 }

@@ -236,6 +236,25 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
 }
 
+TEST_F(PipelineTest, AnAcceptedEvictionThatNeverShowsIsSentAgain) {
+  make();
+  auto slow = a_pod("slow");
+  slow.grace_seconds = 3600;
+  plan({slow});
+  take();
+  accept(slow);
+  pipeline->pod_changed(slow, now);  // its condition was written first
+  EXPECT_THAT(take(), IsEmpty());
+  now = pipeline->next_wake(now);
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("slow"));
+  accept(slow);
+  pipeline->pod_changed(terminating(slow), now);
+  now += 600s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
 TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
   make();
   const auto pod = a_pod("a");

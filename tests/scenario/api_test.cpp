@@ -37,7 +37,10 @@ TEST_F(Scenario, S04_WatchBlackHole) {
 TEST_F(Scenario, S05_WatchCutInsideALine) {
   add_pods(6, {.grace = 10});
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.add({.verb = "watch", .resource = "pods", .count = 5, .fault = {.kind = sim::FaultKind::half_line, .after_pieces = 2}});
+  faults.add({.verb = "watch",
+              .resource = "pods",
+              .count = 5,
+              .fault = {.kind = sim::FaultKind::half_line, .after_pieces = 2}});
   way = &faults;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_GE(requests("watch", "pods").size(), 2u);
@@ -59,7 +62,8 @@ TEST_F(Scenario, S07_ExpiredContinueTokens) {
   options.max_concurrent = 0;
   int expiries = 0;
   cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
-    if (entry.verb == "list" && entry.resource == "pods" && entry.query.find("continue=") != std::string::npos && ++expiries <= 3)
+    if (entry.verb == "list" && entry.resource == "pods" && entry.query.find("continue=") != std::string::npos &&
+        ++expiries <= 3)
       cluster.expire_continue_tokens();
     return std::optional<http::Response>();
   });
@@ -80,11 +84,16 @@ TEST_F(Scenario, S08_HoursOfBookmarksKeepThePlace) {
 
 TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
   add_pods(3, {.grace = 20});
+  options.timeout = 1h;
+  cluster.server().on_answer([&](const sim::AuditEntry& e) { std::cout << (e.time-start).count()/1e9 << ' ' << e.text() << ' ' << e.query << std::endl; });
   after(2s, [this] {
     cluster.restore_etcd(cluster.revision() - 4);
     cluster.restart(1s);
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
+  for (auto& e : cluster.audit()) std::cout << (e.time-start).count()/1e9 << ' ' << e.text() << ' ' << e.query << '\n';
+  for (auto& e : told.entries) std::cout << to_string(e.type) << ' ' << e.pod << ' ' << e.message << '\n';
+  for (auto& p : cluster.all("pods")) std::cout << p.dump() << '\n';
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
@@ -162,7 +171,8 @@ TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
 TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {
   add_pods(4);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.add({.verb = "create", .resource = "pods/eviction", .count = 4, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add(
+      {.verb = "create", .resource = "pods/eviction", .count = 4, .fault = {.kind = sim::FaultKind::reset_after}});
   way = &faults;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
