@@ -107,13 +107,21 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint now) {
-  const auto found = pods_.find(pod.uid);
-  if (found != pods_.end() && found->second.state == PodState::vanished) {
-    found->second.state = PodState::left;
-    found->second.report.vanished_at.reset();
+void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall) {
+  std::set<std::string> present;
+  for (const k8s::Pod& pod : listed) {
+    present.insert(pod.uid);
+    const auto found = pods_.find(pod.uid);
+    if (found != pods_.end() && found->second.state == PodState::vanished) {
+      found->second.state = PodState::left;
+      found->second.report.vanished_at.reset();
+    }
+    pod_changed(pod, now);
   }
-  pod_changed(pod, now);
+  std::vector<std::string> missing;
+  for (const auto& [uid, tracked] : pods_)
+    if (tracked.state == PodState::terminating && !present.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) pod_gone(uid, wall);
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {

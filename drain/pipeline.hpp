@@ -84,9 +84,9 @@ class Pipeline {
   // Facts. `wall` is what the report shows.
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // The pod stood in a most-recent list. Unlike an event, which may be a replay, that brings a vanished pod back (an
-  // etcd restored from a backup).
-  void pod_listed(const k8s::Pod& pod, TimePoint now);
+  // All pods of the node by a most-recent list. Unlike an event, which may be a replay, it brings a vanished pod back
+  // (an etcd restored from a backup); a pod that leaves and is not in it has vanished.
+  void reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
@@ -109,6 +109,8 @@ class Pipeline {
 
   // Nothing is left but pods that are skipped on purpose.
   bool clear() const;
+  // A pod is still there 60 s after its grace period.
+  bool any_stuck() const;
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;

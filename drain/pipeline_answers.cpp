@@ -128,6 +128,12 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
+bool Pipeline::any_stuck() const {
+  return std::any_of(order_.begin(), order_.end(), [](const auto& entry) {
+    return entry.second->state == PodState::terminating && entry.second->stuck;
+  });
+}
+
 bool Pipeline::hopeless() const {
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const auto& entry) {
     return entry.second->state == PodState::parked && entry.second->last_verdict == EvictionVerdict::fatal;
