@@ -16,7 +16,8 @@ bool is_zero(const std::string& value) {
 }
 
 void diagnose_budgets(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
-  if (tracked.budgets.size() > 1 || tracked.last_verdict == EvictionVerdict::overlap) {
+  const bool told_by_server = !book.visible() && tracked.last_verdict == EvictionVerdict::overlap;
+  if (tracked.budgets.size() > 1 || told_by_server) {
     facts.push_back({"PDB_OVERLAP",
                      "pod " + tracked.pod.key(),
                      tracked.budgets.size() > 1 ? book.explain(tracked.pod, tracked.budgets) : tracked.server_message,

@@ -16,6 +16,9 @@ inline constexpr Duration evict_timeout = std::chrono::seconds(34);
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
 // A list of thousands of pods from a busy server.
 inline constexpr Duration list_timeout = std::chrono::seconds(60);
+// How often a pod that should be gone is looked for in a most-recent list: a watch can lose events without knowing it
+// (an etcd restored from a backup counts its revisions anew).
+inline constexpr Duration doubt_interval = std::chrono::minutes(5);
 // How often protections that run out by time are looked at again.
 inline constexpr Duration policy_tick = std::chrono::seconds(15);
 
@@ -44,6 +47,7 @@ class Drain::Impl {
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
+  boost::asio::awaitable<void> doubt_stuck_pods(TimePoint now);
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
   boost::asio::awaitable<void> follow_budgets();
@@ -97,6 +101,7 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
+  TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};
 };

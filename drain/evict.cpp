@@ -29,6 +29,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     pipeline_->time_passed(now());
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable);
     for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
+    co_await doubt_stuck_pods(now());
     update_diagnoses(now());
     if (concluded(now()) || co_await verified_empty(now())) co_return;
     co_await changed_->wait_until(clock_, next_wake(now()));
@@ -69,7 +70,7 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
     co_return false;
   }
-  for (const k8s::Pod& pod : list->items) pipeline_->pod_listed(pod, now());
+  pipeline_->reconcile(list->items, now(), clock_.wall_now());
   if (!pipeline_->clear()) {
     changed_->notify();
     co_return false;
@@ -81,12 +82,20 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
                                                progress.vanished == 1 ? "" : "s", progress.skipped));
 }
 
+asio::awaitable<void> Drain::Impl::doubt_stuck_pods(TimePoint at) {
+  if (at < doubt_not_before_ || !pipeline_->any_stuck()) co_return;
+  doubt_not_before_ = at + doubt_interval;
+  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
+  if (list) pipeline_->reconcile(list->items, now(), clock_.wall_now());
+}
+
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
   TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
+  if (pipeline_->any_stuck() && doubt_not_before_ > at) next = std::min(next, doubt_not_before_);
   const bool protections = std::any_of(pipeline_->pods().begin(), pipeline_->pods().end(), [](const auto& entry) {
     return entry.second.state == PodState::parked && entry.second.hold == TrackedPod::Hold::policy;
   });

@@ -107,13 +107,21 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint now) {
-  const auto found = pods_.find(pod.uid);
-  if (found != pods_.end() && found->second.state == PodState::vanished) {
-    found->second.state = PodState::left;
-    found->second.report.vanished_at.reset();
+void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall) {
+  std::set<std::string> present;
+  for (const k8s::Pod& pod : listed) {
+    present.insert(pod.uid);
+    const auto found = pods_.find(pod.uid);
+    if (found != pods_.end() && found->second.state == PodState::vanished) {
+      found->second.state = PodState::left;
+      found->second.report.vanished_at.reset();
+    }
+    pod_changed(pod, now);
   }
-  pod_changed(pod, now);
+  std::vector<std::string> missing;
+  for (const auto& [uid, tracked] : pods_)
+    if (tracked.state == PodState::terminating && !present.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) pod_gone(uid, wall);
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
@@ -125,6 +133,11 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.report.outcome = PodOutcome::terminating;
   if (!first) return;
   tracked.stuck = false;
+  if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
+    // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
+    tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
+    emit_(EventType::evicted, tracked.report);
+  }
   tracked.report.reason.clear();
   tracked.report.message.clear();
 }

@@ -50,8 +50,9 @@ struct TrackedPod {
   std::vector<std::string> lane;     // that were busy with its request when it was sent
   bool was_parked = false;
   bool is_late = false;
-  bool stuck = false;                                          // still there 60 s after its grace period
-  bool request_out = false;                                    // an eviction was sent and not yet answered
+  bool stuck = false;        // still there 60 s after its grace period
+  bool answer_lost = false;  // the last eviction may have taken effect: no answer came
+  bool request_out = false;  // an eviction was sent and not yet answered
   enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // in a row, with the same verdict
@@ -60,6 +61,7 @@ struct TrackedPod {
   TimePoint wake_at{};  // parked: not tried before, unless woken
   TimePoint last_answer{};
   TimePoint terminating_until = TimePoint::max();  // when its place is given back
+  TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   bool holds_place = false;
 };
 
@@ -69,6 +71,9 @@ class Pipeline {
   using Emit = std::function<void(EventType, const PodReport&)>;
   // How long past the end of its grace period a pod keeps its place.
   static constexpr Duration place_margin = std::chrono::seconds(60);
+  // An accepted eviction shows in the view within milliseconds, after a black hole within two minutes. Later it is lost
+  // (an etcd restored from a backup) and is sent again.
+  static constexpr Duration acceptance_limit = std::chrono::seconds(150);
   // A controller whose pods return this often to a cordoned node is pinned to it.
   static constexpr unsigned returns_until_pinned = 2;
   // Pods that were on their way when the node was cordoned are no returns.
@@ -79,9 +84,9 @@ class Pipeline {
   // Facts. `wall` is what the report shows.
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // The pod stood in a most-recent list. Unlike an event, which may be a replay, that brings a vanished pod back (an etcd
-  // restored from a backup).
-  void pod_listed(const k8s::Pod& pod, TimePoint now);
+  // All pods of the node by a most-recent list. Unlike an event, which may be a replay, it brings a vanished pod back
+  // (an etcd restored from a backup); a pod that leaves and is not in it has vanished.
+  void reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
@@ -104,6 +109,8 @@ class Pipeline {
 
   // Nothing is left but pods that are skipped on purpose.
   bool clear() const;
+  // A pod is still there 60 s after its grace period.
+  bool any_stuck() const;
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;

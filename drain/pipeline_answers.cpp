@@ -27,6 +27,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
         std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
     tracked.state = PodState::terminating;
     tracked.terminating_until = now + grace + place_margin;
+    tracked.accepted_until = now + acceptance_limit;
     tracked.report.outcome = PodOutcome::terminating;
     tracked.report.reason.clear();
     tracked.report.message.clear();
@@ -60,6 +61,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     tracked.refusals = 0;
   }
   tracked.last_verdict = verdict;
+  tracked.answer_lost = error.code() != Errc::status;
   ++tracked.refusals;
   tracked.server_message = error.message();
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
@@ -77,6 +79,10 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
 
 void Pipeline::time_passed(TimePoint now) {
   for (auto& [uid, tracked] : pods_) {
+    if (tracked.state == PodState::terminating && !tracked.pod.terminating() && now >= tracked.accepted_until) {
+      tracked.holds_place = false;
+      queue(tracked);
+    }
     if (tracked.state == PodState::terminating && !tracked.stuck && now >= tracked.terminating_until)
       mark_stuck(tracked);
     if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy) apply_decision(tracked, now);
@@ -94,6 +100,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
       consider(std::max(tracked->wake_at, throttled_until_));
     if (tracked->state == PodState::queued) consider(throttled_until_);
     if (tracked->state == PodState::terminating && !tracked->stuck) consider(tracked->terminating_until);
+    if (tracked->state == PodState::terminating && !tracked->pod.terminating()) consider(tracked->accepted_until);
   }
   return next;
 }
@@ -119,6 +126,12 @@ void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) 
 
 bool Pipeline::clear() const {
   return order_.empty();
+}
+
+bool Pipeline::any_stuck() const {
+  return std::any_of(order_.begin(), order_.end(), [](const auto& entry) {
+    return entry.second->state == PodState::terminating && entry.second->stuck;
+  });
 }
 
 bool Pipeline::hopeless() const {

@@ -40,7 +40,9 @@ demo() {
   if [[ -n $real ]]; then
     e2e_environment || die "no control plane, no real demo (see above); ./dev demo needs none"
     say "demo: starting a real control plane with the workloads of demo/cluster.yaml"
-    (cd tests/e2e && go build -o "$OLDPWD/build/e2e/demo-cluster" ./demo-cluster) || die "tests/e2e/demo-cluster: see above"
+    mkdir -p build/e2e
+    go build -C tests/e2e -buildvcs=false -o "$PWD/build/e2e/demo-cluster" ./demo-cluster >&2 ||
+      die "tests/e2e/demo-cluster could not be built: see above"
     start_cluster build/e2e/demo-cluster --kubeconfig "$demo_directory/kubeconfig" --world demo/cluster.yaml
   else
     say "demo: starting the simulated cluster of demo/cluster.yaml on 127.0.0.1"

@@ -93,11 +93,10 @@ e2e_environment() {
     return 1
   fi
   if [[ -z ${HAULOUT_E2E_BIN:-} ]]; then
-    if ! tests/e2e/build-control-plane.sh >&2; then
+    if ! HAULOUT_E2E_BIN=$(tests/e2e/build-control-plane.sh | tail -n 1); then
       e2e_did_not_run "the control plane could not be built (see above)"
       return 1
     fi
-    HAULOUT_E2E_BIN=$PWD/build/e2e/bin
   fi
   local program
   for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubectl; do
@@ -121,7 +120,8 @@ e2e_tests() {
     return 0
   fi
   say "test: end to end, against a real control plane"
-  (cd tests/e2e && go test -json -count=1 -timeout 10m "$@" ./... 2>&1) |
+  # No package list: with one, Go hides what the package prints when it passes, and with it why something did not run.
+  (cd tests/e2e && go vet ./... && go test -json -count=1 -timeout 15m "$@" 2>&1) |
     python3 scripts/results.py go "$counts" >&2 || status=$?
   return "$status"
 }

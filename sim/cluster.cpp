@@ -1,5 +1,6 @@
 #include "sim/cluster.hpp"
 
+#include "k8s/codec.hpp"
 #include "sim/disruption.hpp"
 #include "sim/kubelet.hpp"
 #include "sim/loader.hpp"
@@ -7,7 +8,6 @@
 #include "sim/node_controllers.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/scheduler.hpp"
-#include "sim/times.hpp"
 #include "sim/workloads.hpp"
 
 namespace haulout::sim {
@@ -115,7 +115,7 @@ void Cluster::delete_gracefully(std::string_view resource, std::string_view ns, 
 
 void Cluster::terminate_namespace(std::string_view ns) {
   impl_->store.modify(key_of("namespaces", "", ns), [&](Json& next) {
-    next["metadata"]["deletionTimestamp"] = to_time(impl_->world.wall_now());
+    next["metadata"]["deletionTimestamp"] = k8s::format_time(impl_->world.wall_now());
     next["metadata"]["deletionGracePeriodSeconds"] = 0;
     next["status"]["phase"] = "Terminating";
   });

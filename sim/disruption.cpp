@@ -4,8 +4,8 @@
 
 #include <charconv>
 
+#include "k8s/codec.hpp"
 #include "sim/selectors.hpp"
-#include "sim/times.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -126,7 +126,7 @@ void DisruptionController::sync(const Key& key) {
   if (entries.is_object())
     for (const auto& [name, since] : entries.items()) {
       const auto pod = by_name.find(name);
-      const auto begun = from_time(since.is_string() ? since.get<std::string>() : "");
+      const auto begun = k8s::parse_time(since.is_string() ? since.get<std::string>() : "");
       if (pod == by_name.end() || terminating(*pod->second) || !begun || *begun + timeout < now) continue;
       disrupted[name] = since;
       look_later(key, std::chrono::duration_cast<Duration>(*begun + timeout - now) + std::chrono::milliseconds(100));
@@ -176,7 +176,7 @@ void DisruptionController::heal_stale_targets(const std::string& ns) {
   for (const Object& pod : world_.store.list("pods", ns)) {
     const Json& target = condition(*pod, "DisruptionTarget");
     if (text(target, "/status") != "True" || terminating(*pod) || pod_finished(*pod)) continue;
-    const auto since = from_time(text(target, "/lastTransitionTime"));
+    const auto since = k8s::parse_time(text(target, "/lastTransitionTime"));
     if (!since || *since + timeout > now) continue;
     world_.store.modify({"pods", ns, name_of(*pod)}, [&](Json& next) {
       set_condition(next, {{"type", "DisruptionTarget"}, {"status", "False"}}, now);

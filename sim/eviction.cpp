@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "k8s/codec.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/selectors.hpp"
 #include "sim/strict_json.hpp"
-#include "sim/times.hpp"
 
 namespace haulout::sim {
 
@@ -216,7 +216,7 @@ void Evictions::write_budget(const Shared& request, const Key& key, std::uint64_
   world_.store.modify(key, [&](Json& next) {
     Json& status = next["status"];
     status["disruptionsAllowed"] = number(next, "/status/disruptionsAllowed") - 1;
-    status["disruptedPods"][request->pod.name] = to_time(world_.wall_now());
+    status["disruptedPods"][request->pod.name] = k8s::format_time(world_.wall_now());
     if (status["disruptionsAllowed"] == 0)
       set_condition(next,
                     {{"type", "DisruptionAllowed"},

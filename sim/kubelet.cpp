@@ -1,7 +1,7 @@
 #include "sim/kubelet.hpp"
 
+#include "k8s/codec.hpp"
 #include "sim/pod_lifecycle.hpp"
-#include "sim/times.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -71,12 +71,12 @@ void Kubelet::start(const Key& key, const std::string& uid) {
     const WallTime now = world_.wall_now();
     const bool ready = annotation(next, "sim.haulout.dev/never-ready").empty();
     next["status"]["phase"] = "Running";
-    if (!next["status"].contains("startTime")) next["status"]["startTime"] = to_time(now);
+    if (!next["status"].contains("startTime")) next["status"]["startTime"] = k8s::format_time(now);
     for (const char* type : {"Initialized", "Ready", "ContainersReady"}) {
       const bool holds = ready || std::string_view(type) == "Initialized";
       set_condition(next, {{"type", type}, {"status", holds ? "True" : "False"}}, now);
     }
-    set_containers(next, "running", {{"startedAt", to_time(now)}}, ready);
+    set_containers(next, "running", {{"startedAt", k8s::format_time(now)}}, ready);
   });
 }
 
@@ -110,7 +110,7 @@ void Kubelet::stop(const Key& key, const std::string& uid, std::uint64_t plan) {
   stopping->second.finished = true;
   world_.store.modify(key, [&](Json& next) {
     const WallTime now = world_.wall_now();
-    set_containers(next, "terminated", {{"exitCode", 0}, {"finishedAt", to_time(now)}}, false);
+    set_containers(next, "terminated", {{"exitCode", 0}, {"finishedAt", k8s::format_time(now)}}, false);
     for (const char* type : {"Ready", "ContainersReady"})
       set_condition(next, {{"type", type}, {"status", "False"}}, now);
   });

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#if __has_include("k8s/yaml_codec.hpp")
 #include "k8s/yaml_codec.hpp"
-#define HAULOUT_SIM_YAML 1
-#endif
 
 namespace haulout::sim {
 namespace {
@@ -31,55 +28,30 @@ Result<> collect(Json document, std::vector<Json>& into) {
   return {};
 }
 
-Result<Json> parse_document(std::string_view document) {
-  Json json = Json::parse(document, nullptr, false);
-  if (!json.is_discarded()) return json;
-#ifdef HAULOUT_SIM_YAML
-  auto converted = k8s::yaml_to_json(document);
+// JSON is tried first: a snapshot of a whole cluster is large, and the YAML reader is slow.
+Result<std::vector<Json>> documents(std::string_view text) {
+  std::vector<Json> result;
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_discarded()) {
+    result.push_back(std::move(json));
+    return result;
+  }
+  auto converted = k8s::yaml_documents_to_json(text);
   if (!converted) return std::move(converted).error();
-  return Json::parse(*converted, nullptr, false);
-#else
-  return Error(Errc::invalid, "not JSON");
-#endif
-}
-
-// YAML documents are divided by lines that begin with "---".
-std::vector<std::string_view> documents(std::string_view text) {
-  std::vector<std::string_view> result;
-  std::size_t begin = 0;
-  for (std::size_t line = 0; line < text.size();) {
-    const auto end = std::min(text.find('\n', line), text.size());
-    if (text.substr(line, 3) == "---") {
-      result.push_back(text.substr(begin, line - begin));
-      begin = std::min(end + 1, text.size());
-    }
-    line = end + 1;
-  }
-  result.push_back(text.substr(begin));
+  for (const std::string& document : *converted) result.push_back(Json::parse(document));
   return result;
-}
-
-bool blank(std::string_view text) {
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto line = text.substr(0, end);
-    const auto first = line.find_first_not_of(" \t\r");
-    if (first != std::string_view::npos && line[first] != '#') return false;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return true;
 }
 
 }  // namespace
 
 Result<std::vector<Json>> read_objects(std::string_view text) {
+  auto parsed = documents(text);
+  if (!parsed) return std::move(parsed).error();
   std::vector<Json> objects;
   std::size_t number = 0;
-  for (const auto document : documents(text)) {
+  for (Json& document : *parsed) {
     ++number;
-    if (blank(document)) continue;
-    auto json = parse_document(document);
-    Result<> added = json ? collect(*std::move(json), objects) : Result<>(std::move(json).error());
+    auto added = collect(std::move(document), objects);
     if (!added) return std::move(added).error().with_context(fmt::format("document {}", number));
   }
   return objects;

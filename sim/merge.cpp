@@ -1,6 +1,6 @@
 #include "sim/merge.hpp"
 
-#include "sim/times.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::sim {
 
@@ -70,7 +70,7 @@ void book_unschedulable(Json& node, const std::string& manager, WallTime now) {
     entries.push_back({{"manager", manager},
                        {"operation", "Update"},
                        {"apiVersion", "v1"},
-                       {"time", to_time(now)},
+                       {"time", k8s::format_time(now)},
                        {"fieldsType", "FieldsV1"},
                        {"fieldsV1", {{"f:spec", {{"f:unschedulable", Json::object()}}}}}});
   if (entries.empty()) node["metadata"].erase("managedFields");

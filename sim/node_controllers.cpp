@@ -1,7 +1,7 @@
 #include "sim/node_controllers.hpp"
 
+#include "k8s/codec.hpp"
 #include "sim/pod_lifecycle.hpp"
-#include "sim/times.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -28,7 +28,8 @@ void NodeLifecycle::sync(const std::string& node) {
       if (!ours || wanted) kept.push_back(taint);
     }
     if (wanted && !present)
-      kept.push_back({{"key", unschedulable}, {"effect", "NoSchedule"}, {"timeAdded", to_time(world_.wall_now())}});
+      kept.push_back(
+          {{"key", unschedulable}, {"effect", "NoSchedule"}, {"timeAdded", k8s::format_time(world_.wall_now())}});
     if (!kept.empty())
       next["spec"]["taints"] = std::move(kept);
     else if (next.contains("spec"))

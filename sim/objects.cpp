@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "sim/times.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::sim {
 
@@ -144,11 +144,11 @@ const Json& condition(const Json& object, std::string_view type) {
 void set_condition(Json& object, Json value, WallTime now) {
   Json& conditions = object["status"]["conditions"];
   if (!conditions.is_array()) conditions = Json::array();
-  value["lastTransitionTime"] = to_time(now);
+  value["lastTransitionTime"] = k8s::format_time(now);
   for (Json& entry : conditions) {
     if (entry.value("type", "") != value.value("type", "")) continue;
     if (entry.value("status", "") == value.value("status", ""))
-      value["lastTransitionTime"] = entry.value("lastTransitionTime", to_time(now));
+      value["lastTransitionTime"] = entry.value("lastTransitionTime", k8s::format_time(now));
     entry = std::move(value);
     return;
   }

@@ -1,6 +1,6 @@
 #include "sim/pod_lifecycle.hpp"
 
-#include "sim/times.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -12,7 +12,7 @@ std::int64_t first_grace(const Json& pod, std::optional<std::int64_t> wanted) {
 }
 
 void set_deletion(Json& pod, WallTime when, std::int64_t grace) {
-  pod["metadata"]["deletionTimestamp"] = to_time(when);
+  pod["metadata"]["deletionTimestamp"] = k8s::format_time(when);
   pod["metadata"]["deletionGracePeriodSeconds"] = grace;
 }
 
@@ -29,8 +29,8 @@ std::optional<Json> terminating_state(const World& world, const Json& pod, std::
   if (!wanted) return std::nullopt;
   const std::int64_t grace = *wanted < 0 ? 1 : *wanted;
   if (grace >= old_grace) return std::nullopt;
-  const auto end = from_time(text(pod, "/metadata/deletionTimestamp")).value_or(world.wall_now());
-  set_deletion(next, grace == 0 ? world.wall_now() : end - std::chrono::seconds(old_grace - grace), grace);
+  const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
+  set_deletion(next, grace == 0 ? world.wall_now() : end.value() - std::chrono::seconds(old_grace - grace), grace);
   return next;
 }
 

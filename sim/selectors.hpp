@@ -1,21 +1,14 @@
 // Which objects a request or an object of the cluster means: label selectors in both forms and field selectors. Pure.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "k8s/label_selector.hpp"
 #include "sim/objects.hpp"
 
 namespace haulout::sim {
-
-struct Requirement {
-  enum class Operator { in, not_in, exists, does_not_exist };
-  std::string key;
-  Operator op = Operator::exists;
-  std::vector<std::string> values;
-};
 
 class Selector {
  public:
@@ -29,7 +22,7 @@ class Selector {
 
  private:
   bool nothing_ = false;
-  std::vector<Requirement> requirements_;
+  k8s::LabelSelector requirements_;
 };
 
 // ?fieldSelector=: equality only, as the API has it.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/times.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::sim {
 
@@ -47,7 +47,7 @@ Object Store::create(std::string_view resource, Json object) {
   object["apiVersion"] = info->api_version();
   if (info->namespaced) metadata["namespace"] = key.ns;
   if (!metadata.contains("uid")) metadata["uid"] = new_uid();
-  if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = to_time(clock_.wall_now());
+  if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = k8s::format_time(clock_.wall_now());
   if (!metadata.contains("generation")) metadata["generation"] = 1;
   metadata["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(object));

@@ -236,6 +236,25 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
 }
 
+TEST_F(PipelineTest, AnAcceptedEvictionThatNeverShowsIsSentAgain) {
+  make();
+  auto slow = a_pod("slow");
+  slow.grace_seconds = 3600;
+  plan({slow});
+  take();
+  accept(slow);
+  pipeline->pod_changed(slow, now);  // its condition was written first
+  EXPECT_THAT(take(), IsEmpty());
+  now = pipeline->next_wake(now);
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("slow"));
+  accept(slow);
+  pipeline->pod_changed(terminating(slow), now);
+  now += 600s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
 TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
   make();
   const auto pod = a_pod("a");
@@ -245,9 +264,22 @@ TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
   gone(pod);
   pipeline->pod_changed(pod, now);
   EXPECT_TRUE(pipeline->clear()) << "an event that is replayed";
-  pipeline->pod_listed(pod, now);
+  pipeline->reconcile({pod}, now, wall);
   EXPECT_FALSE(pipeline->clear());
   EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
+  make();
+  const auto leaving = a_pod("leaving"), waiting = a_pod("waiting");
+  plan({leaving, waiting});
+  take();
+  accept(leaving);
+  pipeline->pod_changed(terminating(leaving), now);
+  refuse(waiting, closed_budget);
+  pipeline->reconcile({waiting}, now, wall);
+  EXPECT_EQ(tracked(leaving).state, PodState::vanished);
+  EXPECT_EQ(tracked(waiting).state, PodState::parked);
 }
 
 TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {

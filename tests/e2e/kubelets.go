@@ -14,12 +14,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Annotations of a pod that set what its kubelet does with it. Durations as Go writes them.
+// Annotations of a pod that set what its kubelet does with it. Durations as Go writes them. The simulated cluster knows
+// the first two as well, so that one world file serves both.
 const (
 	// From the moment it is bound until it is Ready. Default: at once.
-	StartsAfter = "e2e.haulout.dev/starts-after"
+	StartsAfter = worldPrefix + "starts-after"
 	// From its deletionTimestamp until its containers have stopped, never longer than its grace. Default: 100 ms.
-	TerminatesAfter = "e2e.haulout.dev/terminates-after"
+	TerminatesAfter = worldPrefix + "terminates-after"
 	// The phase that it goes to in place of Running: Succeeded or Failed.
 	Becomes = "e2e.haulout.dev/becomes"
 

@@ -104,7 +104,7 @@ class IoTest : public ::testing::Test {
 
   TimePoint in(Duration delta) const { return clock.now() + delta; }
   // Far enough never to strike in a good run.
-  TimePoint soon() const { return in(std::chrono::seconds(20)); }
+  TimePoint soon() const { return in(std::chrono::seconds(50)); }
 
   // Runs `body` while the services run; they are cancelled and joined when it ends.
   template <class Body>

@@ -37,7 +37,10 @@ TEST_F(Scenario, S04_WatchBlackHole) {
 TEST_F(Scenario, S05_WatchCutInsideALine) {
   add_pods(6, {.grace = 10});
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.add({.verb = "watch", .resource = "pods", .count = 5, .fault = {.kind = sim::FaultKind::half_line, .after_pieces = 2}});
+  faults.add({.verb = "watch",
+              .resource = "pods",
+              .count = 5,
+              .fault = {.kind = sim::FaultKind::half_line, .after_pieces = 2}});
   way = &faults;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_GE(requests("watch", "pods").size(), 2u);
@@ -59,7 +62,8 @@ TEST_F(Scenario, S07_ExpiredContinueTokens) {
   options.max_concurrent = 0;
   int expiries = 0;
   cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
-    if (entry.verb == "list" && entry.resource == "pods" && entry.query.find("continue=") != std::string::npos && ++expiries <= 3)
+    if (entry.verb == "list" && entry.resource == "pods" && entry.query.find("continue=") != std::string::npos &&
+        ++expiries <= 3)
       cluster.expire_continue_tokens();
     return std::optional<http::Response>();
   });
@@ -162,7 +166,8 @@ TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
 TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {
   add_pods(4);
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
-  faults.add({.verb = "create", .resource = "pods/eviction", .count = 4, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add(
+      {.verb = "create", .resource = "pods/eviction", .count = 4, .fault = {.kind = sim::FaultKind::reset_after}});
   way = &faults;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));

@@ -200,7 +200,10 @@ TEST_F(Scenario, P4_ADeadlineIsNoSuccess) {
 TEST_F(Scenario, P4_ALostConnectionIsNoSuccess) {
   add_pods(1, {.grace = 5});
   options.timeout = 2min;
-  after(2s, [this] { cluster.refuse_connections(1h); cluster.drop_connections(); });
+  after(2s, [this] {
+    cluster.refuse_connections(1h);
+    cluster.drop_connections();
+  });
   options.restore_cordon_on_failure = false;
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
 }

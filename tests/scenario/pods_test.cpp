@@ -47,12 +47,13 @@ TEST_F(Scenario, S11_NamesakeBetweenListAndEvict) {
 TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_pod("slow", {.grace = 120}));  // the drain goes on while db-0 comes and goes
   options.timeout = 10min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_TRUE(told.raised("POD_PINNED"));
-  EXPECT_EQ(accepted_evictions(), 2u);
-  EXPECT_THAT(pods_on("n1"), SizeIs(1));
+  EXPECT_EQ(accepted_evictions(), 3u) << "slow, and db-0 twice";
+  EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
 }
 
 TEST_F(Scenario, S13_PodForceDeletedByAHuman) {
@@ -81,7 +82,9 @@ TEST_F(Scenario, S15_FinalizerHoldsOnePodOthersGoOn) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_TRUE(told.raised("POD_FINALIZER"));
-  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "POD_FINALIZER") - *told.time_of(EventType::evicted, "shop/held"), 32s);
+  EXPECT_LE(
+      *told.time_of(EventType::diagnosis_raised, "POD_FINALIZER") - *told.time_of(EventType::evicted, "shop/held"),
+      32s);
   EXPECT_THAT(pods_on("n1"), ElementsAre("held"));
   EXPECT_EQ(pod(report, "held").outcome, PodOutcome::terminating);
 }
@@ -125,7 +128,9 @@ TEST_F(Scenario, S46_NotDrainedBeforeTheSettleTimeIsOver) {
 TEST_F(Scenario, S47_DaemonSetPodsAreLeftButTheOrphan) {
   for (int i = 0; i < 28; ++i) add(a_workload("DaemonSet", "agent-" + std::to_string(i), 0, {}));
   add(a_pod("orphan", {.owner_kind = "DaemonSet", .owner_name = "deleted", .owner_uid = "deleted-uid"}));
-  add(a_pod("kruise", {.owner_kind = "DaemonSet", .owner_name = "adv", .owner_uid = "adv-uid",
+  add(a_pod("kruise", {.owner_kind = "DaemonSet",
+                       .owner_name = "adv",
+                       .owner_uid = "adv-uid",
                        .owner_api = "apps.kruise.io/v1alpha1"}));
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -144,7 +149,10 @@ TEST_F(Scenario, S48_DaemonSetRecreatedUnderTheSameName) {
 
 TEST_F(Scenario, S49_MirrorPodsAreNeverTouched) {
   for (int i = 0; i < 4; ++i)
-    add(a_pod("static-" + std::to_string(i), {.owner_kind = "Node", .owner_name = "n1", .owner_uid = "n1-uid", .owner_api = "v1",
+    add(a_pod("static-" + std::to_string(i), {.owner_kind = "Node",
+                                              .owner_name = "n1",
+                                              .owner_uid = "n1-uid",
+                                              .owner_api = "v1",
                                               .phase = i == 3 ? "Succeeded" : "Running",
                                               .annotations = {{"kubernetes.io/config.mirror", "x"}}}));
   options.policy.finished = drain::Treatment::evict;
@@ -185,7 +193,8 @@ TEST_F(Scenario, S76_OneForbiddenPodAmongTwentyStopsEverything) {
   EXPECT_FALSE(unschedulable());
   EXPECT_EQ(pod(report, "naked").outcome, PodOutcome::refused);
   EXPECT_EQ(pod(report, "scratch").outcome, PodOutcome::refused);
-  EXPECT_THAT(report.message, ::testing::AllOf(::testing::HasSubstr("shop/naked"), ::testing::HasSubstr("shop/scratch")));
+  EXPECT_THAT(report.message,
+              ::testing::AllOf(::testing::HasSubstr("shop/naked"), ::testing::HasSubstr("shop/scratch")));
 }
 
 TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {

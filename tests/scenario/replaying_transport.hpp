@@ -1,5 +1,5 @@
-// A server, or something before it, that sends the lines of a watch again: each piece of a stream comes twice, and now and
-// then all pieces so far.
+// A server, or something before it, that sends the lines of a watch again: each piece of a stream comes twice, and now
+// and then all pieces so far.
 #pragma once
 
 #include "http/transport.hpp"

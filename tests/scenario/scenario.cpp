@@ -4,17 +4,24 @@ namespace haulout::scenario {
 namespace asio = boost::asio;
 
 Json a_node(const std::string& name) {
-  return {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}, {"uid", name + "-uid"}}},
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", {{"name", name}, {"uid", name + "-uid"}}},
           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
 }
 
 Json a_pod(const std::string& name, const PodSpec& given) {
-  Json metadata = {{"name", name}, {"namespace", given.ns}, {"labels", given.labels}, {"annotations", given.annotations}};
+  Json metadata = {
+      {"name", name}, {"namespace", given.ns}, {"labels", given.labels}, {"annotations", given.annotations}};
   if (!given.owner_kind.empty())
-    metadata["ownerReferences"] = {{{"apiVersion", given.owner_api}, {"kind", given.owner_kind}, {"name", given.owner_name},
-                                    {"uid", given.owner_uid}, {"controller", true}}};
+    metadata["ownerReferences"] = {{{"apiVersion", given.owner_api},
+                                    {"kind", given.owner_kind},
+                                    {"name", given.owner_name},
+                                    {"uid", given.owner_uid},
+                                    {"controller", true}}};
   metadata.merge_patch(given.metadata);
-  Json spec = {{"nodeName", given.node}, {"terminationGracePeriodSeconds", given.grace},
+  Json spec = {{"nodeName", given.node},
+               {"terminationGracePeriodSeconds", given.grace},
                {"containers", {{{"name", "main"}, {"image", "registry.example/main:1"}}}}};
   spec.merge_patch(given.spec);
   Json status = {{"phase", given.phase},
@@ -25,18 +32,23 @@ Json a_pod(const std::string& name, const PodSpec& given) {
 Json a_workload(const std::string& kind, const std::string& name, int replicas, Json template_spec,
                 Json template_annotations, const std::string& ns) {
   template_spec["containers"] = {{{"name", "main"}, {"image", "registry.example/main:1"}}};
-  Json spec = {{"selector", {{"matchLabels", {{"app", name}}}}},
-               {"template", {{"metadata", {{"labels", {{"app", name}}}, {"annotations", template_annotations}}},
-                             {"spec", template_spec}}}};
+  Json spec = {
+      {"selector", {{"matchLabels", {{"app", name}}}}},
+      {"template",
+       {{"metadata", {{"labels", {{"app", name}}}, {"annotations", template_annotations}}}, {"spec", template_spec}}}};
   if (kind != "DaemonSet") spec["replicas"] = replicas;
-  return {{"apiVersion", "apps/v1"}, {"kind", kind},
-          {"metadata", {{"name", name}, {"namespace", ns}, {"uid", name + "-uid"}}}, {"spec", spec}};
+  return {{"apiVersion", "apps/v1"},
+          {"kind", kind},
+          {"metadata", {{"name", name}, {"namespace", ns}, {"uid", name + "-uid"}}},
+          {"spec", spec}};
 }
 
 Json a_budget(const std::string& name, Json spec, const std::string& ns) {
   if (!spec.contains("selector")) spec["selector"] = Json::object();
-  return {{"apiVersion", "policy/v1"}, {"kind", "PodDisruptionBudget"},
-          {"metadata", {{"name", name}, {"namespace", ns}}}, {"spec", spec}};
+  return {{"apiVersion", "policy/v1"},
+          {"kind", "PodDisruptionBudget"},
+          {"metadata", {{"name", name}, {"namespace", ns}}},
+          {"spec", spec}};
 }
 
 void Recorder::on_event(const drain::Event& event) {
@@ -64,7 +76,9 @@ std::optional<WallTime> Recorder::time_of(drain::EventType type, const std::stri
   return std::nullopt;
 }
 
-bool Recorder::raised(const std::string& code) const { return time_of(drain::EventType::diagnosis_raised, code).has_value(); }
+bool Recorder::raised(const std::string& code) const {
+  return time_of(drain::EventType::diagnosis_raised, code).has_value();
+}
 bool Recorder::withdrawn(const std::string& code) const {
   return time_of(drain::EventType::diagnosis_withdrawn, code).has_value();
 }
@@ -83,13 +97,15 @@ void Scenario::add_pods(int count, const PodSpec& spec, const std::string& prefi
   for (int i = 0; i < count; ++i) add(a_pod(prefix + "-" + std::to_string(i), spec));
 }
 
-void Scenario::after(Duration delay, std::function<void()> action) { later_.emplace_back(delay, std::move(action)); }
+void Scenario::after(Duration delay, std::function<void()> action) {
+  later_.emplace_back(delay, std::move(action));
+}
 
 asio::awaitable<drain::Report> Scenario::run_drain() {
   std::optional<drain::Report> report;
   co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn(cluster.run());
-    co_await clock.sleep_until(clock.now() + 1s);
+    co_await clock.sleep_until(clock.now() + 5s);  // controllers and kubelets bring the world up
     for (auto& [delay, action] : later_) cluster.after(delay, std::move(action));
     began_ = clock.now();
     k8s::Client client(way ? *way : cluster.api(), clock, {k8s::FieldValidation::strict, options.page_size});
@@ -100,7 +116,9 @@ asio::awaitable<drain::Report> Scenario::run_drain() {
   co_return std::move(*report);
 }
 
-drain::Report Scenario::drain() { return run(run_drain()); }
+drain::Report Scenario::drain() {
+  return run(run_drain());
+}
 
 std::vector<sim::AuditEntry> Scenario::requests(const std::string& verb, const std::string& resource,
                                                 const std::string& subresource) const {

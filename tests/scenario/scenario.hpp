@@ -1,5 +1,5 @@
-// A drain on the simulated cluster in virtual time: builders for the cluster's objects, a recorder of what the drain tells,
-// and the questions that scenarios ask afterwards.
+// A drain on the simulated cluster in virtual time: builders for the cluster's objects, a recorder of what the drain
+// tells, and the questions that scenarios ask afterwards.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,6 +12,19 @@
 #include "sim/cluster.hpp"
 #include "sim/faults.hpp"
 #include "tests/support/virtual_time.hpp"
+
+namespace haulout::drain {
+// How test failures print them.
+inline void PrintTo(Outcome outcome, std::ostream* out) {
+  *out << to_string(outcome);
+}
+inline void PrintTo(PodOutcome outcome, std::ostream* out) {
+  *out << to_string(outcome);
+}
+inline void PrintTo(const Report& report, std::ostream* out) {
+  *out << "report of " << report.node;
+}
+}  // namespace haulout::drain
 
 namespace haulout::scenario {
 
@@ -68,7 +81,7 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   // `count` ordinary pods web-0, web-1, … on n1 that nothing brings back.
   void add_pods(int count, const PodSpec& spec = {}, const std::string& prefix = "web");
 
-  // Runs the cluster and a drain of n1 to the drain's end. Budgets and controllers have a second to settle before.
+  // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
   drain::Report drain();
   // What happens meanwhile, counted from the start of the drain.
   void after(Duration delay, std::function<void()> action);
@@ -99,7 +112,8 @@ class Scenario : public haulout::testing::VirtualTimeTest {
 MATCHER_P(Ended, outcome, "") {
   *result_listener << "outcome " << drain::to_string(arg.outcome) << ": " << arg.message;
   for (const auto& pod : arg.pods)
-    *result_listener << "\n  " << pod.key() << ' ' << drain::to_string(pod.outcome) << ' ' << pod.reason << ' ' << pod.message;
+    *result_listener << "\n  " << pod.key() << ' ' << drain::to_string(pod.outcome) << ' ' << pod.reason << ' '
+                     << pod.message;
   return arg.outcome == outcome;
 }
 

@@ -6,6 +6,8 @@
 namespace haulout::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 class ClusterTest : public SimTest {};
 
 constexpr const char* as_kubectl_prints = R"({"apiVersion": "v1", "kind": "List", "items": [
@@ -21,6 +23,22 @@ TEST_F(ClusterTest, LoadsWhatKubectlPrints) {
   EXPECT_EQ(sim::uid_of(cluster.get("nodes", "", "n1")), "u-n1");
   EXPECT_NE(sim::text(cluster.get("nodes", "", "n1"), "/metadata/resourceVersion"), "77");
   EXPECT_FALSE(cluster.get("namespaces", "", "shop").is_null());
+}
+
+TEST_F(ClusterTest, LoadsYamlDocuments) {
+  const auto loaded = cluster.load(R"(# a cluster
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0, namespace: shop}
+spec: {nodeName: n1}
+)");
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(sim::text(cluster.get("pods", "shop", "web-0"), "/spec/nodeName"), "n1");
+  EXPECT_EQ(cluster.load("a: [").error().code(), Errc::decode);
 }
 
 TEST_F(ClusterTest, BadInputNamesTheDocument) {
@@ -66,7 +84,7 @@ TEST_F(ClusterTest, ThrottlingIsPlainText) {
     EXPECT_EQ(response.headers.find("Content-Type"), "text/plain; charset=utf-8");
     EXPECT_EQ(response.headers.find("Retry-After"), "8");
     EXPECT_EQ(response.body, "Too many requests, please try again later.\n");
-    co_await sleep(10s);
+    co_await pass(10s);
     EXPECT_EQ((co_await ask("GET", "/api/v1/nodes")).status, 200);
   });
 }
@@ -81,7 +99,7 @@ TEST_F(ClusterTest, AWriteOutlivesItsCaller) {
     request.body = R"({"metadata":{"name":"a"}})";
     const auto response = co_await cluster.api().round_trip(std::move(request), clock.now() + 1ms);
     EXPECT_EQ(response.error().code(), Errc::timeout);
-    co_await sleep(100ms);
+    co_await pass(100ms);
     EXPECT_TRUE(sim::terminating(cluster.get("pods", "shop", "a")));
   });
 }

@@ -6,6 +6,8 @@
 namespace haulout::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 class ControllersTest : public SimTest {
  protected:
   void SetUp() override {
@@ -34,12 +36,12 @@ class ControllersTest : public SimTest {
 TEST_F(ControllersTest, ADeploymentIsSpreadAndComesBack) {
   cluster.create("deployments", workload("web", 4));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(5s);
+    co_await pass(5s);
     EXPECT_EQ(ready_pods("n1").size(), 2u);
     EXPECT_EQ(ready_pods("n2").size(), 2u);
     cluster.cordon("n1");
     for (const std::string& name : ready_pods("n1")) co_await evict("shop", name);
-    co_await sleep(10s);
+    co_await pass(10s);
     EXPECT_EQ(ready_pods("n1").size(), 0u);
     EXPECT_EQ(ready_pods("n2").size(), 4u);
     EXPECT_EQ(cluster.all("pods").size(), 4u);
@@ -51,10 +53,10 @@ TEST_F(ControllersTest, WithoutANodeAPodStaysPendingUntilOneComes) {
   cluster.cordon("n2");
   cluster.create("replicasets", workload("web", 1));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(5s);
+    co_await pass(5s);
     EXPECT_EQ(sim::text(sim::condition(cluster.all("pods")[0], "PodScheduled"), "/status"), "False");
     cluster.uncordon("n2");
-    co_await sleep(5s);
+    co_await pass(5s);
     EXPECT_EQ(ready_pods("n2").size(), 1u);
   });
 }
@@ -63,13 +65,13 @@ TEST_F(ControllersTest, AStatefulSetReusesANameOnlyWhenItIsFree) {
   Json set = workload("db", 2, 5);
   cluster.create("statefulsets", set);
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(10s);
+    co_await pass(10s);
     EXPECT_EQ(ready_pods(), (std::vector<std::string>{"db-0", "db-1"}));
     const std::string before = uid("shop", "db-0");
     co_await evict("shop", "db-0");
-    co_await sleep(4s);
+    co_await pass(4s);
     EXPECT_EQ(uid("shop", "db-0"), before) << "still terminating";
-    co_await sleep(5s);
+    co_await pass(5s);
     EXPECT_EQ(ready_pods(), (std::vector<std::string>{"db-0", "db-1"}));
     EXPECT_NE(uid("shop", "db-0"), before);
   });
@@ -78,13 +80,13 @@ TEST_F(ControllersTest, AStatefulSetReusesANameOnlyWhenItIsFree) {
 TEST_F(ControllersTest, ADaemonSetReturnsToItsCordonedNode) {
   cluster.create("daemonsets", workload("agent", 0));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(5s);
+    co_await pass(5s);
     EXPECT_EQ(ready_pods("n1").size(), 1u);
     EXPECT_EQ(ready_pods("n2").size(), 1u);
     cluster.cordon("n1");
     const std::string gone = ready_pods("n1")[0];
     co_await evict("shop", gone);
-    co_await sleep(10s);
+    co_await pass(10s);
     EXPECT_EQ(ready_pods("n1").size(), 1u);
     EXPECT_NE(ready_pods("n1")[0], gone);
   });
@@ -94,7 +96,7 @@ TEST_F(ControllersTest, BarePodsDoNotComeBack) {
   cluster.create("pods", ready_pod("shop", "bare", "n1", 1));
   in_world([&]() -> boost::asio::awaitable<void> {
     co_await evict("shop", "bare");
-    co_await sleep(60s);
+    co_await pass(60s);
     EXPECT_TRUE(cluster.all("pods").empty());
   });
 }
@@ -103,9 +105,9 @@ TEST_F(ControllersTest, ACordonBetweenDecisionAndBindingComesTooLate) {
   cluster.cordon("n2");
   cluster.create("pods", pod("shop", "late", ""));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(50ms);
+    co_await pass(50ms);
     cluster.cordon("n1");
-    co_await sleep(1s);
+    co_await pass(1s);
     EXPECT_EQ(sim::text(cluster.get("pods", "shop", "late"), "/spec/nodeName"), "n1");
   });
 }
@@ -129,9 +131,9 @@ TEST_F(ControllersTest, PodsTerminateAsTheirAnnotationsSay) {
       cluster.create("pods", leaving);
       const TimePoint begin = clock.now();
       cluster.delete_gracefully("pods", "shop", "p");
-      co_await sleep(row.gone_after - 10ms);
+      co_await pass(row.gone_after - 10ms);
       EXPECT_FALSE(cluster.get("pods", "shop", "p").is_null()) << row.value;
-      co_await sleep(20ms);
+      co_await pass(20ms);
       EXPECT_TRUE(cluster.get("pods", "shop", "p").is_null()) << row.value;
       EXPECT_LE(clock.now() - begin, row.gone_after + 20ms);
     }
@@ -143,10 +145,10 @@ TEST_F(ControllersTest, AStoppedKubeletLeavesItsPodsTerminating) {
   in_world([&]() -> boost::asio::awaitable<void> {
     cluster.stop_kubelet("n1");
     cluster.delete_gracefully("pods", "shop", "p");
-    co_await sleep(300s);
+    co_await pass(300s);
     EXPECT_TRUE(sim::terminating(cluster.get("pods", "shop", "p")));
     cluster.start_kubelet("n1");
-    co_await sleep(3s);
+    co_await pass(3s);
     EXPECT_TRUE(cluster.get("pods", "shop", "p").is_null());
   });
 }
@@ -156,9 +158,9 @@ TEST_F(ControllersTest, ADeletedNamespaceTakesItsPodsAlong) {
   cluster.create("replicasets", workload("web", 1));
   in_world([&]() -> boost::asio::awaitable<void> {
     cluster.terminate_namespace("dying");
-    co_await sleep(1s);
+    co_await pass(1s);
     EXPECT_TRUE(sim::terminating(cluster.get("pods", "dying", "p")));
-    co_await sleep(6s);
+    co_await pass(6s);
     EXPECT_TRUE(cluster.get("pods", "dying", "p").is_null());
     EXPECT_TRUE(cluster.get("namespaces", "", "dying").is_null());
   });
@@ -168,9 +170,9 @@ TEST_F(ControllersTest, PodsOfADeletedNodeAreCollectedAfterFortySeconds) {
   cluster.create("pods", ready_pod("shop", "p", "n1"));
   in_world([&]() -> boost::asio::awaitable<void> {
     cluster.remove("nodes", "", "n1");
-    co_await sleep(39s);
+    co_await pass(39s);
     EXPECT_FALSE(cluster.get("pods", "shop", "p").is_null());
-    co_await sleep(2s);
+    co_await pass(2s);
     EXPECT_TRUE(cluster.get("pods", "shop", "p").is_null());
   });
 }
@@ -228,7 +230,7 @@ TEST_F(ControllersTest, MaxUnavailableOverBarePodsBlocksForEver) {
   cluster.create("pods", ready_pod("shop", "a", "n1"));
   cluster.create("poddisruptionbudgets", budget("shop", "web", {{"maxUnavailable", 1}}));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(1s);
+    co_await pass(1s);
     EXPECT_EQ(budget_status()["expectedPods"], 0);
     EXPECT_EQ(budget_status()["currentHealthy"], 1);
     EXPECT_EQ(budget_status()["disruptionsAllowed"], 0);
@@ -243,7 +245,7 @@ TEST_F(ControllersTest, AControllerWithoutScaleFailsTheSync) {
   cluster.create("pods", odd);
   cluster.create("poddisruptionbudgets", budget("shop", "web", {{"maxUnavailable", 1}}));
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(1s);
+    co_await pass(1s);
     EXPECT_EQ(budget_status()["conditions"][0]["reason"], "SyncFailed");
     EXPECT_EQ(budget_status()["conditions"][0]["message"], "no matches for kind \"Foo\" in version \"example.com/v1\"");
     EXPECT_FALSE(budget_status().contains("observedGeneration"));

@@ -5,6 +5,8 @@
 namespace haulout::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 using sim::Fault;
 using sim::FaultKind;
 using sim::FaultRule;

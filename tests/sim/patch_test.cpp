@@ -3,6 +3,8 @@
 namespace haulout::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 class PatchTest : public SimTest {
  protected:
   void SetUp() override { add_node("n3"); }
@@ -26,13 +28,13 @@ TEST_F(PatchTest, OneWriteSetsFieldAndMark) {
     EXPECT_EQ(node()["metadata"]["managedFields"][0]["manager"], "haulout") << "the User-Agent up to the slash";
     // The taint comes 11 ms later, as a change of its own.
     EXPECT_FALSE(node()["spec"].contains("taints"));
-    co_await sleep(20ms);
+    co_await pass(20ms);
     EXPECT_EQ(cluster.revision(), before + 2);
     EXPECT_EQ(node()["spec"]["taints"][0]["key"], "node.kubernetes.io/unschedulable");
     EXPECT_TRUE(node()["spec"]["taints"][0].contains("timeAdded"));
 
     cluster.uncordon("n3");
-    co_await sleep(20ms);
+    co_await pass(20ms);
     EXPECT_FALSE(node()["spec"].contains("taints"));
     EXPECT_FALSE(node()["spec"].contains("unschedulable"));
     EXPECT_FALSE(node()["metadata"].contains("managedFields"));

@@ -10,7 +10,6 @@
 namespace haulout::testing {
 
 using sim::Json;
-using namespace std::chrono_literals;  // NOLINT: tests only
 
 class SimTest : public VirtualTimeTest {
  protected:
@@ -34,7 +33,7 @@ class SimTest : public VirtualTimeTest {
     request.body = std::move(body);
     if (!request.body.empty()) request.headers.add("Content-Type", type);
     request.headers.add("User-Agent", "haulout/test");
-    auto response = co_await cluster.api().round_trip(std::move(request), clock.now() + 60s);
+    auto response = co_await cluster.api().round_trip(std::move(request), clock.now() + std::chrono::seconds(60));
     EXPECT_TRUE(response) << response.error().message();
     co_return response ? *std::move(response) : http::Response();
   }
@@ -72,7 +71,7 @@ class SimTest : public VirtualTimeTest {
     return {{"metadata", {{"name", name}, {"namespace", ns}}}, {"spec", spec}};
   }
   std::string uid(std::string ns, std::string name) { return sim::uid_of(cluster.get("pods", ns, name)); }
-  boost::asio::awaitable<void> sleep(Duration duration) { return clock.sleep_until(clock.now() + duration); }
+  boost::asio::awaitable<void> pass(Duration duration) { return clock.sleep_until(clock.now() + duration); }
   // Removes the newline that ends every body.
   static std::string line(const http::Response& response) {
     EXPECT_TRUE(response.body.ends_with('\n'));

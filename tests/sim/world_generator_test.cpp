@@ -5,6 +5,8 @@
 namespace haulout::testing {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string described(const sim::GeneratedWorld& world) {
   std::string result;
   for (const Json& object : world.objects) result += object.dump() + "\n";
@@ -52,7 +54,7 @@ TEST_P(GeneratedWorldTest, CanBeDrainedOnceHealed) {
   const auto world = sim::generate_world(GetParam());
   stage(world, cluster, clock.now());
   in_world([&]() -> boost::asio::awaitable<void> {
-    co_await sleep(world.healed_after + 1s);
+    co_await pass(world.healed_after + 1s);
     cluster.cordon(world.node);
     const TimePoint limit = clock.now() + 1h;
     for (std::string left = "?"; !left.empty() && clock.now() < limit;) {
@@ -63,7 +65,7 @@ TEST_P(GeneratedWorldTest, CanBeDrainedOnceHealed) {
         left += ns + "/" + name + " ";
         if (!sim::terminating(pod)) co_await evict(ns, name);
       }
-      co_await sleep(5s);
+      co_await pass(5s);
       if (clock.now() >= limit) ADD_FAILURE() << "seed " << GetParam() << ": left " << left;
     }
   });
