@@ -23,6 +23,7 @@ struct Circumstances {
   std::string node;
   drain::Options options;
   bool sound_wire = true;       // no fault on the way, no restart of the server
+  Duration healed_after{};      // of the start: from then on it is sound anyway
   bool sound_kubelets = true;   // pods that were told to end do so
   bool human_cordon = false;    // the node was cordoned before
   bool human_uncordon = false;  // somebody uncordons it meanwhile, and cordons it again later

@@ -97,6 +97,7 @@ Case make_case(std::uint64_t seed) {
     if (incident.what == "kubelet stopped") made.given.sound_kubelets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
   meddle_with_the_cordon(made, rng);
+  made.given.healed_after = made.world.healed_after;
   made.begins_after = rng.between(Duration(100ms), Duration(4s));
   return made;
 }
