@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "k8s/codec.hpp"
 
 namespace haulout::scenario {
@@ -53,14 +55,19 @@ Invariants::Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given)
 void Invariants::began() {
   began_ = clock_.now();
   note("the drain begins");
+  const auto all = budgets();
   for (const auto& [uid, pod] : pods_) {
-    auto decoded = k8s::decode_pod(pod.object->dump());
-    if (!decoded || verdict(pod) == drain::Verdict::park) hindered_.insert(uid);
-    for (const sim::Json& object : cluster_.all("poddisruptionbudgets")) {
-      auto budget = k8s::decode_pdb(object.dump());
-      if (decoded && budget && budget->selects(*decoded)) hindered_.insert(uid);
-    }
+    const auto concerns = [&pod](const k8s::PodDisruptionBudget& budget) { return budget.selects(pod.pod); };
+    const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
+    if (protected_now || std::any_of(all.begin(), all.end(), concerns)) hindered_.insert(uid);
   }
+}
+
+std::vector<k8s::PodDisruptionBudget> Invariants::budgets() const {
+  std::vector<k8s::PodDisruptionBudget> all;
+  for (const sim::Json& object : cluster_.all("poddisruptionbudgets"))
+    if (auto budget = k8s::decode_pdb(object.dump())) all.push_back(*std::move(budget));
+  return all;
 }
 
 void Invariants::violated(std::string what) {
@@ -73,9 +80,7 @@ void Invariants::note(const std::string& what) {
 }
 
 drain::Verdict Invariants::verdict(const Instance& pod) const {
-  auto decoded = k8s::decode_pod(pod.object->dump());
-  if (!decoded) return drain::Verdict::skip;
-  return drain::decide(*decoded, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
+  return drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
 }
 
 void Invariants::see(const sim::Change& change) {
@@ -88,7 +93,8 @@ void Invariants::see(const sim::Change& change) {
   Instance& pod = pods_[sim::uid_of(*change.object)];
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(*change.object, "/spec/nodeName");
-  pod.object = change.object;
+  if (on_our_node(pod))
+    if (auto decoded = k8s::decode_pod(change.object->dump())) pod.pod = *std::move(decoded);
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   if (sim::terminating(*change.object)) {
     const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
@@ -225,20 +231,15 @@ void Invariants::check_places() {
     violated(fmt::format("places: {} taken of {}:{}", taken, given_.options.max_concurrent, who));
 }
 
-// At most one eviction request is under way for each budget, and none for a budget that has been closed for a while.
+// At most one eviction request is under way for each budget.
 void Invariants::check_budget_lanes(const Instance& pod) {
-  auto ours = k8s::decode_pod(pod.object->dump());
-  if (!ours || pod.gone) return;
-  for (const sim::Json& object : cluster_.all("poddisruptionbudgets")) {
-    auto budget = k8s::decode_pdb(object.dump());
-    if (!budget || !budget->selects(*ours)) continue;
-    std::size_t under_way = 0;
-    for (const auto& [uid, other] : pods_) {
-      if (other.in_flight == 0) continue;
-      auto decoded = k8s::decode_pod(other.object->dump());
-      under_way += decoded && budget->selects(*decoded);
-    }
-    if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget->key()));
+  if (pod.gone) return;
+  for (const k8s::PodDisruptionBudget& budget : budgets()) {
+    if (!budget.selects(pod.pod)) continue;
+    const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
+      return entry.second.in_flight > 0 && budget.selects(entry.second.pod);
+    });
+    if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget.key()));
   }
 }
 

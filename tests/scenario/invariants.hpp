@@ -60,10 +60,11 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned in_flight = 0;
     bool accepted = false;  // the drain was told that its eviction is accepted
     std::optional<TimePoint> first_sent, last_sent;
-    sim::Object object;
+    k8s::Pod pod;  // as the drain would decode it; of our node only
   };
 
   // invariants.cpp: at every step
+  std::vector<k8s::PodDisruptionBudget> budgets() const;
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
   void see_answer(const sim::AuditEntry& entry);
