@@ -48,7 +48,11 @@ CordonOwner cordon_owner(const k8s::Node& node) {
 
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
                           TimePoint deadline) {
-  auto decide = [mark](const k8s::Node& current) { return cordon_patch(current, mark); };
+  // The taint follows the patch that gets through, and that may come long after the first try.
+  auto decide = [mark, &client](const k8s::Node& current) mutable {
+    mark.at = client.server_now();
+    return cordon_patch(current, mark);
+  };
   co_return co_await apply(client, rng, std::move(node), decide, dry_run, deadline);
 }
 

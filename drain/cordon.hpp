@@ -41,7 +41,8 @@ struct CordonChange {
   k8s::Node after;
   bool changed = false;
 };
-// Applies such a patch; conflicts are read again and retried until the deadline. Other failures are returned.
+// Applies such a patch; conflicts are read again and retried until the deadline. Other failures are returned. The
+// mark's time is set when the patch is sent, by the server's clock.
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
                           TimePoint deadline);
 Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,

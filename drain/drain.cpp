@@ -122,20 +122,26 @@ asio::awaitable<bool> Drain::Impl::cordon() {
   if (!change) {
     if (k8s::is_not_found(change.error()))
       co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
-    if (change.error().code() == Errc::timeout && now() >= deadline_)
+    // What waiting may heal is given up for the deadline alone.
+    if (k8s::is_transient(change.error()))
       co_return end(Outcome::blocked,
                     "the deadline passed before the node could be cordoned: " + change.error().message());
     co_return fail(change.error(), "node " + node_name_ + " could not be cordoned");
   }
   if (change->before.uid != node_.uid)
     co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
-  cordoned_by_us_ = change->changed && options_.dry_run == DryRunMode::none;
+  // The answer to the patch may have been lost: then the node is found cordoned, by this very run.
+  const auto found = mark_of(change->before);
+  const bool by_lost_patch = change->before.unschedulable && !node_.unschedulable && found &&
+                             found->run == options_.run_id && cordon_owner(change->before) == CordonOwner::haulout;
+  cordoned_by_us_ = (change->changed || by_lost_patch) && options_.dry_run == DryRunMode::none;
   cordoned_at_ = now();
   node_ = change->after;
-  report_.cordon.before = change->before.unschedulable;
+  report_.cordon.before = change->before.unschedulable && !by_lost_patch;
   report_.cordon.after = options_.dry_run == DryRunMode::none ? node_.unschedulable : change->before.unschedulable;
   report_.cordon.owner = !report_.cordon.after ? "" : cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
   node_facts_.expect_cordon = options_.dry_run == DryRunMode::none;
+  node_facts_.unschedulable = report_.cordon.after;
   emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
   co_return true;
 }
@@ -143,8 +149,11 @@ asio::awaitable<bool> Drain::Impl::cordon() {
 asio::awaitable<void> Drain::Impl::restore_cordon() {
   const bool unsuccessful = report_.outcome == Outcome::blocked || report_.outcome == Outcome::failed;
   if (!unsuccessful || !options_.restore_cordon_on_failure || !cordoned_by_us_) co_return;
-  auto restored = co_await drain::uncordon(client_, rng_, node_name_, false, k8s::DryRun::none,
-                                           saturating_add(now(), request_timeout));
+  // The drain is over; this has a limit of its own.
+  deadline_ = saturating_add(now(), request_timeout);
+  auto restored = co_await insist<CordonChange>(
+      [this](TimePoint limit) { return drain::uncordon(client_, rng_, node_name_, false, k8s::DryRun::none, limit); },
+      request_timeout);
   if (!restored) {
     report_.message += "; the node is still cordoned, taking the cordon back failed: " + restored.error().message();
     co_return;

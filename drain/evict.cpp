@@ -193,6 +193,8 @@ void Drain::Impl::see_node(const k8s::Node* node) {
     node_facts_.gone = true;
     return;
   }
+  // What was bound while the node took pods, and was on its way, needs the settle time once more.
+  if (node->unschedulable && !node_facts_.unschedulable) cordoned_at_ = now();
   node_ = *node;
   node_facts_.unschedulable = node->unschedulable;
   node_facts_.unschedulable_manager = node->unschedulable_manager;

@@ -103,8 +103,7 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   }
   if (tracked.state == PodState::in_flight || tracked.hold == TrackedPod::Hold::pinned) return;
   apply_decision(tracked, now);
-  if (relevant && tracked.state == PodState::parked && may_wake(tracked, now))
-    tracked.wake_at = std::min(tracked.wake_at, now);
+  if (relevant) wake(tracked, now);
 }
 
 void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall) {
@@ -174,10 +173,8 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
   for (auto& [key, tracked] : order_) {
     if (tracked->pod.ns != ns) continue;
     const auto before = std::exchange(tracked->budgets, book_.selecting(tracked->pod));
-    if (tracked->state != PodState::parked || !may_wake(*tracked, now)) continue;
     const bool concerned = before != tracked->budgets || std::find(before.begin(), before.end(), uid) != before.end();
-    if (concerned && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed)
-      tracked->wake_at = std::min(tracked->wake_at, now);
+    if (concerned && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
   }
 }
 
@@ -232,13 +229,13 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   emit_(EventType::parked, tracked.report);
 }
 
-bool Pipeline::may_wake(const TrackedPod& tracked, TimePoint now) const {
-  if (tracked.hold != TrackedPod::Hold::none) return false;
-  if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden)
-    return false;
+// Something changed that can help a parked pod.
+void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
+  if (tracked.state != PodState::parked || tracked.hold != TrackedPod::Hold::none) return;
+  if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden) return;
   // An event that keeps coming must not turn into a request each time: a pod that was refused often waits longer.
   const Duration spacing = std::min<Duration>(std::chrono::seconds(1), tracked.refusals * Backoff::minimum * 2);
-  return tracked.refusals < 2 || now >= tracked.last_answer + spacing;
+  tracked.wake_at = std::min(tracked.wake_at, std::max(now, tracked.last_answer + spacing));
 }
 
 std::size_t Pipeline::places_taken() const {

@@ -135,7 +135,7 @@ class Pipeline {
   void vanish(TrackedPod& tracked, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
-  bool may_wake(const TrackedPod& tracked, TimePoint now) const;
+  void wake(TrackedPod& tracked, TimePoint now);
 
   PipelineOptions options_;
   Rng& rng_;

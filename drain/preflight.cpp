@@ -137,6 +137,9 @@ asio::awaitable<bool> Drain::Impl::preflight() {
 
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
+  if (!pods && k8s::is_transient(pods.error()))
+    co_return end(Outcome::blocked, fmt::format("the deadline passed before the pods of node {} could be listed: {}",
+                                                node_name_, pods.error().message()));
   if (!pods) co_return fail(pods.error(), "the pods of node " + node_name_ + " could not be listed");
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();

@@ -106,6 +106,23 @@ TEST_F(PipelineTest, ABudgetThatOpensWakesItsPodsAtOnce) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
+TEST_F(PipelineTest, P10_AnEventRightAfterARefusalIsAnsweredAShortWhileLater) {
+  make();
+  const auto pod = a_pod("a");
+  auto budget = a_budget("web", 1);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan({pod});
+  for (const Duration spacing : {20ms, 40ms}) {
+    EXPECT_THAT(take(), ElementsAre("a"));
+    refuse(pod, closed_budget);
+    now += 5ms;
+    pipeline->budget_changed(budget.uid, &budget, now);
+    EXPECT_THAT(take(), IsEmpty());
+    EXPECT_EQ(pipeline->next_wake(now), now + spacing - 5ms) << "the event is not forgotten either";
+    now += spacing - 5ms;
+  }
+}
+
 TEST_F(PipelineTest, ABudgetThatGoesOrNoLongerSelectsWakesItsPods) {
   make();
   auto one = a_pod("one", "shop"), two = a_pod("two", "bank");

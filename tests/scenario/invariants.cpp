@@ -1,0 +1,265 @@
+#include "tests/scenario/invariants.hpp"
+
+#include <fmt/format.h>
+
+#include "k8s/codec.hpp"
+
+namespace haulout::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration place_margin = 60s;
+// What the drain cannot know yet on a sound wire: a change on its way to the watch.
+constexpr Duration news_takes = 1s;
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string what(const sim::Call& call) {
+  std::string result = call.verb + " " + (call.info ? std::string(call.info->resource) : call.path);
+  if (!call.subresource.empty()) result += "/" + call.subresource;
+  if (!call.name.empty()) result += " " + (call.ns.empty() ? call.name : call.ns + "/" + call.name);
+  return result;
+}
+
+bool is_eviction(const sim::Call& call) {
+  return call.verb == "create" && call.info && call.info->resource == "pods" && call.subresource == "eviction";
+}
+
+bool is_allowed(const sim::Call& call, const std::string& node) {
+  if (call.verb == "create" && call.path.ends_with("/selfsubjectaccessreviews")) return true;
+  if (!call.info) return false;
+  const auto& resource = call.info->resource;
+  if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return call.subresource.empty();
+  if (call.verb == "patch") return resource == "nodes" && call.name == node && call.subresource.empty();
+  return is_eviction(call);
+}
+
+bool is_success(const http::Response* answer) {
+  if (!answer || answer->status < 200 || answer->status >= 300) return false;
+  return sim::Json::accept(answer->body);  // neither a page of a proxy nor half an answer
+}
+
+}  // namespace
+
+Invariants::Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given)
+    : cluster_(cluster), clock_(clock), given_(std::move(given)) {
+  cluster_.on_change([this](const sim::Change& change) { see(change); });
+  cluster_.server().on_answer([this](const sim::AuditEntry& entry) { see_answer(entry); });
+}
+
+void Invariants::began() {
+  began_ = clock_.now();
+  note("the drain begins");
+  for (const auto& [uid, pod] : pods_) {
+    auto decoded = k8s::decode_pod(pod.object->dump());
+    if (!decoded || verdict(pod) == drain::Verdict::park) hindered_.insert(uid);
+    for (const sim::Json& object : cluster_.all("poddisruptionbudgets")) {
+      auto budget = k8s::decode_pdb(object.dump());
+      if (decoded && budget && budget->selects(*decoded)) hindered_.insert(uid);
+    }
+  }
+}
+
+void Invariants::violated(std::string what) {
+  note("VIOLATED " + what);
+  violations_.push_back(std::move(what));
+}
+
+void Invariants::note(const std::string& what) {
+  trace_.push_back(fmt::format("{:10.4f} {}", seconds(clock_.now() - TimePoint(1h)), what));
+}
+
+drain::Verdict Invariants::verdict(const Instance& pod) const {
+  auto decoded = k8s::decode_pod(pod.object->dump());
+  if (!decoded) return drain::Verdict::skip;
+  return drain::decide(*decoded, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
+}
+
+void Invariants::see(const sim::Change& change) {
+  if (change.key.resource == "nodes") return see_node(change);
+  if (change.key.resource == "namespaces" && sim::terminating(*change.object))
+    touched_namespaces_.insert(change.key.name);
+  if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;
+  if (change.key.resource != "pods") return;
+  const TimePoint now = clock_.now();
+  Instance& pod = pods_[sim::uid_of(*change.object)];
+  pod.key = change.key.ns + "/" + change.key.name;
+  pod.node = sim::text(*change.object, "/spec/nodeName");
+  pod.object = change.object;
+  if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
+  if (sim::terminating(*change.object)) {
+    const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
+    pod.place_until = std::min(pod.place_until, now + grace + place_margin);
+    if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
+    if (!pod.terminating) pod.terminating = now;
+  }
+  if (change.type == sim::ChangeType::deleted) {
+    pod.gone = now;
+    if (on_our_node(pod)) note("pod " + pod.key + " has vanished");
+    return;
+  }
+  if (on_our_node(pod) && pod.bound == now) note("pod " + pod.key + " is bound");
+  if (on_our_node(pod) && verdict(pod) == drain::Verdict::refuse) ever_refused_by_policy_ = true;
+}
+
+void Invariants::see_node(const sim::Change& change) {
+  if (change.key.name != given_.node) return;
+  const bool unschedulable = sim::flag(*change.object, "/spec/unschedulable");
+  if (unschedulable == unschedulable_since_.has_value()) return;
+  note(unschedulable ? "node is unschedulable" : "node is schedulable");
+  unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
+  if (!unschedulable) schedulable_since_ = clock_.now();
+}
+
+void Invariants::see_answer(const sim::AuditEntry& entry) {
+  note("server: " + entry.text());
+  if (!entry.applied || entry.resource.ends_with("selfsubjectaccessreviews")) return;
+  wrote_ = true;
+  if (entry.resource == "nodes" && !given_.human_cordon && !cordon_claimed_) cordoned_by_drain_ = true;
+  if (entry.subresource != "eviction") return;
+  const auto found = pods_.find(entry.uid);
+  if (found == pods_.end() || found->second.key != entry.ns + "/" + entry.name || !on_our_node(found->second))
+    return violated(
+        fmt::format("P2: an eviction of {}/{} took effect that named no pod of our node", entry.ns, entry.name));
+  if (!found->second.terminating && !found->second.gone)
+    violated(fmt::format("P2: the eviction of {} was accepted, but that instance stays", found->second.key));
+}
+
+Task<http::Response> Invariants::round_trip(http::Request request, TimePoint deadline) {
+  const sim::Call call = sim::parse_call(request);
+  before(call);
+  Instance* const pod = evicted_by(call);
+  // Also when the drain is cancelled here.
+  struct InFlight {
+    Instance* pod;
+    ~InFlight() {
+      if (pod) --pod->in_flight;
+    }
+  } in_flight{pod};
+  if (pod) before_eviction(call, *pod);
+  const TimePoint sent = clock_.now();
+  auto answer = co_await inner_->round_trip(std::move(request), deadline);
+  if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
+  if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
+    last_list_ = sent;
+  after(call, answer ? &*answer : nullptr);
+  co_return std::move(answer);
+}
+
+Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, TimePoint deadline) {
+  const sim::Call call = sim::parse_call(request);
+  before(call);
+  auto stream = co_await inner_->open(std::move(request), deadline);
+  if (!stream) note("  lost: " + what(call) + ": " + stream.error().message());
+  co_return std::move(stream);
+}
+
+void Invariants::before(const sim::Call& call) {
+  ++requests_;
+  check_rate();
+  if (!is_allowed(call, given_.node)) violated("P1: the drain asked for " + what(call));
+  if (call.verb == "list" && call.option("resourceVersion") == "0")
+    violated("P4: the drain trusts a list that may be old: " + what(call));
+}
+
+void Invariants::check_rate() {
+  const TimePoint now = clock_.now();
+  lately_.push_back(now);
+  while (lately_.front() <= now - 1s) lately_.pop_front();
+  std::size_t ours = 0;
+  for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
+  const std::size_t most = 12 + 4 * ours;
+  if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
+}
+
+Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
+  if (!is_eviction(call)) return nullptr;
+  const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
+  const std::string uid = sim::text(body, "/deleteOptions/preconditions/uid");
+  if (uid.empty()) {
+    violated("P2: an eviction without a UID: " + what(call));
+    return nullptr;
+  }
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.key != call.ns + "/" + call.name || !on_our_node(found->second)) {
+    violated("P2: an eviction that names no pod of our node: " + what(call));
+    return nullptr;
+  }
+  ++found->second.in_flight;
+  return &found->second;
+}
+
+void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
+  const TimePoint now = clock_.now();
+  if (!cordon_claimed_) violated("P3: evicted before the cordon was acknowledged: " + what(call));
+  if (!pod.terminating && !pod.gone && verdict(pod) != drain::Verdict::evict)
+    violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
+  if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
+  if (given_.sound_wire && pod.terminating && now - *pod.terminating > news_takes)
+    violated("P2: evicted again although it is terminating: " + what(call));
+  if (given_.sound_wire && pod.gone && now - *pod.gone > news_takes)
+    violated("P2: evicted although it has vanished: " + what(call));
+  if (given_.sound_wire && !unschedulable_since_ && now - schedulable_since_ > news_takes)
+    violated("P3: evicted although the cordon was lost: " + what(call));
+  if (!pod.first_sent) pod.first_sent = now;
+  pod.last_sent = now;
+  check_places();
+  if (given_.sound_wire) check_budget_lanes(pod);
+}
+
+// Places as the cluster sees them, which is never more than what the drain itself must count.
+void Invariants::check_places() {
+  if (given_.options.max_concurrent == 0) return;
+  std::size_t taken = 0;
+  std::string who;
+  for (const auto& [uid, pod] : pods_) {
+    const bool holds = pod.in_flight > 0 || (pod.accepted && clock_.now() < pod.place_until);
+    if (!holds || pod.gone) continue;
+    ++taken;
+    who += " " + pod.key;
+  }
+  if (taken > given_.options.max_concurrent)
+    violated(fmt::format("places: {} taken of {}:{}", taken, given_.options.max_concurrent, who));
+}
+
+// At most one eviction request is under way for each budget, and none for a budget that has been closed for a while.
+void Invariants::check_budget_lanes(const Instance& pod) {
+  auto ours = k8s::decode_pod(pod.object->dump());
+  if (!ours || pod.gone) return;
+  for (const sim::Json& object : cluster_.all("poddisruptionbudgets")) {
+    auto budget = k8s::decode_pdb(object.dump());
+    if (!budget || !budget->selects(*ours)) continue;
+    std::size_t under_way = 0;
+    for (const auto& [uid, other] : pods_) {
+      if (other.in_flight == 0) continue;
+      auto decoded = k8s::decode_pod(other.object->dump());
+      under_way += decoded && budget->selects(*decoded);
+    }
+    if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget->key()));
+  }
+}
+
+void Invariants::after(const sim::Call& call, const http::Response* answer) {
+  if (!is_success(answer)) return;
+  if (call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
+  if (!is_eviction(call)) return;
+  const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
+  pods_[sim::text(body, "/deleteOptions/preconditions/uid")].accepted = true;
+  check_places();
+}
+
+void Invariants::on_event(const drain::Event& event) {
+  std::string line = fmt::format("drain: {}", drain::to_string(event.type));
+  if (event.pod) line += fmt::format(" {} {}", event.pod->key(), event.pod->reason);
+  if (event.diagnosis) line += fmt::format(" {} {}", event.diagnosis->code, event.diagnosis->subject);
+  if (!event.message.empty()) line += ": " + event.message;
+  note(line);
+  if (event.type != drain::EventType::cordoned) return;
+  cordon_claimed_ = clock_.now();
+  if (!cordon_told_ && !unschedulable_since_) violated("P3: says cordoned, but nobody has told it so");
+}
+
+}  // namespace haulout::scenario

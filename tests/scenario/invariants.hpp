@@ -1,0 +1,111 @@
+// What must hold in every simulated drain, whatever befalls it, checked at every step and named after its promise.
+//
+// Sees three things: the store of the cluster (what is), the way between drain and cluster (what the drain asks and
+// what it is told), and the drain's observer (what it claims). A violation is a sentence; none stops the run.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "drain/drain.hpp"
+#include "drain/pod_filter.hpp"
+#include "sim/call.hpp"
+#include "sim/cluster.hpp"
+
+namespace haulout::scenario {
+
+// What the checks need to know of the run beforehand.
+struct Circumstances {
+  std::string node;
+  drain::Options options;
+  bool sound_wire = true;       // no fault on the way, no restart of the server
+  Duration healed_after{};      // of the start: from then on it is sound anyway
+  bool sound_kubelets = true;   // pods that were told to end do so
+  bool human_cordon = false;    // the node was cordoned before
+  bool human_uncordon = false;  // somebody uncordons it meanwhile, and cordons it again later
+};
+
+class Invariants final : public http::Transport, public drain::DrainObserver {
+ public:
+  Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given);
+  // The drain talks through this to `inner`.
+  void stand_before(http::Transport& inner) { inner_ = &inner; }
+
+  void began();
+  // At the very instant at which the drain returned.
+  void ended(const drain::Report& report);
+  void violated(std::string what);
+  void note(const std::string& what);  // a line of the trace
+
+  const std::vector<std::string>& violations() const { return violations_; }
+  const std::vector<std::string>& trace() const { return trace_; }
+  std::size_t requests() const { return requests_; }
+
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
+  void on_event(const drain::Event& event) override;
+
+ private:
+  // One pod instance, by UID; kept when it has gone.
+  struct Instance {
+    std::string key;
+    std::string node;
+    TimePoint bound = TimePoint::max();
+    std::optional<TimePoint> terminating, gone;
+    TimePoint place_until = TimePoint::max();  // the end of its grace period plus a minute
+    unsigned in_flight = 0;
+    bool accepted = false;  // the drain was told that its eviction is accepted
+    std::optional<TimePoint> first_sent, last_sent;
+    sim::Object object;
+  };
+
+  // invariants.cpp: at every step
+  void see(const sim::Change& change);
+  void see_node(const sim::Change& change);
+  void see_answer(const sim::AuditEntry& entry);
+  void before(const sim::Call& call);
+  void before_eviction(const sim::Call& call, Instance& pod);
+  void check_rate();
+  void check_places();
+  void check_budget_lanes(const Instance& pod);
+  Instance* evicted_by(const sim::Call& call);
+  void after(const sim::Call& call, const http::Response* answer);
+
+  // invariants_end.cpp: when it is over
+  void end_drained(const drain::Report& report);
+  void end_otherwise(const drain::Report& report);
+  void check_cordon(const drain::Report& report);
+  void check_free_pods();
+  void check_request_total(const drain::Report& report);
+
+  bool on_our_node(const Instance& pod) const { return pod.node == given_.node; }
+  drain::Verdict verdict(const Instance& pod) const;
+  Duration since_start() const { return clock_.now() - began_; }
+
+  sim::Cluster& cluster_;
+  Clock& clock_;
+  Circumstances given_;
+  http::Transport* inner_ = nullptr;
+  std::map<std::string, Instance> pods_;
+  std::map<std::string, drain::DaemonSetState> daemon_sets_;
+  std::vector<std::string> violations_, trace_;
+  std::set<std::string> touched_namespaces_;  // terminating: their pods follow other rules
+  std::set<std::string> hindered_;            // UIDs of pods that a budget or a protection ever concerned
+  std::deque<TimePoint> lately_;              // requests of the last second
+  std::size_t requests_ = 0;
+  TimePoint began_{};
+  std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect
+  std::optional<TimePoint> cordon_claimed_;  // the drain says that the node is cordoned
+  std::optional<TimePoint> last_list_;       // of pods: when the last that was answered left the drain
+  std::optional<TimePoint> unschedulable_since_;
+  TimePoint schedulable_since_{};
+  bool cordoned_by_drain_ = false;
+  bool wrote_ = false;  // a write took effect
+  bool ever_refused_by_policy_ = false;
+};
+
+}  // namespace haulout::scenario

@@ -1,0 +1,139 @@
+// The half of the invariants that looks at how a drain ended.
+#include <fmt/format.h>
+
+#include "drain/cordon.hpp"
+#include "k8s/codec.hpp"
+#include "tests/scenario/invariants.hpp"
+
+namespace haulout::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+const drain::PodReport* find(const drain::Report& report, const std::string& uid) {
+  for (const drain::PodReport& pod : report.pods)
+    if (pod.uid == uid) return &pod;
+  return nullptr;
+}
+
+bool is_left(const drain::PodReport& pod) {
+  return pod.outcome == drain::PodOutcome::planned || pod.outcome == drain::PodOutcome::waiting ||
+         pod.outcome == drain::PodOutcome::terminating || pod.outcome == drain::PodOutcome::refused;
+}
+
+}  // namespace
+
+void Invariants::ended(const drain::Report& report) {
+  note(fmt::format("the drain has ended: {}: {}", drain::to_string(report.outcome), report.message));
+  switch (report.outcome) {
+    case drain::Outcome::drained: end_drained(report); break;
+    case drain::Outcome::refused:
+      if (!ever_refused_by_policy_) violated("P4: refused, but policy refuses no pod");
+      if (wrote_) violated("P4: refused, but something was touched");
+      break;
+    case drain::Outcome::blocked:
+      if (!given_.options.timeout || since_start() < *given_.options.timeout)
+        violated("P4: blocked, but no deadline has passed");
+      else if (since_start() > *given_.options.timeout + 45s)
+        violated("P4: went on long after its deadline");
+      end_otherwise(report);
+      break;
+    case drain::Outcome::cancelled: end_otherwise(report); break;
+    case drain::Outcome::failed:
+      // Only because nobody answered at all: in time for the command, or before the deadline.
+      if (cordon_claimed_ || !report.connection_failed || (!given_.options.fail_fast && !given_.options.timeout))
+        violated("P9: gave up without need: " + report.message);
+      break;
+    case drain::Outcome::node_gone: violated("P4: node-gone, but the Node is there"); break;
+  }
+  check_cordon(report);
+  check_free_pods();
+  check_request_total(report);
+}
+
+void Invariants::end_drained(const drain::Report& report) {
+  const TimePoint now = clock_.now();
+  if (!last_list_) return violated("P3: drained without a list");
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.gone || !on_our_node(pod) || pod.bound >= *last_list_) continue;
+    if (verdict(pod) != drain::Verdict::skip) violated("P3: drained, but the pod is there: " + pod.key);
+  }
+  for (const drain::PodReport& pod : report.pods)
+    if (is_left(pod)) violated("P4: drained, but its own report says that this pod is left: " + pod.key());
+  const bool lost_just_now = !unschedulable_since_ && schedulable_since_ >= *last_list_;
+  if (!unschedulable_since_ && !lost_just_now) violated("P3: drained, but the node is not cordoned");
+  if (!cordon_claimed_ || now - *cordon_claimed_ < given_.options.settle)
+    violated("P3: drained before the settle time was over");
+  if (given_.sound_wire && unschedulable_since_ && now - *unschedulable_since_ < given_.options.settle)
+    violated("P3: drained although the cordon has not been in force for the settle time");
+}
+
+void Invariants::end_otherwise(const drain::Report& report) {
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.gone || !on_our_node(pod) || !cordon_claimed_ || pod.bound > began_) continue;
+    if (verdict(pod) == drain::Verdict::skip) continue;
+    const drain::PodReport* told = find(report, uid);
+    if (!told || !is_left(*told))
+      violated(fmt::format("P4: {}, and the report does not say that this pod is left: {}",
+                           drain::to_string(report.outcome), pod.key));
+    else if (told->outcome == drain::PodOutcome::waiting && (told->reason.empty() || told->message.empty()))
+      violated("P8: this pod waits without a reason: " + pod.key);
+  }
+}
+
+void Invariants::check_cordon(const drain::Report& report) {
+  auto node = k8s::decode_node(cluster_.get("nodes", "", given_.node).dump());
+  if (!node) return violated("P5: the Node cannot be read");
+  const bool marked = drain::mark_of(*node).has_value();
+  if (given_.human_cordon && !given_.human_uncordon) {
+    if (!node->unschedulable) violated("P5: the cordon of a human was taken back");
+    if (marked) violated("P5: the cordon of a human was marked as ours");
+    return;
+  }
+  if (given_.human_uncordon) return;
+  if (report.outcome == drain::Outcome::drained && report.cordon.owner != "haulout")
+    violated("P5: our own cordon is told as somebody else's");
+  const bool unsuccessful = report.outcome == drain::Outcome::blocked || report.outcome == drain::Outcome::failed;
+  if (!unsuccessful || !cordoned_by_drain_) return;
+  if (!given_.options.restore_cordon_on_failure) {
+    if (!node->unschedulable) violated("P5: the cordon was taken back although it should stay");
+    return;
+  }
+  const bool sound = given_.sound_wire || began_ + given_.healed_after <= clock_.now() - 40s;
+  if (node->unschedulable && sound) violated("P5: our cordon was left behind");
+  if (node->unschedulable && !report.cordon.after) violated("P4: the report says uncordoned, the node is cordoned");
+}
+
+// No pod that nothing stands in the way of waits for those that something does. Every other pod may have had its place
+// before it, for as long as it really took to end.
+void Invariants::check_free_pods() {
+  if (!given_.sound_wire || !given_.sound_kubelets || given_.human_uncordon || !cordon_claimed_) return;
+  Duration all = 0s;
+  for (const auto& [uid, pod] : pods_) {
+    if (!on_our_node(pod) || !pod.terminating) continue;
+    all += std::min(pod.gone.value_or(clock_.now()), pod.place_until) - *pod.terminating + 600ms;
+  }
+  const std::size_t places = given_.options.max_concurrent;
+  // While it waits for a place, all of them are taken.
+  const Duration bound = 10s + (places == 0 ? Duration::zero() : all / static_cast<Duration::rep>(places));
+  for (const auto& [uid, pod] : pods_) {
+    const std::string ns = pod.key.substr(0, pod.key.find('/'));
+    const bool free =
+        on_our_node(pod) && pod.bound <= began_ && !touched_namespaces_.contains(ns) && !hindered_.contains(uid);
+    if (!free || verdict(pod) != drain::Verdict::evict) continue;
+    const TimePoint until = pod.first_sent.value_or(pod.terminating.value_or(pod.gone.value_or(clock_.now())));
+    if (until - *cordon_claimed_ > bound)
+      violated(fmt::format("P9: {} had to wait {} s although nothing stands in its way", pod.key,
+                           std::chrono::duration_cast<std::chrono::seconds>(until - *cordon_claimed_).count()));
+  }
+}
+
+void Invariants::check_request_total(const drain::Report&) {
+  std::size_t ours = 0;
+  for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
+  const auto took = static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::seconds>(since_start()).count());
+  const std::size_t most = 100 + 10 * ours + took + took * ours / 2;
+  if (requests_ > most) violated(fmt::format("P10: {} requests for {} pods in {} s", requests_, ours, took));
+}
+
+}  // namespace haulout::scenario

@@ -1,0 +1,224 @@
+#include "tests/scenario/seeded_run.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "retry/deadline.hpp"
+#include "retry/task_group.hpp"
+#include "sim/faults.hpp"
+#include "sim/virtual_clock.hpp"
+#include "sim/world_generator.hpp"
+#include "tests/scenario/invariants.hpp"
+
+namespace haulout::scenario {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using Json = sim::Json;
+
+struct Case {
+  sim::GeneratedWorld world;
+  Circumstances given;
+  Duration begins_after{};
+};
+
+void set_policy_of_the_command(drain::Options& options, Rng& rng) {
+  using drain::Treatment;
+  drain::Policy& policy = options.policy;
+  policy.daemon_set = rng.chance(90) ? Treatment::skip : Treatment::refuse;
+  policy.orphaned_daemon_set = rng.chance(80) ? Treatment::evict : Treatment::refuse;
+  policy.finished = Treatment::evict;
+  policy.empty_dir = rng.chance(85) ? Treatment::evict : Treatment::refuse;
+  policy.unmanaged = rng.chance(85) ? Treatment::evict : Treatment::refuse;
+  policy.do_not_disrupt = rng.chance(80) ? Treatment::evict : Treatment::park;
+  if (rng.chance(10)) policy.skip_terminating_after = rng.between(Duration(1s), Duration(120s));
+  if (rng.chance(15))
+    options.grace_seconds = static_cast<std::int64_t>(rng.between(std::uint64_t{1}, std::uint64_t{40}));
+  options.restore_cordon_on_failure = rng.chance(30);
+  options.fail_fast = true;
+}
+
+drain::Options some_options(Rng& rng) {
+  drain::Options options;
+  options.run_id = "seeds";
+  options.max_concurrent = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{8}));
+  if (rng.chance(50)) options.settle = rng.between(Duration(0s), Duration(8s));
+  if (rng.chance(10)) options.settle = 0s;
+  if (rng.chance(25)) options.timeout = rng.between(Duration(5s), Duration(240s));
+  if (rng.chance(40)) options.page_size = static_cast<std::uint32_t>(rng.between(std::uint64_t{1}, std::uint64_t{20}));
+  if (rng.chance(40)) set_policy_of_the_command(options, rng);
+  return options;
+}
+
+// Pods that ask not to be disrupted until somebody takes their annotation away.
+void protect_some_pods(Case& made, Rng& rng) {
+  for (Json& object : made.world.objects) {
+    if (sim::text(object, "/kind") != "Pod" || !rng.chance(8)) continue;
+    object["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false";
+    const Duration when = rng.between(Duration(1s), Duration(90s));
+    made.world.healed_after = std::max(made.world.healed_after, when);
+    made.world.incidents.push_back(
+        {when, "protection ended", [ns = sim::ns_of(object), name = sim::name_of(object)](sim::Cluster& cluster) {
+           const Json none = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", nullptr}};
+           cluster.patch("pods", ns, name, {{"metadata", {{"annotations", none}}}});
+         }});
+  }
+}
+
+void meddle_with_the_cordon(Case& made, Rng& rng) {
+  const std::string node = made.world.node;
+  made.given.human_cordon = rng.chance(15);
+  if (made.given.human_cordon)
+    made.world.incidents.push_back({0s, "a human cordons", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
+  made.given.human_uncordon = rng.chance(8);
+  if (!made.given.human_uncordon) return;
+  const Duration off = rng.between(Duration(1s), Duration(40s)), on = off + rng.between(Duration(10ms), Duration(30s));
+  made.world.healed_after = std::max(made.world.healed_after, on);
+  made.world.incidents.push_back({off, "a human uncordons", [node](sim::Cluster& cluster) { cluster.uncordon(node); }});
+  made.world.incidents.push_back(
+      {on, "a human cordons again", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
+}
+
+Case make_case(std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 1);
+  Case made;
+  sim::GeneratorOptions generator;
+  generator.faults = rng.chance(65);
+  generator.other_people = rng.chance(75);
+  if (rng.chance(50)) generator.most_pods = 25;
+  made.world = sim::generate_world(seed, generator);
+  made.given.node = made.world.node;
+  made.given.options = some_options(rng);
+  made.given.sound_wire = !generator.faults;
+  for (const auto& incident : made.world.incidents)
+    if (incident.what == "kubelet stopped") made.given.sound_kubelets = false;
+  if (rng.chance(30)) protect_some_pods(made, rng);
+  meddle_with_the_cordon(made, rng);
+  made.given.healed_after = made.world.healed_after;
+  made.begins_after = rng.between(Duration(100ms), Duration(4s));
+  return made;
+}
+
+// By when a drain without a deadline must have succeeded: everything has healed, every pod has taken its time, and
+// what was waited for has been noticed.
+Duration longest(const Case& made) {
+  Duration one_by_one = 0s, longest_grace = 0s;
+  for (const Json& object : made.world.objects) {
+    if (sim::text(object, "/kind") != "Pod") continue;
+    const Duration grace = std::chrono::seconds(sim::number(object, "/spec/terminationGracePeriodSeconds", 30));
+    const auto takes = sim::parse_duration(sim::annotation(object, "sim.haulout.dev/terminates-after"));
+    one_by_one += std::min(grace, takes.value_or(grace)) + 1s;
+    longest_grace = std::max(longest_grace, grace);
+  }
+  const std::size_t places = made.given.options.max_concurrent;
+  const Duration work = places == 0 ? longest_grace : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
+  const Duration notice = made.given.sound_wire ? 60s : 240s;
+  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + notice;
+}
+
+Task<drain::Report> run_of(drain::Drain& drain) {
+  co_return co_await drain.run();
+}
+
+std::string setting_of(const Case& made) {
+  const drain::Options& options = made.given.options;
+  return fmt::format("places {} settle {} ms timeout {} s grace {}{}{}{}{}{}", options.max_concurrent,
+                     std::chrono::duration_cast<std::chrono::milliseconds>(options.settle).count(),
+                     options.timeout ? std::chrono::duration_cast<std::chrono::seconds>(*options.timeout).count() : -1,
+                     options.grace_seconds.value_or(-1), options.fail_fast ? " command" : " agent",
+                     options.restore_cordon_on_failure ? " restore" : "", made.given.sound_wire ? " sound" : " faults",
+                     made.given.human_cordon ? " human-cordon" : "",
+                     made.given.human_uncordon ? " human-uncordon" : "");
+}
+
+class Runner {
+ public:
+  explicit Runner(std::uint64_t seed) : seed_(seed), made_(make_case(seed)) {}
+
+  SeededRun run() {
+    bool ended = false;
+    std::exception_ptr failure;
+    asio::co_spawn(context_, whole(), [&](std::exception_ptr thrown) {
+      ended = true;
+      failure = thrown;
+    });
+    const auto stop = clock_.run(clock_.now() + 24h, 3'000'000);
+    if (failure) std::rethrow_exception(failure);
+    if (!ended)
+      checks_.violated(stop == sim::VirtualClock::Stop::idle ? "P9: everything sleeps for ever" : "P10: a livelock");
+    if (ended && clock_.sleepers() != 0) checks_.violated("a sleeper was left behind");
+    context_.restart();
+    if (ended && context_.poll() != 0) checks_.violated("work was left behind");
+    SeededRun result{seed_,           setting_of(made_),     outcome_,           checks_.violations(),
+                     checks_.trace(), clock_.now() - start_, checks_.requests(), 0};
+    return result;
+  }
+  std::size_t faults_struck() const { return faults_struck_; }
+
+ private:
+  void stage_world() {
+    for (auto& incident : made_.world.incidents)
+      incident.act = [this, what = incident.what, act = std::move(incident.act)](sim::Cluster& cluster) {
+        checks_.note("incident: " + what);
+        act(cluster);
+      };
+    fault_rules_ = sim::stage(made_.world, cluster_, clock_.now());
+  }
+
+  asio::awaitable<void> whole() {
+    stage_world();
+    co_await with_task_group([this](TaskGroup& group) -> asio::awaitable<void> {
+      group.spawn(cluster_.run());
+      co_await clock_.sleep_until(clock_.now() + made_.begins_after);
+      co_await one_drain();
+      // The streams have been dropped: nothing may hang on to the server.
+      if (cluster_.open_watches() != 0) checks_.violated("a watch was left open");
+    });
+  }
+
+  asio::awaitable<void> one_drain() {
+    sim::FaultTransport faulty(cluster_.api(), clock_, fault_rng_, fault_rules_);
+    checks_.stand_before(faulty);
+    checks_.began();
+    const drain::Options& options = made_.given.options;
+    k8s::Client client(checks_, clock_, {k8s::FieldValidation::strict, options.page_size});
+    drain::Drain drain(client, drain_rng_, checks_, options, made_.world.node);
+    auto report = co_await with_deadline(clock_, start_ + longest(made_), run_of(drain));
+    if (!report) {
+      checks_.violated("P9: not drained although nothing stands in the way any more");
+      for (const auto& pod : drain.report().pods)
+        checks_.note(fmt::format("left {} {} {} {}", pod.key(), to_string(pod.outcome), pod.reason, pod.message));
+    }
+    const drain::Report last = report ? *report : drain.report();
+    outcome_ = to_string(last.outcome);
+    checks_.ended(last);
+    for (const std::string& struck : faulty.struck()) checks_.note("fault: " + struck);
+    faults_struck_ = faulty.struck().size();
+  }
+
+  std::uint64_t seed_;
+  Case made_;
+  asio::io_context context_{1};
+  sim::VirtualClock clock_{context_};
+  SeededRng world_rng_{seed_ + 1'000'003}, drain_rng_{seed_ + 2'000'003}, fault_rng_{seed_ + 3'000'017};
+  sim::Cluster cluster_{context_.get_executor(), clock_, world_rng_};
+  Invariants checks_{cluster_, clock_, made_.given};
+  std::vector<sim::FaultRule> fault_rules_;
+  TimePoint start_ = clock_.now();
+  std::string outcome_;
+  std::size_t faults_struck_ = 0;
+};
+
+}  // namespace
+
+SeededRun run_seed(std::uint64_t seed) {
+  Runner runner(seed);
+  SeededRun result = runner.run();
+  result.faults_struck = runner.faults_struck();
+  return result;
+}
+
+}  // namespace haulout::scenario

@@ -1,0 +1,25 @@
+// One drain of a generated world: world, options, people and faults all follow from the seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "retry/clock.hpp"
+
+namespace haulout::scenario {
+
+struct SeededRun {
+  std::uint64_t seed = 0;
+  std::string setting;  // the options of the drain, in one line
+  std::string outcome;
+  std::vector<std::string> violations;
+  std::vector<std::string> trace;
+  Duration took{};  // virtual
+  std::size_t requests = 0;
+  std::size_t faults_struck = 0;
+};
+
+SeededRun run_seed(std::uint64_t seed);
+
+}  // namespace haulout::scenario

@@ -1,0 +1,71 @@
+// Promises P1 to P5, P9, P10, places and budgets in generated worlds, each from one seed.
+//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (200 from 1)
+//   HAULOUT_SEED=K                         seed K alone, with its trace
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "tests/scenario/seeded_run.hpp"
+
+namespace haulout::scenario {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+void expect_no_violation(const SeededRun& run) {
+  if (run.violations.empty()) return;
+  std::string text;
+  for (const std::string& violation : run.violations) text += "\n  " + violation;
+  ADD_FAILURE() << "seed " << run.seed << " (" << run.setting << ") ended " << run.outcome << text
+                << "\n  replay: ./dev sim --seed " << run.seed;
+}
+
+void expect_same_course(const SeededRun& run) {
+  const SeededRun again = run_seed(run.seed);
+  if (again.trace == run.trace) return;
+  std::size_t line = 0;
+  while (line < std::min(run.trace.size(), again.trace.size()) && run.trace[line] == again.trace[line]) ++line;
+  ADD_FAILURE() << "seed " << run.seed << " went two ways from line " << line << "\n  replay: ./dev sim --seed "
+                << run.seed;
+}
+
+TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
+  const std::uint64_t single = from_environment("HAULOUT_SEED", 0);
+  const std::uint64_t first = single ? single : from_environment("HAULOUT_FIRST_SEED", 1);
+  const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 200);
+  double hours = 0;
+  std::size_t requests = 0, faults = 0;
+  std::map<std::string, std::size_t> outcomes;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const SeededRun run = run_seed(seed);
+    if (single) {
+      std::cout << run.setting << '\n';
+      for (const std::string& line : run.trace) std::cout << line << '\n';
+    }
+    expect_no_violation(run);
+    if ((seed - first) % 20 == 0) expect_same_course(run);
+    hours += std::chrono::duration<double, std::ratio<3600>>(run.took).count();
+    requests += run.requests;
+    faults += run.faults_struck;
+    ++outcomes[run.outcome];
+  }
+  std::string ended;
+  for (const auto& [outcome, times] : outcomes) ended += fmt::format(", {} {}", times, outcome);
+  std::cout << fmt::format("{} seeds from {}: {:.1f} virtual hours, {} requests, {} faults struck{}\n", count, first,
+                           hours, requests, faults, ended);
+  // A generator that goes lame must not look like a promise kept.
+  if (count < 100) return;
+  EXPECT_GE(outcomes["drained"] * 2, count);
+  EXPECT_GT(outcomes["blocked"], 0u);
+  EXPECT_GT(outcomes["refused"], 0u);
+  EXPECT_GT(faults, count);
+}
+
+}  // namespace
+}  // namespace haulout::scenario
