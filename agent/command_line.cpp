@@ -1,7 +1,8 @@
 #include "agent/command_line.hpp"
 
-#include <set>
+#include <CLI/CLI.hpp>
 
+#include "agent/arguments.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/flags.hpp"
 #include "agent/help.hpp"
@@ -10,101 +11,65 @@
 namespace haulout::agent {
 namespace {
 
-struct Given {
-  const Flag* flag;
-  std::string spelling;  // "--timeout" or "-l", for messages
-  std::string value;
-};
-
-struct Parsed {
-  std::vector<Given> flags;
-  std::vector<std::string> words;  // everything that is no flag
-  bool help = false;
-  bool version = false;
-  std::string problem;
-};
-
-class Parser {
+// One of CLI11's apps (the program, or a command) and the flags that it has been given from the table.
+class Syntax {
  public:
-  Parser(const std::vector<Flag>& flags, const std::vector<std::string>& args) : flags_(flags), args_(args) {}
-
-  Parsed run() {
-    while (next_ < args_.size() && parsed_.problem.empty() && !parsed_.help) {
-      const std::string& arg = args_[next_++];
-      if (only_words_ || arg.size() < 2 || arg[0] != '-')
-        parsed_.words.push_back(arg);
-      else if (arg == "--")
-        only_words_ = true;
-      else if (arg[1] == '-')
-        long_flag(arg);
-      else
-        short_flag(arg);
+  Syntax(CLI::App& app, std::vector<Flag> flags) : app_(app), flags_(std::move(flags)) {
+    app.set_help_flag();  // CLI11's own would print CLI11's help
+    app.allow_extras();
+    help_ = app.add_flag("-h,--help");
+    for (const Flag& flag : flags_) {
+      const std::string names = (flag.letter != 0 ? fmt::format("-{},", flag.letter) : "") + "--" + flag.name;
+      options_.push_back(
+          app.add_option(names, CLI::callback_t())->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
     }
-    return std::move(parsed_);
+  }
+
+  CLI::App& app() const { return app_; }
+  bool help() const { return help_->count() != 0; }
+
+  // Everything that is no flag. Returns what is wrong.
+  std::string words(std::vector<std::string>& words) const {
+    for (const std::string& extra : app_.remaining()) {
+      if (extra.size() > 1 && extra[0] == '-') return unknown_flag(extra);
+      words.push_back(extra);
+    }
+    return {};
+  }
+
+  // Repeated flags in their order, so that the last one wins. Returns what is wrong.
+  std::string apply(Settings& settings) const {
+    for (std::size_t i = 0; i < flags_.size(); ++i)
+      for (const std::string& value : options_[i]->results()) {
+        const std::string wrong = apply(flags_[i], value, settings);
+        if (!wrong.empty()) return wrong;
+      }
+    return {};
   }
 
  private:
-  void long_flag(const std::string& arg) {
-    const std::size_t equals = arg.find('=');
-    const std::string name = arg.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (name == "help" || name == "version") {
-      (name == "help" ? parsed_.help : parsed_.version) = true;
-      return;
-    }
-    for (const Flag& flag : flags_) {
-      if (flag.name != name) continue;
-      take(flag, "--" + name, equals == std::string::npos ? std::nullopt : std::optional(arg.substr(equals + 1)));
-      return;
-    }
-    unknown("--" + name);
+  static std::string apply(const Flag& flag, const std::string& value, Settings& settings) {
+    const std::string name = "--" + flag.name;
+    if (flag.kind == Flag::Kind::explicit_ && value.empty())
+      return fmt::format("{0} was given without a value: write {0}=client or {0}=server", name);
+    const std::string wrong = flag.apply(settings, value);
+    if (wrong.empty()) return {};
+    const std::string names = flag.letter != 0 ? fmt::format("-{}, {}", flag.letter, name) : name;
+    return fmt::format("invalid value \"{}\" for {}: {}", value, names, wrong);
   }
 
-  void short_flag(const std::string& arg) {
-    if (arg[1] == 'h') {
-      parsed_.help = true;
-      return;
-    }
-    for (const Flag& flag : flags_) {
-      if (flag.letter != arg[1]) continue;
-      std::optional<std::string> value;
-      if (arg.size() > 2) value = arg.substr(arg[2] == '=' ? 3 : 2);
-      take(flag, arg.substr(0, 2), std::move(value));
-      return;
-    }
-    unknown(arg.substr(0, 2));
-  }
-
-  void take(const Flag& flag, std::string spelling, std::optional<std::string> value) {
-    if (!value) {
-      switch (flag.kind) {
-        case Flag::Kind::boolean: value = "true"; break;
-        case Flag::Kind::explicit_:
-          parsed_.problem =
-              spelling + " was given without a value: write " + spelling + "=client or " + spelling + "=server";
-          return;
-        case Flag::Kind::value:
-          if (next_ == args_.size()) {
-            parsed_.problem = spelling + " needs a value";
-            return;
-          }
-          value = args_[next_++];
-      }
-    }
-    parsed_.flags.push_back({&flag, std::move(spelling), *std::move(value)});
-  }
-
-  void unknown(const std::string& spelling) {
+  std::string unknown_flag(const std::string& arg) const {
+    const std::string spelling = arg[1] == '-' ? arg.substr(0, arg.find('=')) : arg.substr(0, 2);
     std::vector<std::string> known{"--help"};
     for (const Flag& flag : flags_) known.push_back("--" + flag.name);
     const auto suggestion = nearest(spelling, known);
-    parsed_.problem = "unknown flag " + spelling + (suggestion ? "; did you mean " + *suggestion + "?" : "");
+    return "unknown flag " + spelling + (suggestion ? "; did you mean " + *suggestion + "?" : "");
   }
 
-  const std::vector<Flag>& flags_;
-  const std::vector<std::string>& args_;
-  std::size_t next_ = 0;
-  bool only_words_ = false;
-  Parsed parsed_;
+  CLI::App& app_;
+  std::vector<Flag> flags_;
+  std::vector<CLI::Option*> options_;  // of the same index
+  CLI::Option* help_ = nullptr;
 };
 
 std::vector<Flag> all_flags(Command command) {
@@ -158,6 +123,97 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
   return {};
 }
 
+// The program's command line: connection flags, a command, and behind it that command's flags and words.
+class Grammar {
+ public:
+  explicit Grammar(std::string called) : called_(std::move(called)), program_(app_, connection_flags()) {
+    app_.require_subcommand(0, 1);  // one at most: a node may be called like a command
+    version_ = app_.add_flag("--version");
+    for (const std::string& name : command_names()) {
+      const auto command = command_of(name);
+      commands_.push_back(
+          std::make_unique<Syntax>(*app_.add_subcommand(name), command ? all_flags(*command) : connection_flags()));
+    }
+  }
+
+  std::variant<Settings, Immediate> parse(const std::vector<std::string>& args) {
+    Arguments normal = normalise_arguments(all_flags(Command::drain), args);
+    std::string problem = read(std::move(normal.args));
+    const Syntax* given = given_command();
+    const auto command = given == nullptr ? std::nullopt : command_of(given->app().get_name());
+    if (program_.help() || (given != nullptr && given->help())) return help(command);
+    if (given == nullptr && problem.empty()) return without_command();
+
+    std::vector<std::string> words;
+    Settings settings;
+    if (problem.empty()) problem = program_.words(words);
+    if (problem.empty() && !words.empty()) problem = unknown_command(words.front());
+    if (problem.empty()) problem = given->words(words);
+    if (problem.empty() && version_->count() != 0) problem = "unknown flag --version";
+    if (problem.empty()) problem = program_.apply(settings);
+    if (problem.empty()) problem = given->apply(settings);
+    if (!problem.empty()) return usage_error(problem, called_, command);
+    words.insert(words.end(), normal.words.begin(), normal.words.end());
+    return command ? run(*command, std::move(settings), words) : help_on(words);
+  }
+
+ private:
+  // Returns what is wrong; what has been read by then is kept.
+  std::string read(std::vector<std::string> args) {
+    const std::string last = args.empty() ? "" : args.back();
+    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(args));
+    } catch (const CLI::ArgumentMismatch&) {
+      return last + " needs a value";
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  const Syntax* given_command() const {
+    for (const auto& command : commands_)
+      if (app_.got_subcommand(&command->app())) return command.get();
+    return nullptr;
+  }
+
+  Immediate help(std::optional<Command> command) const { return {exit_done, help_text(command, called_), ""}; }
+
+  Immediate without_command() const {
+    if (version_->count() != 0) return {exit_done, version_text(), ""};
+    std::vector<std::string> words;
+    const std::string problem = program_.words(words);
+    if (!words.empty()) return usage_error(unknown_command(words.front()), called_, std::nullopt);
+    if (!problem.empty()) return usage_error(problem, called_, std::nullopt);
+    return {exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called_)};
+  }
+
+  Immediate help_on(const std::vector<std::string>& topics) const {
+    if (topics.empty()) return help(std::nullopt);
+    const auto topic = command_of(topics.front());
+    return topic ? help(topic) : usage_error(unknown_command(topics.front()), called_, std::nullopt);
+  }
+
+  std::variant<Settings, Immediate> run(Command command, Settings settings,
+                                        const std::vector<std::string>& words) const {
+    settings.command = command;
+    if (command != Command::version) {
+      const std::string problem = take_nodes(settings, words);
+      if (!problem.empty()) return usage_error(problem, called_, command);
+      return settings;
+    }
+    if (!words.empty()) return usage_error("version takes no arguments", called_, command);
+    return Immediate{exit_done, version_text(), ""};
+  }
+
+  std::string called_;
+  CLI::App app_;
+  Syntax program_;
+  CLI::Option* version_ = nullptr;
+  std::vector<std::unique_ptr<Syntax>> commands_;
+};
+
 }  // namespace
 
 std::string program_name(std::string_view argv0) {
@@ -166,49 +222,7 @@ std::string program_name(std::string_view argv0) {
 }
 
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args) {
-  const std::string called = program_name(program);
-
-  // The command is the first word that is no flag's value: connection flags may stand before it, as with kubectl. Every
-  // flag of drain is known here, so that a misplaced one is not taken for a word.
-  const std::vector<Flag> any_flags = all_flags(Command::drain);
-  Parsed first = Parser(any_flags, args).run();
-  if (first.words.empty()) {
-    if (first.help) return Immediate{exit_done, help_text(std::nullopt, called), ""};
-    if (first.version) return Immediate{exit_done, version_text(), ""};
-    if (!first.problem.empty()) return usage_error(first.problem, called, std::nullopt);
-    return Immediate{exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called)};
-  }
-  const std::string& word = first.words.front();
-  if (word == "help") {
-    if (first.words.size() == 1) return Immediate{exit_done, help_text(std::nullopt, called), ""};
-    const auto topic = command_of(first.words[1]);
-    if (!topic) return usage_error(unknown_command(first.words[1]), called, std::nullopt);
-    return Immediate{exit_done, help_text(topic, called), ""};
-  }
-  const auto command = command_of(word);
-  if (!command) return usage_error(unknown_command(word), called, std::nullopt);
-
-  const std::vector<Flag> flags = all_flags(*command);
-  Parsed parsed = Parser(flags, args).run();
-  if (parsed.help) return Immediate{exit_done, help_text(command, called), ""};
-  if (!parsed.problem.empty()) return usage_error(parsed.problem, called, command);
-  if (parsed.version) return usage_error("unknown flag --version", called, command);
-  Settings settings;
-  settings.command = *command;
-  for (const Given& given : parsed.flags) {
-    const std::string wrong = given.flag->apply(settings, given.value);
-    if (wrong.empty()) continue;
-    return usage_error(fmt::format("invalid value \"{}\" for {}: {}", given.value, given.spelling, wrong), called,
-                       command);
-  }
-  parsed.words.erase(parsed.words.begin());
-  if (*command == Command::version) {
-    if (!parsed.words.empty()) return usage_error("version takes no arguments", called, command);
-    return Immediate{exit_done, version_text(), ""};
-  }
-  const std::string problem = take_nodes(settings, parsed.words);
-  if (!problem.empty()) return usage_error(problem, called, command);
-  return settings;
+  return Grammar(program_name(program)).parse(args);
 }
 
 }  // namespace haulout::agent

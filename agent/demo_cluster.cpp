@@ -1,15 +1,12 @@
 #include "agent/demo_cluster.hpp"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
 
+#include "agent/exit_code.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
@@ -19,13 +16,6 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
-
-struct DemoOptions {
-  std::string listen = "127.0.0.1:0";
-  std::string kubeconfig;
-  std::string world;
-  std::uint64_t seed = 1;
-};
 
 // Time for the scheduler and the kubelets to bring the pods of the world up before anybody looks.
 constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
@@ -39,7 +29,9 @@ Result<http::ServerOptions> parse_listen(const std::string& listen) {
     return Error(Errc::invalid, fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:0", listen));
   options.address = listen.substr(0, colon);
   if (options.address != "127.0.0.1" && options.address != "::1")
-    return Error(Errc::invalid, fmt::format("--listen {}: the demo has no authentication, so it listens on 127.0.0.1 or ::1 only", listen));
+    return Error(
+        Errc::invalid,
+        fmt::format("--listen {}: the demo has no authentication, so it listens on 127.0.0.1 or ::1 only", listen));
   options.port = static_cast<std::uint16_t>(port);
   return options;
 }
@@ -70,7 +62,9 @@ asio::awaitable<void> wait_for_signal() {
   co_await signals.async_wait(asio::use_awaitable);
 }
 
-asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) {
+}  // namespace
+
+asio::awaitable<int> serve_demo_cluster(asio::any_io_executor executor, DemoOptions options) {
   const auto failed = [](const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.message().c_str());
     return 1;
@@ -97,37 +91,28 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
       code = failed(written.error());
       co_return;
     }
-    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n", listen->address.c_str(),
-                static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
+    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n",
+                listen->address.c_str(), static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
     std::fflush(stdout);
     co_await wait_for_signal();
   });
   co_return code;
 }
 
-}  // namespace
-
-int run_demo_cluster(const std::vector<std::string>& args) {
+std::variant<DemoOptions, int> parse_demo_cluster(const std::vector<std::string>& args) {
   DemoOptions options;
   CLI::App app("Serves a simulated Kubernetes cluster on loopback until it is interrupted", "haulout demo-cluster");
   app.add_option("--listen", options.listen, "Address and port; port 0 takes a free one")->capture_default_str();
   app.add_option("--kubeconfig", options.kubeconfig, "Written once the cluster has come to rest")->required();
-  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")->required();
+  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
+      ->required();
   app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
-  std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes them from the back
   try {
-    app.parse(reversed);
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : 2;
+    return app.exit(problem) == 0 ? 0 : exit_usage;
   }
-  asio::io_context context(1);
-  int code = 0;
-  asio::co_spawn(context, serve(context.get_executor(), options), [&code](std::exception_ptr failure, int result) {
-    if (failure) std::rethrow_exception(failure);
-    code = result;
-  });
-  context.run();
-  return code;
+  return options;
 }
 
 }  // namespace haulout::agent

@@ -30,6 +30,13 @@ std::string because(const PodReport& pod) {
   return printable(pod.message) + (pod.reason.empty() ? "" : " [" + pod.reason + "]");
 }
 
+// The engine words what holds a pod as the end of "pod … is" where that makes a sentence: "blocked by …", "held by …".
+std::string why_it_waits(const PodReport& pod) {
+  for (const char* beginning : {"blocked by ", "selected by ", "held by ", "protected by "})
+    if (pod.message.starts_with(beginning)) return because(pod);
+  return "waiting: " + because(pod);
+}
+
 std::string vanished_line(const PodReport& pod, const Wording& wording) {
   if (pod.outcome == PodOutcome::gone) return fmt::format("pod/{} gone", pod.name);
   return fmt::format("pod/{} {}", pod.name, wording.deleting ? "deleted" : "evicted");
@@ -43,7 +50,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
       if (pod.attempts > 1) return std::nullopt;  // said once per pod
       return fmt::format("{} pod {}{}", wording.deleting ? "deleting" : "evicting", pod.key(),
                          dry_run_suffix(wording.dry_run));
-    case EventType::parked: return fmt::format("pod {} is waiting: {}", pod.key(), because(pod));
+    case EventType::parked: return fmt::format("pod {} is {}", pod.key(), why_it_waits(pod));
     case EventType::vanished: return vanished_line(pod, wording);
     case EventType::late_pod: return fmt::format("pod {} has come to the node meanwhile", pod.key());
     default: return std::nullopt;

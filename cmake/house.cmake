@@ -6,7 +6,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(HAULOUT_WERROR "Treat warnings as errors" OFF)
 set(HAULOUT_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined")
-option(HAULOUT_STATIC "Link Boost, OpenSSL and the C++ run time statically (the release binary)" OFF)
+option(HAULOUT_STATIC "Link every library but libc and libm statically (the release binary)" OFF)
 
 if(HAULOUT_STATIC)
   set(Boost_USE_STATIC_LIBS ON)
@@ -19,6 +19,25 @@ find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
+
+# Debian has fmt as a shared library only, and fmt::fmt-header-only compiles it into every object: three seconds each.
+if(HAULOUT_STATIC)
+  add_library(house_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cpp)
+  target_compile_features(house_fmt PRIVATE cxx_std_20)
+  target_include_directories(house_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+else()
+  add_library(house_fmt INTERFACE)
+  target_link_libraries(house_fmt INTERFACE fmt::fmt)
+endif()
+
+# The package of yaml-cpp names its shared library only; the static one lies beside it.
+add_library(house_yaml INTERFACE)
+if(HAULOUT_STATIC)
+  find_library(HAULOUT_YAML_LIBRARY NAMES libyaml-cpp.a REQUIRED)
+  target_link_libraries(house_yaml INTERFACE ${HAULOUT_YAML_LIBRARY})
+else()
+  target_link_libraries(house_yaml INTERFACE yaml-cpp)
+endif()
 
 find_program(HAULOUT_CCACHE ccache)
 if(HAULOUT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -59,7 +78,7 @@ endif()
 if(HAULOUT_STATIC)
   target_link_options(house_build INTERFACE -static-libstdc++ -static-libgcc)
 endif()
-target_link_libraries(house_build INTERFACE house_warnings Boost::headers Threads::Threads)
+target_link_libraries(house_build INTERFACE house_warnings house_fmt Boost::headers Threads::Threads)
 
 # The precompiled header of the libraries; every other target reuses it or brings its own.
 add_library(house_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)

@@ -66,7 +66,7 @@ void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& b
   }
 }
 
-std::string BudgetBook::explain(const k8s::Pod& pod, const std::vector<std::string>& budgets) const {
+std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budgets.empty()) return {};
   if (budgets.size() > 1) {
     std::string names;
@@ -75,24 +75,27 @@ std::string BudgetBook::explain(const k8s::Pod& pod, const std::vector<std::stri
       if (found != budgets_.end()) names += (names.empty() ? "" : " and ") + found->second.key();
     }
     return fmt::format(
-        "pod {} is selected by several PodDisruptionBudgets ({}), which the API refuses to combine; "
-        "narrow the selector of all but one",
-        pod.key(), names);
+        "selected by several PodDisruptionBudgets ({}), which the API refuses to combine; narrow the selector of all "
+        "but one",
+        names);
   }
   const auto found = budgets_.find(budgets.front());
   if (found == budgets_.end()) return {};
   const auto& budget = found->second;
   if (budget.observed_generation < budget.generation)
     return fmt::format(
-        "pod {} is blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet", pod.key(),
+        "blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet (is "
+        "kube-controller-manager running?)",
         budget.key());
   if (budget.condition_reason == "SyncFailed")
-    return fmt::format("pod {} is blocked by PodDisruptionBudget {}, which cannot be computed: {}", pod.key(),
-                       budget.key(), budget.condition_message);
+    return fmt::format("blocked by PodDisruptionBudget {}, which cannot be computed: {}", budget.key(),
+                       budget.condition_message);
+  if (budget.disruptions_allowed > 0)
+    return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
+                       budget.key(), budget.disruptions_allowed);
   return fmt::format(
-      "pod {} is blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until "
-      "{}",
-      pod.key(), budget.key(), budget.desired_healthy, budget.current_healthy,
+      "blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until {}", budget.key(),
+      budget.desired_healthy, budget.current_healthy,
       budget.current_healthy < budget.desired_healthy ? "its pods are healthy again" : "a replica is added");
 }
 

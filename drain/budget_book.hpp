@@ -36,8 +36,8 @@ class BudgetBook {
   void sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted);
 
-  // One sentence about the budgets that hold this pod, or empty.
-  std::string explain(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
+  // What holds a pod that these budgets select, as the end of "pod … is"; empty when nothing does.
+  std::string explain(const std::vector<std::string>& budgets) const;
 
  private:
   bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const;

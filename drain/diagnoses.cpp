@@ -20,7 +20,7 @@ void diagnose_budgets(const TrackedPod& tracked, const BudgetBook& book, std::ve
   if (tracked.budgets.size() > 1 || told_by_server) {
     facts.push_back({"PDB_OVERLAP",
                      "pod " + tracked.pod.key(),
-                     tracked.budgets.size() > 1 ? book.explain(tracked.pod, tracked.budgets) : tracked.server_message,
+                     tracked.budgets.size() > 1 ? book.explain(tracked.budgets) : tracked.server_message,
                      {}});
     return;
   }

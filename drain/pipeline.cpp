@@ -213,7 +213,7 @@ void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
     tracked.last_verdict = EvictionVerdict::budget;
     tracked.refusals = 0;
   }
-  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(tracked.pod, tracked.budgets),
+  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(tracked.budgets),
        now + tracked.backoff.next(rng_));
 }
 

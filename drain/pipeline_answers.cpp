@@ -67,7 +67,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   std::string message = error.message();
   const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
-                                    ? book_.explain(tracked.pod, tracked.budgets)
+                                    ? book_.explain(tracked.budgets)
                                     : std::string();
   if (verdict == EvictionVerdict::gone) {
     // The view will say so too; if it does not, it was about another pod and we ask again.
@@ -119,7 +119,7 @@ void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) 
     emit_(EventType::eviction_sent, tracked.report);
     return;
   }
-  const std::string explained = book_.explain(tracked.pod, tracked.budgets);
+  const std::string explained = book_.explain(tracked.budgets);
   park(tracked, std::string(park_reason(classify_eviction(answer.error()))),
        explained.empty() ? answer.error().message() : explained, TimePoint::max());
 }

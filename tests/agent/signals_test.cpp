@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using SignalsTest = haulout::testing::VirtualTimeTest;
 
-boost::asio::awaitable<void> sleep(Clock& clock, Duration duration, bool& ended) {
+boost::asio::awaitable<void> pass(Clock& clock, Duration duration, bool& ended) {
   co_await clock.sleep_until(clock.now() + duration);
   ended = true;
 }
@@ -31,7 +31,7 @@ TEST_F(SignalsTest, WorkThatEndsEndsItsHelpers) {
   Signals signals(context.get_executor());
   bool worked = false;
   bool helped = false;
-  EXPECT_EQ(run(race(signals, sleep(clock, 3s, worked), sleep(clock, 1h, helped))), std::nullopt);
+  EXPECT_EQ(run(race(signals, pass(clock, 3s, worked), pass(clock, 1h, helped))), std::nullopt);
   EXPECT_TRUE(worked);
   EXPECT_FALSE(helped);
   EXPECT_EQ(elapsed(), Duration(3s));
@@ -41,7 +41,7 @@ TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Signals signals(context.get_executor());
     bool helped = false;
-    EXPECT_EQ(run(race(signals, raise_and_sleep(clock, signal), sleep(clock, 1h, helped))), signal);
+    EXPECT_EQ(run(race(signals, raise_and_sleep(clock, signal), pass(clock, 1h, helped))), signal);
     EXPECT_FALSE(helped);
     std::signal(SIGHUP, SIG_DFL);
   }

@@ -32,7 +32,7 @@ TEST(WordingTest, OneLinePerEvent) {
   auto again = first;
   again.attempts = 2;
   const auto gone = pod("web-0", PodOutcome::gone);
-  const auto parked = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "PodDisruptionBudget shop/web allows none");
+  const auto parked = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
   const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
   const std::vector<std::pair<drain::Event, std::optional<std::string>>> rows = {
       {event(EventType::planned, 0, nullptr, nullptr, "", {12, 0, 0, 0, 3}), "node/n1: 12 pods to evict, 3 skipped"},
@@ -41,7 +41,7 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::eviction_sent, 0, &again), std::nullopt},
       {event(EventType::evicted, 0, &web), std::nullopt},
       {event(EventType::parked, 0, &parked),
-       "pod shop/web-0 is waiting: PodDisruptionBudget shop/web allows none [BlockedByBudget]"},
+       "pod shop/web-0 is blocked by PodDisruptionBudget shop/web: allows none [BlockedByBudget]"},
       {event(EventType::resumed, 0, &parked), std::nullopt},
       {event(EventType::vanished, 0, &web), "pod/web-0 evicted"},
       {event(EventType::vanished, 0, &gone), "pod/web-0 gone"},

@@ -3,6 +3,7 @@
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
+using namespace std::chrono_literals;
 namespace {
 using drain::EventType;
 using drain::Outcome;

@@ -2,6 +2,7 @@
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
+using namespace std::chrono_literals;
 namespace {
 using drain::EventType;
 using drain::Outcome;

@@ -1,6 +1,7 @@
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
+using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
 Json a_node(const std::string& name) {

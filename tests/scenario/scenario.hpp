@@ -29,7 +29,6 @@ inline void PrintTo(const Report& report, std::ostream* out) {
 namespace haulout::scenario {
 
 using Json = nlohmann::json;
-using namespace std::chrono_literals;
 
 struct PodSpec {
   std::string ns = "shop";

@@ -1,0 +1,49 @@
+// A pipeline without I/O: the test says what happens and what time it is.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "drain/pipeline.hpp"
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain::testing {
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  SeededRng rng{1};
+  TimePoint now{std::chrono::hours(1)};
+  WallTime wall{std::chrono::hours(1)};
+  Policy policy;
+  std::vector<std::string> events;
+  std::optional<Pipeline> pipeline;
+
+  void make(PipelineOptions options = {}) {
+    pipeline.emplace(
+        options, rng, [this](const k8s::Pod& pod) { return decide(pod, policy, {}, wall); },
+        [this](EventType type, const PodReport& pod) {
+          events.push_back(std::string(to_string(type)) + " " + pod.name);
+        });
+  }
+  void plan(const std::vector<k8s::Pod>& pods) {
+    for (const auto& pod : pods) pipeline->pod_changed(pod, now);
+    pipeline->start(now);
+  }
+  std::vector<std::string> take() {
+    std::vector<std::string> names;
+    for (const auto& pod : pipeline->take_evictions(now)) names.push_back(pod.name);
+    return names;
+  }
+  void accept(const k8s::Pod& pod) { pipeline->answered(pod.uid, Result<>(), now, wall); }
+  void refuse(const k8s::Pod& pod, Error error) { pipeline->answered(pod.uid, Result<>(std::move(error)), now, wall); }
+  void gone(const k8s::Pod& pod) { pipeline->pod_gone(pod.uid, wall); }
+  const TrackedPod& tracked(const k8s::Pod& pod) const { return pipeline->pods().at(pod.uid); }
+  std::vector<k8s::Pod> pods_named(std::initializer_list<const char*> names) const {
+    std::vector<k8s::Pod> pods;
+    for (const char* name : names) pods.push_back(a_pod(name));
+    return pods;
+  }
+};
+
+inline const Error closed_budget = status_error(429, "TooManyRequests", "", "DisruptionBudget");
+
+}  // namespace haulout::drain::testing

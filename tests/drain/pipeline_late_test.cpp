@@ -1,0 +1,105 @@
+#include "tests/drain/pipeline_fixture.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_budget;
+using testing::a_pod;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::owned_by;
+using ::testing::SizeIs;
+using testing::status_error;
+using testing::terminating;
+
+using testing::closed_budget;
+using testing::PipelineTest;
+
+TEST_F(PipelineTest, LatePodsGoThroughTheSameFilter) {
+  policy.unmanaged = Treatment::refuse;
+  make();
+  plan({a_pod("a")});
+  auto naked = a_pod("naked");
+  naked.controller.reset();
+  pipeline->pod_changed(a_pod("late"), now);
+  pipeline->pod_changed(naked, now);
+  EXPECT_THAT(take(), ElementsAre("a", "late"));
+  EXPECT_EQ(tracked(naked).state, PodState::parked);
+  EXPECT_EQ(tracked(naked).report.reason, "Unmanaged");
+  EXPECT_THAT(events, ::testing::Contains("late-pod late"));
+}
+
+TEST_F(PipelineTest, AControllerThatComesBackTwiceIsPinned) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
+    pod.uid = "uid-" + std::to_string(n);
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
+    accept(incarnation(n));
+    gone(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(incarnation(2)).report.reason, "PodPinned");
+  now += 24h;
+  pipeline->time_passed(now);
+  pipeline->pod_changed(incarnation(2), now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_FALSE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take();
+  accept(replica(0));
+  gone(replica(0));
+  now += 1s;
+  for (int n = 1; n < 5; ++n) pipeline->pod_changed(replica(n), now);
+  EXPECT_THAT(take(), SizeIs(4));
+}
+
+TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {
+  make();
+  auto pod = a_pod("p");
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  plan({pod});
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(pod).report.reason, "DoNotDisrupt");
+  pod.annotations.clear();
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), ElementsAre("p"));
+}
+
+TEST_F(PipelineTest, AProtectionThatRunsOutIsNoticed) {
+  make();
+  auto pod = a_pod("p");
+  pod.start_time = wall;
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "1h";
+  plan({pod});
+  EXPECT_THAT(take(), IsEmpty());
+  wall += 61min;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("p"));
+}
+
+TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
+  make();
+  auto job = a_pod("job");
+  plan({job});
+  take();
+  refuse(job, closed_budget);
+  job.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(job, now);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
+}
+
+}  // namespace
+}  // namespace haulout::drain
