@@ -1,14 +1,10 @@
 #include "agent/demo_cluster.hpp"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
 
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
@@ -39,7 +35,9 @@ Result<http::ServerOptions> parse_listen(const std::string& listen) {
     return Error(Errc::invalid, fmt::format("--listen {}: expected ADDRESS:PORT, for example 127.0.0.1:0", listen));
   options.address = listen.substr(0, colon);
   if (options.address != "127.0.0.1" && options.address != "::1")
-    return Error(Errc::invalid, fmt::format("--listen {}: the demo has no authentication, so it listens on 127.0.0.1 or ::1 only", listen));
+    return Error(
+        Errc::invalid,
+        fmt::format("--listen {}: the demo has no authentication, so it listens on 127.0.0.1 or ::1 only", listen));
   options.port = static_cast<std::uint16_t>(port);
   return options;
 }
@@ -97,8 +95,8 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
       code = failed(written.error());
       co_return;
     }
-    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n", listen->address.c_str(),
-                static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
+    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n",
+                listen->address.c_str(), static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
     std::fflush(stdout);
     co_await wait_for_signal();
   });
@@ -107,27 +105,21 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
 
 }  // namespace
 
-int run_demo_cluster(const std::vector<std::string>& args) {
+boost::asio::awaitable<int> run_demo_cluster(boost::asio::any_io_executor executor, std::vector<std::string> args) {
   DemoOptions options;
   CLI::App app("Serves a simulated Kubernetes cluster on loopback until it is interrupted", "haulout demo-cluster");
   app.add_option("--listen", options.listen, "Address and port; port 0 takes a free one")->capture_default_str();
   app.add_option("--kubeconfig", options.kubeconfig, "Written once the cluster has come to rest")->required();
-  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")->required();
+  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
+      ->required();
   app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
-  std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes them from the back
+  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
   try {
-    app.parse(reversed);
+    app.parse(std::move(args));
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : 2;
+    co_return app.exit(problem) == 0 ? 0 : 2;
   }
-  asio::io_context context(1);
-  int code = 0;
-  asio::co_spawn(context, serve(context.get_executor(), options), [&code](std::exception_ptr failure, int result) {
-    if (failure) std::rethrow_exception(failure);
-    code = result;
-  });
-  context.run();
-  return code;
+  co_return co_await serve(std::move(executor), std::move(options));
 }
 
 }  // namespace haulout::agent

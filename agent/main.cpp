@@ -24,6 +24,16 @@ std::uint64_t random_seed() {
   return seed;
 }
 
+int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
+  int exit_code = 0;
+  boost::asio::co_spawn(context, std::move(program), [&exit_code](std::exception_ptr failure, int code) {
+    if (failure) std::rethrow_exception(failure);
+    exit_code = code;
+  });
+  context.run();
+  return exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -33,7 +43,9 @@ int main(int argc, char** argv) {
   agent::FdSink err(STDERR_FILENO);
   const std::string called = argc > 0 ? argv[0] : "haulout";
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-  if (!args.empty() && args.front() == "demo-cluster") return agent::run_demo_cluster({args.begin() + 1, args.end()});
+  boost::asio::io_context context(1);
+  if (!args.empty() && args.front() == "demo-cluster")
+    return run(context, agent::run_demo_cluster(context.get_executor(), {args.begin() + 1, args.end()}));
   auto parsed = agent::parse_command_line(called, args);
   if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
     out.write(immediate->out);
@@ -42,17 +54,9 @@ int main(int argc, char** argv) {
     err.flush(-1);
     return immediate->exit_code;
   }
-  boost::asio::io_context context(1);
   RealClock clock;
   SeededRng rng(random_seed());
   agent::Process process{context.get_executor(),     clock, rng, out, err, k8s::Environment::of_process(),
                          agent::program_name(called)};
-  int exit_code = 0;
-  boost::asio::co_spawn(context, agent::run_program(process, std::get<agent::Settings>(std::move(parsed))),
-                        [&exit_code](std::exception_ptr failure, int code) {
-                          if (failure) std::rethrow_exception(failure);
-                          exit_code = code;
-                        });
-  context.run();
-  return exit_code;
+  return run(context, agent::run_program(process, std::get<agent::Settings>(std::move(parsed))));
 }

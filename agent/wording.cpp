@@ -1,6 +1,7 @@
 #include "agent/wording.hpp"
 
 #include <map>
+#include <set>
 
 #include "agent/duration.hpp"
 #include "agent/text.hpp"
@@ -27,7 +28,8 @@ std::string dry_run_suffix(DryRunMode mode) {
 
 std::string because(const PodReport& pod) {
   if (pod.message.empty()) return pod.reason;
-  return printable(pod.message) + (pod.reason.empty() ? "" : " [" + pod.reason + "]");
+  return without_subject(printable(pod.message), "pod " + pod.key()) +
+         (pod.reason.empty() ? "" : " [" + pod.reason + "]");
 }
 
 std::string vanished_line(const PodReport& pod, const Wording& wording) {
@@ -55,7 +57,8 @@ std::optional<std::string> diagnosis_line(const drain::Event& event) {
   const drain::Diagnosis& diagnosis = *event.diagnosis;
   if (event.type == EventType::diagnosis_withdrawn)
     return fmt::format("healed: {} {}", diagnosis.code, diagnosis.subject);
-  return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message));
+  return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject,
+                     without_subject(printable(diagnosis.message), diagnosis.subject));
 }
 
 struct Kind {
@@ -109,15 +112,25 @@ std::string cause_of(const PodReport& pod, WallTime now) {
                      pod.name);
 }
 
+// A pod's diagnoses say more about what holds it than its state does; the others stand below the pods.
 void add_left_pods(std::vector<std::string>& lines, const Report& report) {
+  std::set<const drain::Diagnosis*> told;
   for (const PodReport& pod : report.pods) {
     if (!is_left(pod)) continue;
+    const std::string subject = "pod " + pod.key();
+    std::vector<std::string> causes;
+    for (const drain::Diagnosis& diagnosis : report.diagnoses) {
+      if (diagnosis.subject != subject) continue;
+      causes.push_back(fmt::format("{} [{}]", without_subject(printable(diagnosis.message), subject), diagnosis.code));
+      told.insert(&diagnosis);
+    }
     const std::string controller = pod.controller.empty() ? "" : " (" + pod.controller + ")";
-    lines.push_back(fmt::format("  pod {}{} {}: {}", pod.key(), controller, drain::to_string(pod.outcome),
-                                cause_of(pod, report.finished_at)));
+    lines.push_back(fmt::format("  {}{} {}: {}", subject, controller, drain::to_string(pod.outcome),
+                                causes.empty() ? cause_of(pod, report.finished_at) : joined(causes, "; ")));
   }
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
-    lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
+    if (!told.contains(&diagnosis))
+      lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
 }
 
 std::string tally(const Report& report) {

@@ -144,6 +144,15 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                   "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
 }
 
+TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
+  const auto held = pod("db-1", PodOutcome::terminating);
+  drain::Report blocked = report(Outcome::blocked, {held});
+  blocked.diagnoses.push_back({"POD_FINALIZER", "pod shop/db-1", "its finalizers hold it", samples::at(9)});
+  EXPECT_THAT(summary(blocked, {}).errors,
+              ElementsAre(HasSubstr("was not drained"), HasSubstr("1 left"),
+                          "  pod shop/db-1 terminating: its finalizers hold it [POD_FINALIZER]"));
+}
+
 TEST(WordingTest, InterruptedDrainSaysWhatIsLeft) {
   const Summary text =
       summary(report(Outcome::cancelled, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::planned)}), {});
@@ -167,6 +176,19 @@ TEST(TextTest, ServerTextCannotDriveTheTerminal) {
   EXPECT_EQ(printable("gr\u00fc\u00dfe \u2026"), "gr\u00fc\u00dfe \u2026");
   const auto parked = pod("web-0", PodOutcome::waiting, "Webhook", "no\x1b]0;title\x07");
   EXPECT_THAT(line_of(event(EventType::parked, 0, &parked), {}).value(), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextTest, AMessageBesideItsSubjectDoesNotNameItAgain) {
+  EXPECT_EQ(without_subject("pod a/b is blocked by c", "pod a/b"), "blocked by c");
+  EXPECT_EQ(without_subject("pod a/b carries an annotation", "pod a/b"), "carries an annotation");
+  EXPECT_EQ(without_subject("pod a/bc is blocked", "pod a/b"), "pod a/bc is blocked");
+  EXPECT_EQ(without_subject("its node is gone", "pod a/b"), "its node is gone");
+}
+
+TEST(TextTest, WrapsAtBlanks) {
+  EXPECT_THAT(wrapped("one two three", 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrapped("one-two-three four", 4), ElementsAre("one-two-three", "four"));
+  EXPECT_THAT(wrapped("", 4), IsEmpty());
 }
 
 TEST(TextTest, ClipsByColumns) {
