@@ -103,20 +103,30 @@ bool is_left(const PodReport& pod) {
          (pod.outcome == PodOutcome::planned && pod.verdict != Verdict::skip);
 }
 
+// The default grace period: before that nothing holds a pod up that is worth a look.
+constexpr Duration long_to_terminate = std::chrono::seconds(30);
+
 std::string cause_of(const PodReport& pod, WallTime now) {
   if (!pod.message.empty() || pod.outcome == PodOutcome::waiting) return because(pod);
-  if (pod.outcome == PodOutcome::planned) return "its turn had not come";
+  if (pod.evicted_at && now - *pod.evicted_at < long_to_terminate)
+    return fmt::format("was evicted {} ago", format_duration(now - *pod.evicted_at));
   const std::string since =
       pod.evicted_at ? fmt::format("was evicted {} ago and has", format_duration(now - *pod.evicted_at)) : "has";
   return fmt::format("{} not vanished; 'kubectl -n {} describe pod {}' may show what holds it", since, pod.ns,
                      pod.name);
 }
 
-// A pod's diagnoses say more about what holds it than its state does; the others stand below the pods.
-void add_left_pods(std::vector<std::string>& lines, const Report& report) {
+// A pod's diagnoses say more about what holds it than its state does; the others stand below the pods. In a dry run
+// only what is held up is worth a line.
+void add_left_pods(std::vector<std::string>& lines, const Report& report, bool dry) {
   std::set<const drain::Diagnosis*> told;
+  std::vector<std::string> untried;
   for (const PodReport& pod : report.pods) {
     if (!is_left(pod)) continue;
+    if (pod.outcome == PodOutcome::planned && pod.message.empty()) {
+      untried.push_back(pod.key());
+      continue;
+    }
     const std::string subject = "pod " + pod.key();
     std::vector<std::string> causes;
     for (const drain::Diagnosis& diagnosis : report.diagnoses) {
@@ -128,6 +138,8 @@ void add_left_pods(std::vector<std::string>& lines, const Report& report) {
     lines.push_back(fmt::format("  {}{} {}: {}", subject, controller, drain::to_string(pod.outcome),
                                 causes.empty() ? cause_of(pod, report.finished_at) : joined(causes, "; ")));
   }
+  if (!untried.empty() && !dry)
+    lines.push_back(fmt::format("  {} not tried yet: {}", count_of(untried.size(), "pod"), joined(untried, ", ")));
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     if (!told.contains(&diagnosis))
       lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
@@ -224,21 +236,23 @@ Summary summary(const Report& report, const Wording& wording) {
   if (report.outcome == Outcome::drained) return drained(report, wording);
   if (report.outcome == Outcome::refused) return refused(report);
   Summary result;
-  std::string what;
+  const bool dry = wording.dry_run != DryRunMode::none;
+  std::string what = "was not drained";
   switch (report.outcome) {
     case Outcome::blocked:
+      if (dry) break;
       what = fmt::format("was not drained within {}", format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
     case Outcome::node_gone: what = "was not drained: the node is gone"; break;
-    default: what = "was not drained"; break;
+    default: break;
   }
   std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);
   if (message.empty() && report.error) message = printable(report.error->message());
   result.errors.push_back(
       fmt::format("error: node/{} {}{}{}", report.node, what, message.empty() ? "" : ": ", message));
-  if (!report.pods.empty()) result.errors.push_back("  " + tally(report));
-  add_left_pods(result.errors, report);
+  if (!report.pods.empty() && !dry) result.errors.push_back("  " + tally(report));
+  add_left_pods(result.errors, report, dry);
   add_cordon_state(result.errors, report, wording);
   return result;
 }

@@ -153,13 +153,29 @@ TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
                           "  pod shop/db-1 terminating: its finalizers hold it [POD_FINALIZER]"));
 }
 
+TEST(WordingTest, ADryRunThatIsBlockedNamesOnlyWhatBlocksIt) {
+  drain::Report blocked = report(Outcome::blocked, {pod("a", PodOutcome::planned),
+                                                    pod("web-0", PodOutcome::waiting, "BlockedByBudget", "needs 3")});
+  blocked.message = "dry run: 1 pod could be evicted now, 1 could not";
+  EXPECT_THAT(summary(blocked, {DryRunMode::server, false, ""}).errors,
+              ElementsAre("error: node/n1 was not drained: dry run: 1 pod could be evicted now, 1 could not",
+                          "  pod shop/web-0 waiting: needs 3 [BlockedByBudget]"));
+}
+
 TEST(WordingTest, InterruptedDrainSaysWhatIsLeft) {
   const Summary text =
       summary(report(Outcome::cancelled, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::planned)}), {});
   ASSERT_EQ(text.errors.size(), 3u);
   EXPECT_THAT(text.errors[0], HasSubstr("interrupted"));
   EXPECT_THAT(text.errors[1], HasSubstr("1 of 2 pods gone, 1 left"));
-  EXPECT_THAT(text.errors[2], HasSubstr("shop/b"));
+  EXPECT_EQ(text.errors[2], "  1 pod not tried yet: shop/b");
+}
+
+TEST(WordingTest, APodThatWasJustEvictedIsNotSuspected) {
+  auto going = pod("a", PodOutcome::terminating);
+  going.evicted_at = samples::at(60);
+  EXPECT_THAT(summary(report(Outcome::cancelled, {going}), {}).errors,
+              Contains("  pod shop/a terminating: was evicted 5s ago"));
 }
 
 TEST(WordingTest, FailureCarriesItsCause) {
