@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/exit_code.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
@@ -16,6 +15,13 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
+
+struct DemoOptions {
+  std::string listen = "127.0.0.1:0";
+  std::string kubeconfig;
+  std::string world;
+  std::uint64_t seed = 1;
+};
 
 // Time for the scheduler and the kubelets to bring the pods of the world up before anybody looks.
 constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
@@ -62,9 +68,7 @@ asio::awaitable<void> wait_for_signal() {
   co_await signals.async_wait(asio::use_awaitable);
 }
 
-}  // namespace
-
-asio::awaitable<int> serve_demo_cluster(asio::any_io_executor executor, DemoOptions options) {
+asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) {
   const auto failed = [](const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.message().c_str());
     return 1;
@@ -99,7 +103,9 @@ asio::awaitable<int> serve_demo_cluster(asio::any_io_executor executor, DemoOpti
   co_return code;
 }
 
-std::variant<DemoOptions, int> parse_demo_cluster(const std::vector<std::string>& args) {
+}  // namespace
+
+boost::asio::awaitable<int> run_demo_cluster(boost::asio::any_io_executor executor, std::vector<std::string> args) {
   DemoOptions options;
   CLI::App app("Serves a simulated Kubernetes cluster on loopback until it is interrupted", "haulout demo-cluster");
   app.add_option("--listen", options.listen, "Address and port; port 0 takes a free one")->capture_default_str();
@@ -107,12 +113,13 @@ std::variant<DemoOptions, int> parse_demo_cluster(const std::vector<std::string>
   app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
       ->required();
   app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
+  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
   try {
-    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them from the back
+    app.parse(std::move(args));
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : exit_usage;
+    co_return app.exit(problem) == 0 ? 0 : 2;
   }
-  return options;
+  co_return co_await serve(std::move(executor), std::move(options));
 }
 
 }  // namespace haulout::agent

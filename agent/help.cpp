@@ -1,6 +1,7 @@
 #include "agent/help.hpp"
 
 #include "agent/flags.hpp"
+#include "agent/text.hpp"
 
 #ifndef HAULOUT_VERSION
 #define HAULOUT_VERSION "0.0.0"
@@ -12,26 +13,10 @@ namespace {
 constexpr std::size_t text_width = 100;
 constexpr std::string_view indent = "        ";
 
-std::string wrapped(std::string_view text) {
+std::string indented(std::string_view text) {
   std::string result;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    if (column != 0 && column + 1 + space > text_width - indent.size()) {
-      result += '\n';
-      column = 0;
-    }
-    if (column == 0)
-      result += indent;
-    else {
-      result += ' ';
-      ++column;
-    }
-    result += text.substr(0, space);
-    column += space;
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return result + '\n';
+  for (const std::string& line : wrapped(text, text_width - indent.size())) result.append(indent).append(line) += '\n';
+  return result;
 }
 
 std::string flag_list(const std::vector<Flag>& flags) {
@@ -40,7 +25,7 @@ std::string flag_list(const std::vector<Flag>& flags) {
     result += flag.letter != 0 ? fmt::format("    -{}, ", flag.letter) : "    ";
     result += "--" + flag.name;
     if (!flag.shown_default.empty()) result += "=" + flag.shown_default;
-    result += '\n' + wrapped(flag.help);
+    result += '\n' + indented(flag.help);
   }
   return result;
 }

@@ -11,6 +11,7 @@ using drain::PodOutcome;
 
 constexpr std::size_t widest_bar = 40;
 constexpr std::size_t narrowest_bar = 8;
+constexpr std::size_t narrowest_hold = 44;  // "blocked by PodDisruptionBudget shop/checkout"
 
 std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf8) {
   const std::size_t filled = total == 0 ? 0 : width * done / total;
@@ -19,13 +20,26 @@ std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf
   return result + (utf8 ? "" : "]");
 }
 
+// In whole seconds: faster digits only flicker.
+std::string elapsed(WallTime since, WallTime now) {
+  return format_duration(std::chrono::floor<std::chrono::seconds>(std::max(Duration::zero(), Duration(now - since))));
+}
+
+// Counted from what is listed below, so that both always agree: a pod that is being tried again is still waiting.
+std::size_t count(const LiveState& state, PodOutcome outcome) {
+  return static_cast<std::size_t>(std::count_if(state.held.begin(), state.held.end(),
+                                                [&](const auto& entry) { return entry.second.outcome == outcome; }));
+}
+
 std::string head_line(const LiveState& state, const Terminal& terminal, std::size_t width, WallTime now) {
   const drain::Progress& progress = state.progress;
   std::string counts = fmt::format("{}/{} gone", progress.vanished, progress.to_evict);
-  if (progress.terminating != 0) counts += fmt::format(", {} terminating", progress.terminating);
-  if (progress.waiting != 0) counts += fmt::format(", {} waiting", progress.waiting);
+  if (const auto terminating = count(state, PodOutcome::terminating); terminating != 0)
+    counts += fmt::format(", {} terminating", terminating);
+  if (const auto waiting = count(state, PodOutcome::waiting); waiting != 0)
+    counts += fmt::format(", {} waiting", waiting);
   if (state.settling) counts += ", settling";
-  counts += "  " + format_duration(std::max(Duration::zero(), Duration(now - state.started)));
+  counts += "  " + elapsed(state.started, now);
   const std::string name = "node/" + state.node;
   const std::size_t used = columns(name) + columns(counts) + 4 + (terminal.utf8 ? 0 : 2);
   if (used + narrowest_bar > width) return clipped(name + "  " + counts, width, terminal.utf8);
@@ -33,13 +47,25 @@ std::string head_line(const LiveState& state, const Terminal& terminal, std::siz
   return name + "  " + bar(progress.vanished, progress.to_evict, bar_width, terminal.utf8) + "  " + counts;
 }
 
-std::string pod_line(const LivePod& pod, std::size_t key_width, WallTime now) {
+// What holds a waiting pod; in a word where a diagnosis of this pod says it at length.
+std::string hold_of(const LivePod& pod, const LiveState& state) {
+  const std::string subject = "pod " + pod.key;
+  const bool told = std::any_of(state.diagnoses.begin(), state.diagnoses.end(),
+                                [&](const drain::Diagnosis& diagnosis) { return diagnosis.subject == subject; });
+  return pod.message.empty() || (told && !pod.reason.empty()) ? pod.reason
+                                                              : without_subject(printable(pod.message), subject);
+}
+
+// One line, or two where too little of the reason would be left on the first.
+std::vector<std::string> pod_lines(const LivePod& pod, const LiveState& state, std::size_t key_width, std::size_t width,
+                                   WallTime now) {
   const bool waiting = pod.outcome == PodOutcome::waiting;
-  std::string line =
-      fmt::format("  {} {} {:>6}", padded(waiting ? "waiting" : "terminating", 11), padded(pod.key, key_width),
-                  format_duration(std::max(Duration::zero(), Duration(now - pod.since))));
-  if (waiting) line += "  " + (pod.message.empty() ? pod.reason : printable(pod.message));
-  return line;
+  std::string line = fmt::format("  {} {} {:>6}", padded(waiting ? "waiting" : "terminating", 11),
+                                 padded(pod.key, key_width), elapsed(pod.since, now));
+  if (!waiting) return {line};
+  const std::string hold = hold_of(pod, state);
+  if (columns(line) + 2 + std::min(columns(hold), narrowest_hold) > width) return {line, "      " + hold};
+  return {line + "  " + hold};
 }
 
 // Waiting ones first, then the oldest.
@@ -57,6 +83,32 @@ std::vector<const LivePod*> in_order(const LiveState& state) {
 
 std::string colored(std::string line, const char* code, const Terminal& terminal) {
   return terminal.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, line) : line;
+}
+
+// Problems in full while they leave half of the screen to the pods, else a line for each.
+std::vector<std::string> note_lines(const LiveState& state, const Terminal& terminal, std::size_t width,
+                                    std::size_t room) {
+  std::vector<std::string> in_full;
+  std::vector<std::string> in_short;
+  const auto add = [&](const std::string& text, const char* color) {
+    const auto fit = [&](const std::string& line) {
+      return colored(clipped(line, width, terminal.utf8), color, terminal);
+    };
+    in_short.push_back(fit("  " + text));
+    std::string indent = "  ";
+    for (const std::string& line : wrapped(text, width > 6 ? width - 6 : width)) {
+      in_full.push_back(fit(indent + line));
+      indent = "      ";
+    }
+  };
+  if (!state.trouble.empty()) add(state.trouble, "31");
+  for (const drain::Diagnosis& diagnosis : state.diagnoses)
+    add(fmt::format("{} {}: {}", diagnosis.code, diagnosis.subject,
+                    without_subject(printable(diagnosis.message), diagnosis.subject)),
+        "33");
+  std::vector<std::string>& notes = in_full.size() * 2 <= room ? in_full : in_short;
+  notes.resize(std::min(notes.size(), room));
+  return std::move(notes);
 }
 
 }  // namespace
@@ -101,24 +153,27 @@ void LiveState::apply(const drain::Event& event) {
 std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now) {
   if (terminal.width < 2 || terminal.height < 2) return {};
   const std::size_t width = terminal.width - 1;  // the last column makes some terminals wrap
-  const auto fit = [&](const std::string& line) { return clipped(line, width, terminal.utf8); };
-  std::vector<std::string> notes;
-  if (!state.trouble.empty()) notes.push_back(colored(fit("  " + state.trouble), "31", terminal));
-  for (const drain::Diagnosis& diagnosis : state.diagnoses)
-    notes.push_back(
-        colored(fit(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message))), "33",
-                terminal));
-
-  std::vector<std::string> lines{head_line(state, terminal, width, now)};
   const std::size_t room = terminal.height - 2;  // without the head and the cursor's line
-  notes.resize(std::min(notes.size(), room));
+  const auto fit = [&](const std::string& line) { return clipped(line, width, terminal.utf8); };
+  std::vector<std::string> lines{head_line(state, terminal, width, now)};
+  const std::vector<std::string> notes = note_lines(state, terminal, width, room);
+
   const std::vector<const LivePod*> pods = in_order(state);
   const std::size_t pod_room = room - notes.size();
-  const std::size_t shown = pods.size() <= pod_room ? pods.size() : (pod_room == 0 ? 0 : pod_room - 1);
   std::size_t key_width = 0;
-  for (std::size_t i = 0; i < shown; ++i) key_width = std::max(key_width, columns(pods[i]->key));
-  for (std::size_t i = 0; i < shown; ++i) lines.push_back(fit(pod_line(*pods[i], key_width, now)));
-  if (shown < pods.size() && pod_room != 0) lines.push_back(fit(fmt::format("  and {} more", pods.size() - shown)));
+  for (std::size_t i = 0; i < std::min(pods.size(), pod_room); ++i)
+    key_width = std::max(key_width, columns(pods[i]->key));
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const std::vector<std::string> next = pod_lines(*pods[i], state, key_width, width, now);
+    const std::size_t line_of_the_rest = i + 1 < pods.size() ? 1 : 0;
+    if (used + next.size() + line_of_the_rest > pod_room) {
+      if (used < pod_room) lines.push_back(fit(fmt::format("  and {} more", pods.size() - i)));
+      break;
+    }
+    for (const std::string& line : next) lines.push_back(fit(line));
+    used += next.size();
+  }
   lines.insert(lines.end(), notes.begin(), notes.end());
   return lines;
 }

@@ -39,16 +39,13 @@ int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
 int main(int argc, char** argv) {
   using namespace haulout;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
+  agent::FdSink out(STDOUT_FILENO);
+  agent::FdSink err(STDERR_FILENO);
   const std::string called = argc > 0 ? argv[0] : "haulout";
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   boost::asio::io_context context(1);
-  if (!args.empty() && args.front() == "demo-cluster") {
-    auto demo = agent::parse_demo_cluster({args.begin() + 1, args.end()});
-    if (const int* code = std::get_if<int>(&demo)) return *code;
-    return run(context, agent::serve_demo_cluster(context.get_executor(), std::get<agent::DemoOptions>(demo)));
-  }
-  agent::FdSink out(STDOUT_FILENO);
-  agent::FdSink err(STDERR_FILENO);
+  if (!args.empty() && args.front() == "demo-cluster")
+    return run(context, agent::run_demo_cluster(context.get_executor(), {args.begin() + 1, args.end()}));
   auto parsed = agent::parse_command_line(called, args);
   if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
     out.write(immediate->out);

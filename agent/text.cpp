@@ -37,6 +37,26 @@ std::string clipped(std::string_view text, std::size_t width, bool utf8) {
   return std::string(text.substr(0, end)) + (kept == 0 ? "" : std::string(mark));
 }
 
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (lines.empty() || columns(lines.back()) + 1 + columns(word) > width)
+      lines.emplace_back(word);
+    else
+      lines.back().append(" ").append(word);
+  }
+  return lines;
+}
+
+std::string without_subject(std::string_view message, std::string_view subject) {
+  if (!message.starts_with(subject) || !message.substr(subject.size()).starts_with(' ')) return std::string(message);
+  message.remove_prefix(subject.size() + 1);
+  if (message.starts_with("is ")) message.remove_prefix(3);
+  return std::string(message);
+}
+
 std::string padded(std::string_view text, std::size_t width) {
   const std::size_t used = columns(text);
   return std::string(text) + std::string(used < width ? width - used : 0, ' ');

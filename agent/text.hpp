@@ -13,6 +13,10 @@ std::string printable(std::string_view text);
 std::size_t columns(std::string_view text);
 // At most `width` columns; what is cut off is shown by "…" (or "..." without `utf8`).
 std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);
+// At blanks, into lines of at most `width` columns; a longer word keeps a line of its own.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+// A message about `subject` that stands beside the subject: "pod a/b is blocked" becomes "blocked".
+std::string without_subject(std::string_view message, std::string_view subject);
 std::string padded(std::string_view text, std::size_t width);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 // "1 pod", "2 pods".

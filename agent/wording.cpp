@@ -1,6 +1,7 @@
 #include "agent/wording.hpp"
 
 #include <map>
+#include <set>
 
 #include "agent/duration.hpp"
 #include "agent/text.hpp"
@@ -27,7 +28,8 @@ std::string dry_run_suffix(DryRunMode mode) {
 
 std::string because(const PodReport& pod) {
   if (pod.message.empty()) return pod.reason;
-  return printable(pod.message) + (pod.reason.empty() ? "" : " [" + pod.reason + "]");
+  return without_subject(printable(pod.message), "pod " + pod.key()) +
+         (pod.reason.empty() ? "" : " [" + pod.reason + "]");
 }
 
 // The engine words what holds a pod as the end of "pod … is" where that makes a sentence: "blocked by …", "held by …".
@@ -62,7 +64,8 @@ std::optional<std::string> diagnosis_line(const drain::Event& event) {
   const drain::Diagnosis& diagnosis = *event.diagnosis;
   if (event.type == EventType::diagnosis_withdrawn)
     return fmt::format("healed: {} {}", diagnosis.code, diagnosis.subject);
-  return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message));
+  return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject,
+                     without_subject(printable(diagnosis.message), diagnosis.subject));
 }
 
 struct Kind {
@@ -107,24 +110,46 @@ bool is_left(const PodReport& pod) {
          (pod.outcome == PodOutcome::planned && pod.verdict != Verdict::skip);
 }
 
+// The default grace period: before that nothing holds a pod up that is worth a look.
+constexpr Duration long_to_terminate = std::chrono::seconds(30);
+
 std::string cause_of(const PodReport& pod, WallTime now) {
   if (!pod.message.empty() || pod.outcome == PodOutcome::waiting) return because(pod);
-  if (pod.outcome == PodOutcome::planned) return "its turn had not come";
+  if (pod.evicted_at && now - *pod.evicted_at < long_to_terminate)
+    return fmt::format("was evicted {} ago", format_duration(now - *pod.evicted_at));
   const std::string since =
       pod.evicted_at ? fmt::format("was evicted {} ago and has", format_duration(now - *pod.evicted_at)) : "has";
   return fmt::format("{} not vanished; 'kubectl -n {} describe pod {}' may show what holds it", since, pod.ns,
                      pod.name);
 }
 
-void add_left_pods(std::vector<std::string>& lines, const Report& report) {
+// A pod's diagnoses say more about what holds it than its state does; the others stand below the pods. In a dry run
+// only what is held up is worth a line.
+void add_left_pods(std::vector<std::string>& lines, const Report& report, bool dry) {
+  std::set<const drain::Diagnosis*> told;
+  std::vector<std::string> untried;
   for (const PodReport& pod : report.pods) {
     if (!is_left(pod)) continue;
+    if (pod.outcome == PodOutcome::planned && pod.message.empty()) {
+      untried.push_back(pod.key());
+      continue;
+    }
+    const std::string subject = "pod " + pod.key();
+    std::vector<std::string> causes;
+    for (const drain::Diagnosis& diagnosis : report.diagnoses) {
+      if (diagnosis.subject != subject) continue;
+      causes.push_back(fmt::format("{} [{}]", without_subject(printable(diagnosis.message), subject), diagnosis.code));
+      told.insert(&diagnosis);
+    }
     const std::string controller = pod.controller.empty() ? "" : " (" + pod.controller + ")";
-    lines.push_back(fmt::format("  pod {}{} {}: {}", pod.key(), controller, drain::to_string(pod.outcome),
-                                cause_of(pod, report.finished_at)));
+    lines.push_back(fmt::format("  {}{} {}: {}", subject, controller, drain::to_string(pod.outcome),
+                                causes.empty() ? cause_of(pod, report.finished_at) : joined(causes, "; ")));
   }
+  if (!untried.empty() && !dry)
+    lines.push_back(fmt::format("  {} not tried yet: {}", count_of(untried.size(), "pod"), joined(untried, ", ")));
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
-    lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
+    if (!told.contains(&diagnosis))
+      lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
 }
 
 std::string tally(const Report& report) {
@@ -218,21 +243,23 @@ Summary summary(const Report& report, const Wording& wording) {
   if (report.outcome == Outcome::drained) return drained(report, wording);
   if (report.outcome == Outcome::refused) return refused(report);
   Summary result;
-  std::string what;
+  const bool dry = wording.dry_run != DryRunMode::none;
+  std::string what = "was not drained";
   switch (report.outcome) {
     case Outcome::blocked:
+      if (dry) break;
       what = fmt::format("was not drained within {}", format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
     case Outcome::node_gone: what = "was not drained: the node is gone"; break;
-    default: what = "was not drained"; break;
+    default: break;
   }
   std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);
   if (message.empty() && report.error) message = printable(report.error->message());
   result.errors.push_back(
       fmt::format("error: node/{} {}{}{}", report.node, what, message.empty() ? "" : ": ", message));
-  if (!report.pods.empty()) result.errors.push_back("  " + tally(report));
-  add_left_pods(result.errors, report);
+  if (!report.pods.empty() && !dry) result.errors.push_back("  " + tally(report));
+  add_left_pods(result.errors, report, dry);
   add_cordon_state(result.errors, report, wording);
   return result;
 }

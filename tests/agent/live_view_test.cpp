@@ -79,6 +79,42 @@ TEST(LiveViewTest, ProblemsStandBelowAndGoWhenTheyHeal) {
   EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(72)).size(), 4u);
 }
 
+TEST(LiveViewTest, AReasonThatDoesNotFitTakesALineOfItsOwn) {
+  LiveState state;
+  const auto web = pod("web-0", PodOutcome::waiting, "BlockedByBudget",
+                       "pod shop/web-0 is blocked by PodDisruptionBudget shop/checkout: needs 2 healthy, has 2");
+  state.apply(event(EventType::parked, 0, &web, nullptr, "", half));
+  const auto wide = render(state, {80, 24, true, false}, samples::at(9));
+  ASSERT_EQ(wide.size(), 2u);
+  EXPECT_THAT(wide[1], HasSubstr("9s  blocked by PodDisruptionBudget shop/checkout"));
+  EXPECT_THAT(render(state, {60, 24, true, false}, samples::at(9)),
+              ElementsAre(::testing::_, "  waiting     shop/web-0     9s",
+                          "      blocked by PodDisruptionBudget shop/checkout: needs \u2026"));
+}
+
+TEST(LiveViewTest, AProblemOfAPodIsToldOnceAndInFull) {
+  LiveState state;
+  const auto web = pod("web-0", PodOutcome::waiting, "OverlappingBudgets", "pod shop/web-0 is selected by several");
+  state.apply(event(EventType::parked, 0, &web, nullptr, "", half));
+  const drain::Diagnosis overlap{
+      "PDB_OVERLAP", "pod shop/web-0",
+      "pod shop/web-0 is selected by several PodDisruptionBudgets; narrow the selector of all but one", samples::at(0)};
+  state.apply(event(EventType::diagnosis_raised, 1, nullptr, &overlap, "", half));
+  EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(9)),
+              ElementsAre(::testing::_, "  waiting     shop/web-0     9s  OverlappingBudgets",
+                          "  PDB_OVERLAP pod shop/web-0: selected by several PodDisruptionBudgets;",
+                          "      narrow the selector of all but one"));
+  EXPECT_THAT(render(state, {80, 5, true, false}, samples::at(9)).back(), ::testing::EndsWith("\u2026"))
+      << "on a small screen it leaves room to the pods";
+}
+
+TEST(LiveViewTest, CountsWhatItLists) {
+  LiveState state;
+  const auto web = pod("web-0", PodOutcome::terminating);
+  state.apply(event(EventType::evicted, 0, &web, nullptr, "", {12, 6, 0, 0, 0}));
+  EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(0)).front(), HasSubstr("1 terminating"));
+}
+
 TEST(LiveViewTest, AWaitLastsThroughRetriesAndEndsWithThePod) {
   LiveState state = sample_state();
   const auto web = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "still none");

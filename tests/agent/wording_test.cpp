@@ -144,13 +144,38 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                   "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
 }
 
+TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
+  const auto held = pod("db-1", PodOutcome::terminating);
+  drain::Report blocked = report(Outcome::blocked, {held});
+  blocked.diagnoses.push_back({"POD_FINALIZER", "pod shop/db-1", "its finalizers hold it", samples::at(9)});
+  EXPECT_THAT(summary(blocked, {}).errors,
+              ElementsAre(HasSubstr("was not drained"), HasSubstr("1 left"),
+                          "  pod shop/db-1 terminating: its finalizers hold it [POD_FINALIZER]"));
+}
+
+TEST(WordingTest, ADryRunThatIsBlockedNamesOnlyWhatBlocksIt) {
+  drain::Report blocked = report(Outcome::blocked, {pod("a", PodOutcome::planned),
+                                                    pod("web-0", PodOutcome::waiting, "BlockedByBudget", "needs 3")});
+  blocked.message = "dry run: 1 pod could be evicted now, 1 could not";
+  EXPECT_THAT(summary(blocked, {DryRunMode::server, false, ""}).errors,
+              ElementsAre("error: node/n1 was not drained: dry run: 1 pod could be evicted now, 1 could not",
+                          "  pod shop/web-0 waiting: needs 3 [BlockedByBudget]"));
+}
+
 TEST(WordingTest, InterruptedDrainSaysWhatIsLeft) {
   const Summary text =
       summary(report(Outcome::cancelled, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::planned)}), {});
   ASSERT_EQ(text.errors.size(), 3u);
   EXPECT_THAT(text.errors[0], HasSubstr("interrupted"));
   EXPECT_THAT(text.errors[1], HasSubstr("1 of 2 pods gone, 1 left"));
-  EXPECT_THAT(text.errors[2], HasSubstr("shop/b"));
+  EXPECT_EQ(text.errors[2], "  1 pod not tried yet: shop/b");
+}
+
+TEST(WordingTest, APodThatWasJustEvictedIsNotSuspected) {
+  auto going = pod("a", PodOutcome::terminating);
+  going.evicted_at = samples::at(60);
+  EXPECT_THAT(summary(report(Outcome::cancelled, {going}), {}).errors,
+              Contains("  pod shop/a terminating: was evicted 5s ago"));
 }
 
 TEST(WordingTest, FailureCarriesItsCause) {
@@ -167,6 +192,19 @@ TEST(TextTest, ServerTextCannotDriveTheTerminal) {
   EXPECT_EQ(printable("gr\u00fc\u00dfe \u2026"), "gr\u00fc\u00dfe \u2026");
   const auto parked = pod("web-0", PodOutcome::waiting, "Webhook", "no\x1b]0;title\x07");
   EXPECT_THAT(line_of(event(EventType::parked, 0, &parked), {}).value(), Not(HasSubstr("\x1b")));
+}
+
+TEST(TextTest, AMessageBesideItsSubjectDoesNotNameItAgain) {
+  EXPECT_EQ(without_subject("pod a/b is blocked by c", "pod a/b"), "blocked by c");
+  EXPECT_EQ(without_subject("pod a/b carries an annotation", "pod a/b"), "carries an annotation");
+  EXPECT_EQ(without_subject("pod a/bc is blocked", "pod a/b"), "pod a/bc is blocked");
+  EXPECT_EQ(without_subject("its node is gone", "pod a/b"), "its node is gone");
+}
+
+TEST(TextTest, WrapsAtBlanks) {
+  EXPECT_THAT(wrapped("one two three", 7), ElementsAre("one two", "three"));
+  EXPECT_THAT(wrapped("one-two-three four", 4), ElementsAre("one-two-three", "four"));
+  EXPECT_THAT(wrapped("", 4), IsEmpty());
 }
 
 TEST(TextTest, ClipsByColumns) {
