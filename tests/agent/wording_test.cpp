@@ -32,7 +32,8 @@ TEST(WordingTest, OneLinePerEvent) {
   auto again = first;
   again.attempts = 2;
   const auto gone = pod("web-0", PodOutcome::gone);
-  const auto parked = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
+  const auto parked =
+      pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
   const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
   const std::vector<std::pair<drain::Event, std::optional<std::string>>> rows = {
       {event(EventType::planned, 0, nullptr, nullptr, "", {12, 0, 0, 0, 3}), "node/n1: 12 pods to evict, 3 skipped"},
