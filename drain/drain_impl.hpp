@@ -47,7 +47,7 @@ class Drain::Impl {
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
-  boost::asio::awaitable<void> doubt_stuck_pods(TimePoint now);
+  boost::asio::awaitable<void> doubt_pods();
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
   boost::asio::awaitable<void> follow_budgets();

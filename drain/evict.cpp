@@ -29,7 +29,10 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     pipeline_->time_passed(now());
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable);
     for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
-    co_await doubt_stuck_pods(now());
+    if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
+      doubt_not_before_ = now() + doubt_interval;
+      group.spawn(doubt_pods());
+    }
     update_diagnoses(now());
     if (concluded(now()) || co_await verified_empty(now())) co_return;
     co_await changed_->wait_until(clock_, next_wake(now()));
@@ -65,12 +68,13 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
   if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
   const bool alive = pods_view_ && pods_view_->health().connected;
   if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
+  const WallTime asked = clock_.wall_now();
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
   if (!list) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
     co_return false;
   }
-  pipeline_->reconcile(list->items, now(), clock_.wall_now());
+  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
   if (!pipeline_->clear()) {
     changed_->notify();
     co_return false;
@@ -82,11 +86,13 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
                                                progress.vanished == 1 ? "" : "s", progress.skipped));
 }
 
-asio::awaitable<void> Drain::Impl::doubt_stuck_pods(TimePoint at) {
-  if (at < doubt_not_before_ || !pipeline_->any_stuck()) co_return;
-  doubt_not_before_ = at + doubt_interval;
+// Beside the loop: a list that stalls must hold nothing up.
+asio::awaitable<void> Drain::Impl::doubt_pods() {
+  const WallTime asked = clock_.wall_now();
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
-  if (list) pipeline_->reconcile(list->items, now(), clock_.wall_now());
+  if (!list) co_return;
+  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
+  changed_->notify();
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
@@ -95,7 +101,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
-  if (pipeline_->any_stuck() && doubt_not_before_ > at) next = std::min(next, doubt_not_before_);
+  if (pipeline_->any_in_doubt() && doubt_not_before_ > at) next = std::min(next, doubt_not_before_);
   const bool protections = std::any_of(pipeline_->pods().begin(), pipeline_->pods().end(), [](const auto& entry) {
     return entry.second.state == PodState::parked && entry.second.hold == TrackedPod::Hold::policy;
   });

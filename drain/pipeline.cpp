@@ -15,6 +15,11 @@ bool must_leave(PodState state) {
          state == PodState::parked;
 }
 
+// The server knows no such pod, the view still has it.
+bool said_gone(const TrackedPod& tracked) {
+  return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone;
+}
+
 // What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
@@ -106,12 +111,14 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   if (relevant) wake(tracked, now);
 }
 
-void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall) {
+void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall) {
   std::set<std::string> present;
   for (const k8s::Pod& pod : listed) {
     present.insert(pod.uid);
     const auto found = pods_.find(pod.uid);
     if (found != pods_.end() && found->second.state == PodState::vanished) {
+      // While the list was under way the watch has said more: a UID never comes back by itself.
+      if (found->second.report.vanished_at > asked) continue;
       found->second.state = PodState::left;
       found->second.report.vanished_at.reset();
     }
@@ -119,7 +126,8 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, Wal
   }
   std::vector<std::string> missing;
   for (const auto& [uid, tracked] : pods_)
-    if (tracked.state == PodState::terminating && !present.contains(uid)) missing.push_back(uid);
+    if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
+      missing.push_back(uid);
   for (const std::string& uid : missing) pod_gone(uid, wall);
 }
 

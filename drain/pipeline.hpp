@@ -85,8 +85,9 @@ class Pipeline {
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
   void pod_changed(const k8s::Pod& pod, TimePoint now);
   // All pods of the node by a most-recent list. Unlike an event, which may be a replay, it brings a vanished pod back
-  // (an etcd restored from a backup); a pod that leaves and is not in it has vanished.
-  void reconcile(const std::vector<k8s::Pod>& listed, TimePoint now, WallTime wall);
+  // (an etcd restored from a backup), unless it vanished after the list was `asked` for; a pod that leaves and is not
+  // in it has vanished.
+  void reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
@@ -109,8 +110,8 @@ class Pipeline {
 
   // Nothing is left but pods that are skipped on purpose.
   bool clear() const;
-  // A pod is still there 60 s after its grace period.
-  bool any_stuck() const;
+  // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
+  bool any_in_doubt() const;
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;

@@ -128,9 +128,12 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
-bool Pipeline::any_stuck() const {
+bool Pipeline::any_in_doubt() const {
   return std::any_of(order_.begin(), order_.end(), [](const auto& entry) {
-    return entry.second->state == PodState::terminating && entry.second->stuck;
+    const TrackedPod& tracked = *entry.second;
+    const bool said_gone_twice =
+        tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone && tracked.refusals >= 2;
+    return said_gone_twice || (tracked.state == PodState::terminating && tracked.stuck);
   });
 }
 

@@ -242,9 +242,36 @@ TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
   gone(pod);
   pipeline->pod_changed(pod, now);
   EXPECT_TRUE(pipeline->clear()) << "an event that is replayed";
-  pipeline->reconcile({pod}, now, wall);
+  pipeline->reconcile({pod}, wall + 1ms, now, wall + 2ms);
   EXPECT_FALSE(pipeline->clear());
   EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, AListThatWasUnderWayBringsNoVanishedPodBack) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  const WallTime asked = wall;
+  wall += 1ms;
+  gone(pod);
+  pipeline->reconcile({pod}, asked, now, wall + 1ms);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, APodThatTheServerTwiceSaysIsGoneIsLookedFor) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  for (const bool in_doubt : {false, true}) {
+    EXPECT_THAT(take(), ElementsAre("a"));
+    refuse(pod, status_error(404, "NotFound", "pods"));
+    EXPECT_EQ(pipeline->any_in_doubt(), in_doubt);
+    now += 30s;
+  }
+  pipeline->reconcile({}, wall, now, wall);
+  EXPECT_TRUE(pipeline->clear());
 }
 
 TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
@@ -255,7 +282,7 @@ TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
   accept(leaving);
   pipeline->pod_changed(terminating(leaving), now);
   refuse(waiting, closed_budget);
-  pipeline->reconcile({waiting}, now, wall);
+  pipeline->reconcile({waiting}, wall, now, wall);
   EXPECT_EQ(tracked(leaving).state, PodState::vanished);
   EXPECT_EQ(tracked(waiting).state, PodState::parked);
 }

@@ -56,6 +56,7 @@ void Invariants::began() {
   began_ = clock_.now();
   note("the drain begins");
   const auto all = budgets();
+  pages_ = (pods_.size() + all.size()) / std::max(1u, given_.options.page_size) + 2;
   for (const auto& [uid, pod] : pods_) {
     const auto concerns = [&pod](const k8s::PodDisruptionBudget& budget) { return budget.selects(pod.pod); };
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
@@ -177,7 +178,7 @@ void Invariants::check_rate() {
   while (lately_.front() <= now - 1s) lately_.pop_front();
   std::size_t ours = 0;
   for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
-  const std::size_t most = 12 + 4 * ours;
+  const std::size_t most = 12 + 4 * (ours + pages_);
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
 

@@ -98,6 +98,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> hindered_;            // UIDs of pods that a budget or a protection ever concerned
   std::deque<TimePoint> lately_;              // requests of the last second
   std::size_t requests_ = 0;
+  std::size_t pages_ = 0;  // of a list, at most
   TimePoint began_{};
   std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect
   std::optional<TimePoint> cordon_claimed_;  // the drain says that the node is cordoned

@@ -16,7 +16,7 @@ TEST(Schedule, LongestFirstListSchedulingOfSmallCases) {
 }
 
 TEST(Schedule, ADrainTakesHardlyLongerThanItsSchedule) {
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     const auto graces = random_graces(seed);
     for (const std::size_t places : {0u, 1u, 2u, 5u, 10u}) {
       const Duration ideal = list_schedule(graces, places), taken = simulated_drain(graces, places, seed);
