@@ -2,19 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace haulout::drain {
 
-std::string BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
+namespace {
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
+BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
   granted_.erase(uid);
-  if (budget) {
-    const auto [entry, inserted] = budgets_.insert_or_assign(uid, *budget);
-    return entry->second.ns;
+  const auto known = budgets_.find(uid);
+  if (!budget) {
+    if (known == budgets_.end()) return {{}, false};
+    std::string ns = known->second.ns;
+    budgets_.erase(known);
+    return {std::move(ns), true};
   }
-  const auto found = budgets_.find(uid);
-  if (found == budgets_.end()) return {};
-  std::string ns = found->second.ns;
-  budgets_.erase(found);
-  return ns;
+  // The entry is gone again within milliseconds, perhaps before the answer comes.
+  const auto lane = busy_lanes_.find(uid);
+  if (lane != busy_lanes_.end() && contains(budget->disrupted_pods, lane->second.pod)) lane->second.counted = true;
+  const bool selection_changed = known == budgets_.end() || known->second.selector != budget->selector;
+  budgets_.insert_or_assign(uid, *budget);
+  return {budget->ns, selection_changed};
 }
 
 std::vector<std::string> BudgetBook::selecting(const k8s::Pod& pod) const {
@@ -47,10 +61,10 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
 }
 
 void BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
-  if (!visible_) busy_lanes_.emplace("ns:" + pod.ns, false);
+  if (!visible_) busy_lanes_.insert_or_assign("ns:" + pod.ns, Lane{pod.name, true});
   for (const std::string& uid : budgets) {
     const auto found = budgets_.find(uid);
-    busy_lanes_.insert_or_assign(uid, found == budgets_.end() || exempt(pod, found->second));
+    busy_lanes_.insert_or_assign(uid, Lane{pod.name, found == budgets_.end() || exempt(pod, found->second)});
   }
 }
 
@@ -58,11 +72,9 @@ void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& b
   busy_lanes_.erase("ns:" + pod.ns);
   for (const std::string& uid : budgets) {
     const auto lane = busy_lanes_.extract(uid);
-    const bool was_exempt = lane.empty() || lane.mapped();
+    const bool counted = lane.empty() || lane.mapped().counted;
     const auto found = budgets_.find(uid);
-    if (!accepted || was_exempt || found == budgets_.end()) continue;
-    const auto& counted = found->second.disrupted_pods;
-    if (std::find(counted.begin(), counted.end(), pod.name) == counted.end()) granted_[uid].insert(pod.uid);
+    if (accepted && !counted && found != budgets_.end()) granted_[uid].insert(pod.uid);
   }
 }
 

@@ -20,8 +20,12 @@ class BudgetBook {
   void set_visible(bool visible) { visible_ = visible; }
   bool visible() const { return visible_; }
 
-  // Returns the namespace whose pods may be affected. nullptr: the budget is gone.
-  std::string update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
+  struct Update {
+    std::string ns;          // whose pods may be affected
+    bool selection_changed;  // other pods than before may be selected, not only other counts shown
+  };
+  // nullptr: the budget is gone.
+  Update update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
   const std::map<std::string, k8s::PodDisruptionBudget>& budgets() const { return budgets_; }
 
   // UIDs of the budgets that select the pod.
@@ -46,8 +50,11 @@ class BudgetBook {
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
   // Pods whose eviction was accepted since the budget was last seen to change: its count does not know them yet.
   std::map<std::string, std::set<std::string>> granted_;
-  // Lanes with a request in flight, and whether the pod was exempt when it was sent: then it takes no disruption.
-  std::map<std::string, bool> busy_lanes_;
+  struct Lane {
+    std::string pod;  // name
+    bool counted;     // takes no disruption, or the budget's count knows it already
+  };
+  std::map<std::string, Lane> busy_lanes_;  // with a request in flight
 };
 
 }  // namespace haulout::drain

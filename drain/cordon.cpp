@@ -62,4 +62,9 @@ Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, boo
   co_return co_await apply(client, rng, std::move(node), decide, dry_run, deadline);
 }
 
+Task<CordonChange> take_back(k8s::Client& client, Rng& rng, std::string node, std::string run, TimePoint deadline) {
+  auto decide = [run = std::move(run)](const k8s::Node& current) { return take_back_patch(current, run); };
+  co_return co_await apply(client, rng, std::move(node), decide, k8s::DryRun::none, deadline);
+}
+
 }  // namespace haulout::drain

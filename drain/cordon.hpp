@@ -35,6 +35,8 @@ CordonOwner cordon_owner(const k8s::Node& node);
 std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
 // Takes back only our own cordon unless `foreign_too`; a stale mark is removed without touching the field.
 std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
+// Takes back the cordon of this run and nothing else: not another run's, not a human's.
+std::optional<std::string> take_back_patch(const k8s::Node& node, const std::string& run);
 
 struct CordonChange {
   k8s::Node before;
@@ -47,5 +49,7 @@ Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, Cordo
                           TimePoint deadline);
 Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,
                             TimePoint deadline);
+
+Task<CordonChange> take_back(k8s::Client& client, Rng& rng, std::string node, std::string run, TimePoint deadline);
 
 }  // namespace haulout::drain

@@ -44,4 +44,10 @@ std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_to
   return patch.dump();
 }
 
+std::optional<std::string> take_back_patch(const k8s::Node& node, const std::string& run) {
+  const auto mark = mark_of(node);
+  if (!mark || mark->run != run) return std::nullopt;
+  return uncordon_patch(node, false);
+}
+
 }  // namespace haulout::drain

@@ -25,7 +25,7 @@ asio::awaitable<bool> Drain::preflight() {
   return impl_->preflight();
 }
 asio::awaitable<bool> Drain::cordon() {
-  return impl_->cordon();
+  return impl_->cordon(true);
 }
 asio::awaitable<bool> Drain::evict() {
   return impl_->evict(true);
@@ -35,7 +35,7 @@ Report Drain::report() const {
 }
 
 asio::awaitable<Report> Drain::run() {
-  if (co_await impl_->preflight() && co_await impl_->cordon()) (void)co_await impl_->evict(false);
+  if (co_await impl_->preflight() && co_await impl_->cordon(false)) (void)co_await impl_->evict(false);
   co_return impl_->report();
 }
 
@@ -98,6 +98,12 @@ bool Drain::Impl::fail(const Error& error, std::string_view what) {
   return end(Outcome::failed, fmt::format("{}: {}", what, error.message()));
 }
 
+// What waiting may heal is given up for the deadline alone.
+bool Drain::Impl::give_up(const Error& error, std::string_view what) {
+  if (!k8s::is_transient(error)) return fail(error, what);
+  return end(Outcome::blocked, fmt::format("the deadline passed: {}: {}", what, error.message()));
+}
+
 Report Drain::Impl::report() const {
   Report report = report_;
   if (!ended_) {
@@ -110,7 +116,8 @@ Report Drain::Impl::report() const {
   return report;
 }
 
-asio::awaitable<bool> Drain::Impl::cordon() {
+asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
+  if (fresh_deadline) restart_deadline();
   if (options_.dry_run == DryRunMode::client) {
     emit(EventType::cordoned, nullptr, nullptr, "dry run: not sent");
     co_return true;
@@ -120,13 +127,9 @@ asio::awaitable<bool> Drain::Impl::cordon() {
       [&](TimePoint deadline) { return drain::cordon(client_, rng_, node_name_, mark, wire_dry_run(), deadline); },
       request_timeout);
   if (!change) {
-    if (k8s::is_not_found(change.error()))
+    if (k8s::is_not_found(change.error()) && change.error().peer->structured)
       co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
-    // What waiting may heal is given up for the deadline alone.
-    if (k8s::is_transient(change.error()))
-      co_return end(Outcome::blocked,
-                    "the deadline passed before the node could be cordoned: " + change.error().message());
-    co_return fail(change.error(), "node " + node_name_ + " could not be cordoned");
+    co_return give_up(change.error(), "node " + node_name_ + " could not be cordoned");
   }
   if (change->before.uid != node_.uid)
     co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
@@ -138,12 +141,16 @@ asio::awaitable<bool> Drain::Impl::cordon() {
   cordoned_at_ = now();
   node_ = change->after;
   report_.cordon.before = change->before.unschedulable && !by_lost_patch;
-  report_.cordon.after = options_.dry_run == DryRunMode::none ? node_.unschedulable : change->before.unschedulable;
-  report_.cordon.owner = !report_.cordon.after ? "" : cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
+  if (options_.dry_run == DryRunMode::none) show_cordon(node_);
   node_facts_.expect_cordon = options_.dry_run == DryRunMode::none;
   node_facts_.unschedulable = report_.cordon.after;
   emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
   co_return true;
+}
+
+void Drain::Impl::show_cordon(const k8s::Node& node) {
+  report_.cordon.after = node.unschedulable;
+  report_.cordon.owner = !node.unschedulable ? "" : cordon_owner(node) == CordonOwner::haulout ? "haulout" : "other";
 }
 
 asio::awaitable<void> Drain::Impl::restore_cordon() {
@@ -152,15 +159,15 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
   // The drain is over; this has a limit of its own.
   deadline_ = saturating_add(now(), request_timeout);
   auto restored = co_await insist<CordonChange>(
-      [this](TimePoint limit) { return drain::uncordon(client_, rng_, node_name_, false, k8s::DryRun::none, limit); },
+      [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); },
       request_timeout);
   if (!restored) {
     report_.message += "; the node is still cordoned, taking the cordon back failed: " + restored.error().message();
     co_return;
   }
-  report_.cordon.after = restored->after.unschedulable;
-  report_.cordon.owner = report_.cordon.after ? "other" : "";
-  emit(EventType::uncordoned);
+  const bool taken_back = report_.cordon.after && !restored->after.unschedulable;
+  show_cordon(restored->after);
+  if (taken_back) emit(EventType::uncordoned);
 }
 
 }  // namespace haulout::drain

@@ -19,6 +19,8 @@ inline constexpr Duration list_timeout = std::chrono::seconds(60);
 // How often a pod that should be gone is looked for in a most-recent list: a watch can lose events without knowing it
 // (an etcd restored from a backup counts its revisions anew).
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
+// A plan older than this is made again before the first eviction: with several nodes, the others come first.
+inline constexpr Duration plan_keeps = std::chrono::seconds(5);
 // How often protections that run out by time are looked at again.
 inline constexpr Duration policy_tick = std::chrono::seconds(15);
 
@@ -27,8 +29,8 @@ class Drain::Impl {
   Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
 
   boost::asio::awaitable<bool> preflight();
-  boost::asio::awaitable<bool> cordon();
-  boost::asio::awaitable<bool> evict(bool restart_deadline);
+  boost::asio::awaitable<bool> cordon(bool fresh_deadline);
+  boost::asio::awaitable<bool> evict(bool fresh_deadline);
   Report report() const;
 
  private:
@@ -43,11 +45,13 @@ class Drain::Impl {
   bool refuse_by_policy();
 
   // evict.cpp
+  boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
   boost::asio::awaitable<void> doubt_pods();
+  boost::asio::awaitable<bool> node_confirmed();
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
   boost::asio::awaitable<void> follow_budgets();
@@ -66,7 +70,9 @@ class Drain::Impl {
             std::string message = {});
   bool end(Outcome outcome, std::string message);
   bool fail(const Error& error, std::string_view what);
+  bool give_up(const Error& error, std::string_view what);
   boost::asio::awaitable<void> restore_cordon();
+  void show_cordon(const k8s::Node& node);
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
   void restart_deadline();
@@ -92,6 +98,7 @@ class Drain::Impl {
   bool budgets_forbidden_ = false;
   bool cordoned_by_us_ = false;
   TimePoint cordoned_at_{};
+  TimePoint planned_at_{};
 
   // Alive during evict() only.
   std::unique_ptr<Notifier> changed_;

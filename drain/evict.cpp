@@ -1,4 +1,6 @@
 // From the first eviction to the outcome: the loop that wakes on events and decides on state.
+#include <set>
+
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"
@@ -11,13 +13,38 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   pipeline_->start(now());
-  co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+  if (now() < saturating_add(planned_at_, plan_keeps) || co_await look_again())
+    co_await with_task_group([this](TaskGroup& group) { return loop(group); });
   pods_view_.reset();
   budgets_view_.reset();
   node_view_.reset();
   co_await restore_cordon();
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
+}
+
+// Other nodes were drained since the plan was made: pods have gone, come back under the same names, been protected.
+asio::awaitable<bool> Drain::Impl::look_again() {
+  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
+                                         request_timeout);
+  if (!node && k8s::is_not_found(node.error()) && node.error().peer->structured) {
+    see_node(nullptr);
+    co_return true;
+  }
+  if (!node) co_return give_up(node.error(), "node " + node_name_ + " could not be read");
+  see_node(&*node);
+  auto pods = co_await insist<k8s::List<k8s::Pod>>(
+      [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
+  if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+  std::set<std::string> gone;
+  for (const auto& [uid, tracked] : pipeline_->pods()) gone.insert(uid);
+  for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
+  for (const std::string& uid : gone) pipeline_->pod_gone(uid, clock_.wall_now());
+  co_await list_budgets();
+  for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
+  pods_meta_ = pods->meta;
+  listed_pods_ = std::move(pods->items);
+  co_return true;
 }
 
 asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
@@ -79,11 +106,29 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
     changed_->notify();
     co_return false;
   }
-  // What the view learnt while the list was under way counts as well.
-  if (node_facts_.gone || !node_facts_.unschedulable || now() >= deadline_) co_return false;
+  if (!co_await node_confirmed()) co_return false;
+  // What the views learnt meanwhile counts as well.
+  if (!pipeline_->clear() || now() < saturating_add(cordoned_at_, options_.settle) || now() >= deadline_)
+    co_return false;
   const Progress progress = pipeline_->progress();
-  co_return !end(Outcome::drained, fmt::format("drained: {} pod{} left, {} skipped", progress.vanished,
+  co_return !end(Outcome::drained, fmt::format("drained: {} pod{} gone, {} skipped", progress.vanished,
                                                progress.vanished == 1 ? "" : "s", progress.skipped));
+}
+
+// The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
+asio::awaitable<bool> Drain::Impl::node_confirmed() {
+  auto node = co_await client_.get_node(node_name_, within(request_timeout));
+  if (node) {
+    see_node(&*node);
+  } else if (k8s::is_not_found(node.error()) && node.error().peer->structured) {
+    see_node(nullptr);
+  } else {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, node.error().retry_after);
+    co_return false;
+  }
+  const bool good = !node_facts_.gone && node_facts_.unschedulable;
+  if (!good) changed_->notify();
+  co_return good;
 }
 
 // Beside the loop: a list that stalls must hold nothing up.
@@ -204,8 +249,7 @@ void Drain::Impl::see_node(const k8s::Node* node) {
   node_ = *node;
   node_facts_.unschedulable = node->unschedulable;
   node_facts_.unschedulable_manager = node->unschedulable_manager;
-  report_.cordon.after = node->unschedulable;
-  report_.cordon.owner = !node->unschedulable ? "" : cordon_owner(*node) == CordonOwner::haulout ? "haulout" : "other";
+  show_cordon(*node);
 }
 
 void Drain::Impl::watch_health() {

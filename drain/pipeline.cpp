@@ -10,6 +10,10 @@ std::string controller_of(const k8s::Pod& pod) {
   return pod.controller ? pod.controller->kind + "/" + pod.controller->name : std::string();
 }
 
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 bool must_leave(PodState state) {
   return state == PodState::queued || state == PodState::in_flight || state == PodState::terminating ||
          state == PodState::parked;
@@ -18,6 +22,11 @@ bool must_leave(PodState state) {
 // The server knows no such pod, the view still has it.
 bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone;
+}
+
+// A refusal by a budget is no failure: such a pod is woken when it can go.
+bool troubled(const TrackedPod& tracked) {
+  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
 }
 
 // What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
@@ -69,6 +78,8 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   order_.emplace(tracked.order, &tracked);
   if (tracked.pod.terminating()) {
     see_terminating(tracked, now);
+  } else if (tracked.hold == TrackedPod::Hold::pinned) {
+    return;
   } else if (decision.verdict != Verdict::evict) {
     // `refuse` after the plan was made cannot undo what was done: the pod is held back like a protected one.
     hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
@@ -100,13 +111,19 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
   const bool relevant = differs_for_eviction(tracked.pod, pod);
+  const bool revived = tracked.pod.terminating() && !pod.terminating();
   tracked.pod = pod;
   tracked.budgets = book_.selecting(pod);
   if (pod.terminating() && tracked.state != PodState::left) {
     see_terminating(tracked, now);
     return;
   }
-  if (tracked.state == PodState::in_flight || tracked.hold == TrackedPod::Hold::pinned) return;
+  // Only an etcd restored from a backup takes a deletion back.
+  if (revived && tracked.state == PodState::terminating && !tracked.request_out) {
+    tracked.holds_place = false;
+    queue(tracked);
+  }
+  if (tracked.state == PodState::in_flight) return;
   apply_decision(tracked, now);
   if (relevant) wake(tracked, now);
 }
@@ -143,6 +160,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
     // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
     tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
+    tracked.inferred = tracked.request_out;
     emit_(EventType::evicted, tracked.report);
   }
   tracked.report.reason.clear();
@@ -168,7 +186,10 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
   if (found == pods_.end() || found->second.state == PodState::vanished) return;
   TrackedPod& tracked = found->second;
   // The answer was lost or is still under way: the eviction had been sent, so the pod counts as evicted by us.
-  if (tracked.state == PodState::in_flight && !tracked.report.evicted_at) tracked.report.evicted_at = wall;
+  if (tracked.state == PodState::in_flight && !tracked.report.evicted_at) {
+    tracked.report.evicted_at = wall;
+    tracked.inferred = true;
+  }
   if (tracked.state == PodState::left) {
     pods_.erase(found);  // a skipped pod that went away is no part of the report
     return;
@@ -177,12 +198,17 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
 }
 
 void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
-  const std::string ns = book_.update(uid, budget);
+  const auto [ns, selection_changed] = book_.update(uid, budget);
   for (auto& [key, tracked] : order_) {
     if (tracked->pod.ns != ns) continue;
-    const auto before = std::exchange(tracked->budgets, book_.selecting(tracked->pod));
-    const bool concerned = before != tracked->budgets || std::find(before.begin(), before.end(), uid) != before.end();
-    if (concerned && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
+    bool helped = false;
+    if (selection_changed) {
+      auto before = std::exchange(tracked->budgets, book_.selecting(tracked->pod));
+      helped = before != tracked->budgets;
+    }
+    // Its counts can help only those that it held back: not a webhook's denial, not an overlap.
+    helped = helped || (tracked->last_verdict == EvictionVerdict::budget && contains(tracked->budgets, uid));
+    if (helped && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
   }
 }
 
@@ -263,10 +289,21 @@ void Pipeline::send(TrackedPod& tracked) {
   emit_(EventType::eviction_sent, tracked.report);
 }
 
+// While its eviction was out, changes of the pod were only noted.
+void Pipeline::catch_up(TrackedPod& tracked, TimePoint now) {
+  if (tracked.state == PodState::queued || tracked.state == PodState::parked) apply_decision(tracked, now);
+}
+
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   std::vector<k8s::Pod> evictions;
   if (paused_ || now < throttled_until_) return evictions;
   std::size_t places = places_taken();
+  if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
+  return evictions;
+}
+
+bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
+  bool others = false;
   const Tier* open_tier = nullptr;
   for (auto& [key, tracked] : order_) {
     const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
@@ -276,6 +313,11 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
       continue;
     }
     if (open_tier && *open_tier < key.tier) break;
+    if (troubled(*tracked) != (pass == Pass::troubled)) {
+      others = true;
+      if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
+      continue;
+    }
     const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
     if (gate == BudgetBook::Gate::closed) {
       park_at_closed_gate(*tracked, now);
@@ -292,7 +334,7 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
     ++places;
     evictions.push_back(tracked->pod);
   }
-  return evictions;
+  return others;
 }
 
 }  // namespace haulout::drain

@@ -7,6 +7,7 @@
 //     or 60 s after its grace period ended. A pod that somebody else deleted takes none.
 //   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
 //   - Each budget is a lane with one request in flight (BudgetBook).
+//   - A pod whose last eviction failed is tried after those that have not failed (P9).
 //   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
 //   - No pod is evicted twice once it is seen terminating; every eviction names one UID.
 // Everything is keyed by UID. A change that is told twice, or an answer that comes after the pod has vanished, changes
@@ -53,6 +54,7 @@ struct TrackedPod {
   bool stuck = false;        // still there 60 s after its grace period
   bool answer_lost = false;  // the last eviction may have taken effect: no answer came
   bool request_out = false;  // an eviction was sent and not yet answered
+  bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
   enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // in a row, with the same verdict
@@ -137,6 +139,12 @@ class Pipeline {
   void mark_stuck(TrackedPod& tracked);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
+  void catch_up(TrackedPod& tracked, TimePoint now);
+  // What has failed for its own reasons comes after what has not: a webhook that hangs must not take each place that
+  // becomes free (P9).
+  enum class Pass { untroubled, troubled };
+  // True when pods of the other pass wait.
+  bool take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions);
 
   PipelineOptions options_;
   Rng& rng_;

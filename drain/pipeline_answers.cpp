@@ -18,36 +18,53 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.backoff.reset();
     tracked.refusals = 0;
     tracked.last_verdict = EvictionVerdict::accepted;
+    tracked.inferred = false;
+    tracked.accepted_until = now + acceptance_limit;
+    if (tracked.state == PodState::in_flight) {
+      const auto grace =
+          std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
+      tracked.state = PodState::terminating;
+      tracked.terminating_until = now + grace + place_margin;
+      tracked.report.outcome = PodOutcome::terminating;
+      tracked.report.reason.clear();
+      tracked.report.message.clear();
+    }
     if (!tracked.report.evicted_at) {
       tracked.report.evicted_at = wall;
       emit_(EventType::evicted, tracked.report);
     }
-    if (tracked.state != PodState::in_flight) return;
-    const auto grace =
-        std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
-    tracked.state = PodState::terminating;
-    tracked.terminating_until = now + grace + place_margin;
-    tracked.accepted_until = now + acceptance_limit;
-    tracked.report.outcome = PodOutcome::terminating;
-    tracked.report.reason.clear();
-    tracked.report.message.clear();
     return;
   }
-  // Lost or refused although the watch has already shown it leaving: the watch is right.
-  if (tracked.state != PodState::in_flight) return;
+  // Lost or refused although the watch has already shown it leaving: the watch is right. Refused means that somebody
+  // else removed it.
+  if (tracked.state != PodState::in_flight) {
+    if (std::exchange(tracked.inferred, false) && answer.error().code() == Errc::status) {
+      tracked.report.evicted_at.reset();
+      if (tracked.state == PodState::vanished) tracked.report.outcome = PodOutcome::gone;
+    }
+    return;
+  }
   const EvictionVerdict verdict = classify_eviction(answer.error());
   if (verdict == EvictionVerdict::throttle) {
     throttle(tracked, answer.error(), now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
   }
+  catch_up(tracked, now);
 }
 
 void Pipeline::throttle(TrackedPod& tracked, const Error& error, TimePoint now) {
   tracked.holds_place = false;
   queue(tracked);
+  tracked.report.reason = park_reason(EvictionVerdict::throttle);
+  tracked.report.message = error.message();
   // Several requests were under way when the server said stop: that is one refusal, not many.
-  if (now < throttled_until_) return;
+  if (now < throttled_until_) {
+    if (error.retry_after)
+      throttled_until_ =
+          std::max(throttled_until_, now + std::min<Duration>(*error.retry_after, Backoff::longest_retry_after));
+    return;
+  }
   throttled_until_ = now + throttle_backoff_.next(rng_, error.retry_after);
   throttle_message_ = error.message();
   emit_(EventType::throttled, tracked.report);

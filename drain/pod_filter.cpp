@@ -96,15 +96,14 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({Verdict::skip, "MirrorPod", "a static pod: only its manifest on the node can remove it"});
   if (!policy.pod_selector.matches(pod.labels))
     found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
+  if (terminating_for_too_long(pod, policy, wall))
+    found.push_back({Verdict::skip, "TerminatingTooLong", "has been terminating for longer than we were told to wait"});
   if (pod.finished() && !mirror)
     found.push_back({verdict_of(policy.finished), "Finished",
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, nothing of it runs"
                                                            : "has failed, nothing of it runs"});
   if (!pod.finished()) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
-    if (terminating_for_too_long(pod, policy, wall))
-      found.push_back(
-          {Verdict::skip, "TerminatingTooLong", "has been terminating for longer than we were told to wait"});
     if (pod.has_empty_dir)
       found.push_back(
           {verdict_of(policy.empty_dir), "EmptyDir", "has an emptyDir volume, whose data the eviction deletes"});

@@ -1,7 +1,7 @@
 // Which pods must leave. Pure: every filter looks at every pod and its finding is kept; the decision is that of the
 // first filter, in order, that does not say "evict".
 //
-// Order: mirror, pod selector, finished, DaemonSet, long terminating, emptyDir, unmanaged, do-not-disrupt. A finished
+// Order: mirror, pod selector, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A finished
 // pod is decided by its own treatment alone, as kubectl does; a mirror pod is never touched whatever else it is.
 #pragma once
 

@@ -96,6 +96,10 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
   }
   auto budgets = co_await client_.list_pdbs(within(list_timeout));
   if (budgets) {
+    std::set<std::string> gone;
+    for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
+    for (const auto& budget : budgets->items) gone.erase(budget.uid);
+    for (const std::string& uid : gone) pipeline_->budget_changed(uid, nullptr, now());
     for (const auto& budget : budgets->items) pipeline_->budget_changed(budget.uid, &budget, now());
     listed_budgets_ = *std::move(budgets);
   } else {
@@ -137,10 +141,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
 
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
-  if (!pods && k8s::is_transient(pods.error()))
-    co_return end(Outcome::blocked, fmt::format("the deadline passed before the pods of node {} could be listed: {}",
-                                                node_name_, pods.error().message()));
-  if (!pods) co_return fail(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+  if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
@@ -148,6 +149,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   listed_pods_ = std::move(pods->items);
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
+  planned_at_ = now();
   emit(EventType::planned);
   co_return true;
 }

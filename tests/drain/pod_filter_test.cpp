@@ -137,5 +137,19 @@ TEST(PodFilter, ProtectionByDurationRunsOut) {
   }
 }
 
+// As kubectl: --skip-wait-for-delete-timeout comes before all else; a finished pod held by a finalizer is its main use.
+TEST(PodFilter, WhatHasBeenTerminatingForTooLongIsSkippedWhateverElseItIs) {
+  Policy policy;
+  policy.finished = Treatment::evict;
+  policy.daemon_set = Treatment::refuse;
+  policy.skip_terminating_after = std::chrono::seconds(60);
+  const WallTime at{std::chrono::hours(1)};
+  auto finished = testing::terminating(testing::a_pod("job"), at);
+  finished.phase = k8s::PodPhase::succeeded;
+  auto daemon = testing::terminating(testing::owned_by(testing::a_pod("log"), "apps/v1", "DaemonSet", "log", "u"), at);
+  for (const auto& pod : {finished, daemon})
+    EXPECT_EQ(decide(pod, policy, {}, at + std::chrono::minutes(2)).verdict, Verdict::skip) << pod.name;
+}
+
 }  // namespace
 }  // namespace haulout::drain

@@ -1,0 +1,198 @@
+// Who is tried next, what wakes a parked pod, and which waits must end.
+#include "tests/drain/pipeline_fixture.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_budget;
+using testing::a_pod;
+using testing::closed_budget;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::PipelineTest;
+using testing::status_error;
+using testing::terminating;
+
+// A webhook that hangs takes a place for as long as the server waits for it.
+TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
+  make({.max_places = 2});
+  const auto failing = pods_named({"a", "b", "c", "d"});
+  auto pods = failing;
+  pods.push_back(a_pod("z"));
+  plan(pods);
+  std::vector<std::string> sent;
+  for (int round = 0; round < 6; ++round) {
+    const auto evictions = pipeline->take_evictions(now);
+    now += 10s;
+    for (const auto& pod : evictions) {
+      sent.push_back(pod.name);
+      refuse(pod, Error(Errc::timeout, "the webhook hangs"));
+    }
+  }
+  EXPECT_THAT(sent, Contains("z"));
+}
+
+TEST_F(PipelineTest, AnEventRightAfterARefusalIsNotLost) {
+  make();
+  auto pod = a_pod("a");
+  plan({pod});
+  for (int i = 0; i < 2; ++i) {
+    now += 1min;
+    take();
+    refuse(pod, status_error(400, ""));
+  }
+  now += 1ms;
+  pod.labels["ready-to-go"] = "true";
+  pipeline->pod_changed(pod, now);
+  EXPECT_LE(pipeline->next_wake(now), now + 1s) << "the webhook may allow it now";
+  now = pipeline->next_wake(now);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, APinnedPodThatFinishesIsLeft) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = a_pod("job");
+    pod.uid = "uid-" + std::to_string(n);
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    take();
+    accept(incarnation(n));
+    gone(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  auto last = incarnation(2);
+  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
+  last.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(last, now);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, AProtectionThatCameWhileTheEvictionWasOutIsRespected) {
+  make();
+  auto refused = a_pod("refused"), throttled = a_pod("throttled");
+  plan({refused, throttled});
+  take();
+  for (auto* pod : {&refused, &throttled}) {
+    pod->annotations["karpenter.sh/do-not-disrupt"] = "true";
+    pipeline->pod_changed(*pod, now);
+  }
+  refuse(refused, Error(Errc::reset, "lost"));
+  refuse(throttled, Error(Errc::unreachable, "refused"));
+  EXPECT_EQ(tracked(refused).report.reason, "DoNotDisrupt");
+  EXPECT_EQ(tracked(throttled).report.reason, "DoNotDisrupt");
+  now += 1h;
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(PipelineTest, APodThatTheServerDoesNotKnowIsLookedForInAList) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  refuse(pod, status_error(404, "NotFound", "pods"));
+  EXPECT_FALSE(pipeline->any_in_doubt()) << "the watch has the first word";
+  now = pipeline->next_wake(now);
+  take();
+  refuse(pod, status_error(404, "NotFound", "pods"));
+  EXPECT_TRUE(pipeline->any_in_doubt());
+  pipeline->reconcile({}, wall, now, wall);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, AnOverlapIsAskedAgainOnlyWhenItsBudgetsChangeNotTheirCounts) {
+  make();
+  const auto pod = a_pod("a");
+  auto one = a_budget("one", 1), two = a_budget("two", 1);
+  pipeline->budget_changed(one.uid, &one, now);
+  pipeline->budget_changed(two.uid, &two, now);
+  plan({pod});
+  take();
+  refuse(pod, status_error(500, "", "", "",
+                           "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+                           "support."));
+  now += 1s;
+  one.current_healthy = 2;
+  pipeline->budget_changed(one.uid, &one, now);
+  EXPECT_THAT(take(), IsEmpty());
+  pipeline->budget_changed(two.uid, nullptr, now);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, P10_ABudgetsEventIsNoReasonToAskAWebhookAgain) {
+  make();
+  const auto pod = a_pod("a");
+  auto budget = a_budget("web", 1);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan({pod});
+  take();
+  Error denied = status_error(429, "TooManyRequests");
+  denied.retry_after = 20s;
+  refuse(pod, denied);
+  now += 1s;
+  budget.current_healthy = 2;
+  pipeline->budget_changed(budget.uid, &budget, now);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+// The controller may have counted the eviction, and forgotten its entry, before our answer arrives.
+TEST_F(PipelineTest, AnEvictionThatTheBudgetHasCountedIsNotCountedTwice) {
+  make({.max_places = 0});
+  const auto pods = pods_named({"a", "b"});
+  auto budget = a_budget("web", 2);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  budget.disruptions_allowed = 1;
+  budget.disrupted_pods = {"a"};
+  pipeline->budget_changed(budget.uid, &budget, now);
+  budget.disrupted_pods.clear();
+  budget.current_healthy = 2;
+  pipeline->budget_changed(budget.uid, &budget, now);
+  accept(pods[0]);
+  EXPECT_THAT(take(), ElementsAre("b"));
+}
+
+TEST_F(PipelineTest, ATerminatingPodThatARestoreBringsBackIsEvictedAgain) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  pipeline->pod_changed(terminating(pod), now);  // the watch is faster than the answer
+  accept(pod);
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, TheLongestRetryAfterOfSeveralAnswersCounts) {
+  make({.max_places = 0});
+  const auto pods = pods_named({"a", "b"});
+  plan(pods);
+  take();
+  Error busy = status_error(429, "");
+  busy.peer->structured = false;
+  busy.retry_after = 1s;
+  refuse(pods[0], busy);
+  busy.retry_after = 30s;
+  refuse(pods[1], busy);
+  EXPECT_GE(pipeline->next_wake(now), now + 30s);
+  EXPECT_EQ(tracked(pods[0]).report.reason, "Throttled") << "P8: what it waits for has a reason";
+}
+
+TEST_F(PipelineTest, WhatAForeignHandRemovedWhileOurRequestWasOutIsNotCalledEvicted) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  gone(pod);
+  refuse(pod, status_error(404, "NotFound", "pods"));
+  EXPECT_EQ(tracked(pod).report.outcome, PodOutcome::gone);
+  EXPECT_FALSE(tracked(pod).report.evicted_at);
+}
+
+}  // namespace
+}  // namespace haulout::drain

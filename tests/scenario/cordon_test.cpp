@@ -1,0 +1,119 @@
+// The cordon under bad conditions: whose it is, whether it still stands, and how long it has.
+#include "drain/cordon.hpp"
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+
+class Cordon : public Scenario {
+ protected:
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  Cordon() { way = &faults; }
+  void never_drained() {
+    add_pods(1);
+    add(a_budget("closed", {{"maxUnavailable", 0}}));
+    options.timeout = 2min;
+  }
+};
+
+TEST_F(Cordon, P5_OurOwnAlsoWhenTheAnswerToItWasLost) {
+  never_drained();
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_FALSE(report.cordon.before);
+  EXPECT_FALSE(unschedulable()) << "what it set, it takes back";
+}
+
+TEST_F(Cordon, P5_OurOwnAlsoWhenItTookManyTries) {
+  never_drained();
+  faults.add({.verb = "patch",
+              .resource = "nodes",
+              .count = 1,
+              .fault = {.kind = sim::FaultKind::throttle, .retry_after = "30"}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable()) << "the mark bears the time of the patch, not of the first try";
+}
+
+TEST_F(Cordon, P5_AnotherRunsCordonIsNotTakenBack) {
+  never_drained();
+  after(20s, [this] { cluster.uncordon("n1"); });
+  after(40s, [this] {
+    const drain::CordonMark other{"another run", "ann", clock.wall_now()};
+    cluster.patch("nodes", "", "n1",
+                  {{"metadata", {{"annotations", {{"haulout.dev/cordon", drain::encode_mark(other)}}}}},
+                   {"spec", {{"unschedulable", true}}}});
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_TRUE(unschedulable());
+}
+
+TEST_F(Cordon, P5_TakingItBackSurvivesAFault) {
+  never_drained();
+  faults.add(
+      {.verb = "patch", .resource = "nodes", .skip = 1, .count = 2, .fault = {.kind = sim::FaultKind::server_error}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Cordon, P3_TheSettleTimeBeginsAnewWithANewCordon) {
+  add_pods(1, {.grace = 30});
+  after(10s, [this] { cluster.uncordon("n1"); });
+  after(60s, [this] { cluster.cordon("n1"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(took(), 65s);
+}
+
+TEST_F(Cordon, P3_NotDrainedOnAStaleViewOfTheNode) {
+  add_pods(1, {.grace = 20});
+  options.timeout = 1min;
+  faults.add({.verb = "watch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall, .after_pieces = 1}});
+  after(10s, [this] { cluster.uncordon("n1"); });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+}
+
+TEST_F(Cordon, TheTimeoutIsPerNodeAndNotSpentWhileOthersArePreflighted) {
+  add_pods(1);
+  options.timeout = 1min;
+  bool cordoned = false;
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain drain(client, rng, told, options, "n1");
+    EXPECT_TRUE(co_await drain.preflight());
+    co_await clock.sleep_until(clock.now() + 2min);
+    cordoned = co_await drain.cordon();
+  };
+  run(with_task_group(body));
+  EXPECT_TRUE(cordoned);
+}
+
+// With several nodes this one's turn may come long after its plan was made.
+TEST_F(Cordon, AnOldPlanIsMadeAgainBeforeTheFirstEviction) {
+  add_pods(3, {.grace = 1});
+  options.timeout = 1min;
+  std::optional<drain::Report> report;
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain drain(client, rng, told, options, "n1");
+    EXPECT_TRUE(co_await drain.preflight());
+    EXPECT_TRUE(co_await drain.cordon());
+    cluster.remove("pods", "shop", "web-0");
+    cluster.patch("pods", "shop", "web-1",
+                  {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
+    co_await clock.sleep_until(clock.now() + 10min);
+    static_cast<void>(co_await drain.evict());
+    report = drain.report();
+  };
+  run(with_task_group(body));
+  EXPECT_THAT(*report, Ended(Outcome::blocked));
+  EXPECT_THAT(pods_on("n1"), ::testing::ElementsAre("web-1"));
+  for (const auto& entry : evictions()) EXPECT_EQ(entry.name, "web-2");
+}
+
+}  // namespace
+}  // namespace haulout::scenario
