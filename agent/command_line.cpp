@@ -146,7 +146,10 @@ class Grammar {
 
     std::vector<std::string> words;
     Settings settings;
-    if (problem.empty()) problem = program_.words(words);
+    if (problem.empty()) {
+      problem = program_.words(words);
+      if (!problem.empty()) problem += " (only connection flags stand before the command)";
+    }
     if (problem.empty() && !words.empty()) problem = unknown_command(words.front());
     if (problem.empty()) problem = given->words(words);
     if (problem.empty() && version_->count() != 0) problem = "unknown flag --version";

@@ -113,6 +113,9 @@ boost::asio::awaitable<int> run_demo_cluster(boost::asio::any_io_executor execut
   app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
       ->required();
   app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("error: {}\nSee 'haulout demo-cluster --help' for usage.\n", error.what());
+  });
   std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
   try {
     app.parse(std::move(args));

@@ -76,7 +76,8 @@ if(HAULOUT_SANITIZE)
   target_link_options(house_build INTERFACE -fsanitize=${sanitizers})
 endif()
 if(HAULOUT_STATIC)
-  target_link_options(house_build INTERFACE -static-libstdc++ -static-libgcc)
+  target_link_options(house_build INTERFACE -static-libstdc++ -static-libgcc
+    -Wl,--as-needed)  # Boost.Log names ICU for Boost.Regex, which nothing here uses; ICU brings a second libstdc++
 endif()
 target_link_libraries(house_build INTERFACE house_warnings house_fmt Boost::headers Threads::Threads)
 

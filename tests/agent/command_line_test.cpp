@@ -219,6 +219,14 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
   }
 }
 
+TEST(CommandLineTest, FlagsOfACommandStandBehindIt) {
+  EXPECT_THAT(refused({"--force", "drain", "n1"}).err, HasSubstr("before the command"));
+  EXPECT_THAT(refused({"drain", "n1", "-1"}).err, HasSubstr("unknown flag -1"));
+  EXPECT_THAT(refused({"drain", "n1", "---force"}).err, HasSubstr("unknown flag"));
+  EXPECT_THAT(refused({"drain", "n1", "--version"}).err, HasSubstr("unknown flag --version"));
+  EXPECT_EQ(refused({"drain", "-h", "--timeout"}).exit_code, 0) << "help comes first";
+}
+
 TEST(CommandLineTest, HelpAndVersionAreNoMistakes) {
   for (const Args& args : std::vector<Args>{{"--help"},
                                             {"-h"},
