@@ -49,7 +49,7 @@ metadata:
 rules:
 - apiGroups: [""]
   resources: ["nodes"]
-  verbs: ["get", "list", "patch"]
+  verbs: ["get", "list", "watch", "patch"]
 - apiGroups: [""]
   resources: ["pods"]
   verbs: ["list", "watch"]  # --disable-eviction needs delete, too

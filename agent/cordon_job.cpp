@@ -57,7 +57,7 @@ Task<drain::CordonChange> CordonJob::change(std::string node) {
   if (settings_.command == Command::uncordon)
     co_return co_await drain::uncordon(tools_.client, tools_.rng, std::move(node), true, dry_run, deadline);
   drain::CordonMark mark{settings_.drain.run_id, settings_.drain.cordoned_by, tools_.clock.wall_now()};
-  co_return co_await drain::cordon(tools_.client, tools_.rng, std::move(node), std::move(mark), dry_run, deadline);
+  co_return co_await drain::cordon(tools_.client, tools_.rng, std::move(node), {}, std::move(mark), dry_run, deadline);
 }
 
 // --dry-run=client: decided on what the server has, nothing is sent.

@@ -47,9 +47,9 @@ bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& bud
 }
 
 BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const {
-  if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
   for (const std::string& uid : budgets)
     if (busy_lanes_.contains(uid)) return Gate::busy;
+  if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
   // Two budgets: the server refuses whatever they say, and only it can tell when that ends.
   if (budgets.size() != 1) return Gate::open;
   const auto found = budgets_.find(budgets.front());
@@ -60,17 +60,21 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
   return found->second.disruptions_allowed > unseen ? Gate::open : Gate::closed;
 }
 
-void BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
-  if (!visible_) busy_lanes_.insert_or_assign("ns:" + pod.ns, Lane{pod.name, true});
+std::vector<std::string> BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
+  std::vector<std::string> lanes = budgets;
+  if (!visible_) {
+    lanes.push_back("ns:" + pod.ns);
+    busy_lanes_.insert_or_assign(lanes.back(), Lane{pod.name, true});
+  }
   for (const std::string& uid : budgets) {
     const auto found = budgets_.find(uid);
     busy_lanes_.insert_or_assign(uid, Lane{pod.name, found == budgets_.end() || exempt(pod, found->second)});
   }
+  return lanes;
 }
 
-void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted) {
-  busy_lanes_.erase("ns:" + pod.ns);
-  for (const std::string& uid : budgets) {
+void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted) {
+  for (const std::string& uid : lanes) {
     const auto lane = busy_lanes_.extract(uid);
     const bool counted = lane.empty() || lane.mapped().counted;
     const auto found = budgets_.find(uid);

@@ -16,7 +16,7 @@ namespace haulout::drain {
 
 class BudgetBook {
  public:
-  // False: budgets may not be listed; lanes are namespaces and every gate is open.
+  // False: budgets may not be listed, or the view of them is dead; lanes are namespaces and every gate is open.
   void set_visible(bool visible) { visible_ = visible; }
   bool visible() const { return visible_; }
 
@@ -37,8 +37,9 @@ class BudgetBook {
     closed,  // the budget is seen to allow no disruption of this pod
   };
   Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
-  void sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
-  void answered(const k8s::Pod& pod, const std::vector<std::string>& budgets, bool accepted);
+  // Returns the lanes that are busy with it now, to be handed back with the answer.
+  std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
+  void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
 
   // What holds a pod that these budgets select, as the end of "pod … is"; empty when nothing does.
   std::string explain(const std::vector<std::string>& budgets) const;

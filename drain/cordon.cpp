@@ -46,10 +46,11 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
 }
 
-Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
-                          TimePoint deadline) {
+Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
+                          k8s::DryRun dry_run, TimePoint deadline) {
   // The taint follows the patch that gets through, and that may come long after the first try.
-  auto decide = [mark, &client](const k8s::Node& current) mutable {
+  auto decide = [mark, expected_uid, &client](const k8s::Node& current) mutable -> std::optional<std::string> {
+    if (!expected_uid.empty() && current.uid != expected_uid) return std::nullopt;
     mark.at = client.server_now();
     return cordon_patch(current, mark);
   };

@@ -45,8 +45,9 @@ struct CordonChange {
 };
 // Applies such a patch; conflicts are read again and retried until the deadline. Other failures are returned. The
 // mark's time is set when the patch is sent, by the server's clock.
-Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, CordonMark mark, k8s::DryRun dry_run,
-                          TimePoint deadline);
+// `expected_uid`, unless empty: a Node of another UID is left alone, and the change says `changed == false`.
+Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
+                          k8s::DryRun dry_run, TimePoint deadline);
 Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,
                             TimePoint deadline);
 

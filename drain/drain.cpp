@@ -124,7 +124,9 @@ asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
   }
   const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
   auto change = co_await insist<CordonChange>(
-      [&](TimePoint deadline) { return drain::cordon(client_, rng_, node_name_, mark, wire_dry_run(), deadline); },
+      [&](TimePoint deadline) {
+        return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
+      },
       request_timeout);
   if (!change) {
     if (k8s::is_not_found(change.error()) && change.error().peer->structured)

@@ -21,6 +21,8 @@ inline constexpr Duration list_timeout = std::chrono::seconds(60);
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
 // A plan older than this is made again before the first eviction: with several nodes, the others come first.
 inline constexpr Duration plan_keeps = std::chrono::seconds(5);
+// How long a view of budgets that is not connected is believed.
+inline constexpr Duration trusted_for = std::chrono::minutes(2);
 // How often protections that run out by time are looked at again.
 inline constexpr Duration policy_tick = std::chrono::seconds(15);
 
@@ -39,7 +41,8 @@ class Drain::Impl {
   template <class T>
   Task<T> insist(std::function<Task<T>(TimePoint)> request, Duration timeout);
   boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
-  boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes, std::string what);
+  boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);
+  bool refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what);
   boost::asio::awaitable<bool> review_permissions();
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
@@ -62,6 +65,7 @@ class Drain::Impl {
   void update_diagnoses(TimePoint now);
   TimePoint next_wake(TimePoint now) const;
   boost::asio::awaitable<bool> dry_run();
+  boost::asio::awaitable<Result<>> simulate_eviction(std::string uid);
 
   // drain.cpp
   k8s::DryRun wire_dry_run() const;

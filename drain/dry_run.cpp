@@ -6,30 +6,66 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr unsigned most_tries = 5;
+
+bool worth_another_try(const Error& error) {
+  const EvictionVerdict verdict = classify_eviction(error);
+  return verdict == EvictionVerdict::retry || verdict == EvictionVerdict::throttle;
+}
+
+std::string pods(std::size_t count) {
+  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+// A simulated eviction is over as soon as it is answered, so each pod is asked once; only what says nothing about the
+// pod is asked again.
+asio::awaitable<Result<>> Drain::Impl::simulate_eviction(std::string uid) {
+  const k8s::Pod pod = pipeline_->pods().at(uid).pod;
+  Backoff backoff(backoff_after(EvictionVerdict::retry));
+  for (unsigned attempt = 1;; ++attempt) {
+    Result<> answer;
+    if (options_.delete_instead_of_evict) {
+      answer = co_await client_.delete_pod(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
+    } else {
+      answer = co_await client_.evict(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
+    }
+    if (answer || attempt == most_tries || !worth_another_try(answer.error())) co_return answer;
+    co_await clock_.sleep_until(now() + backoff.next(rng_, answer.error().retry_after));
+  }
+}
+
 asio::awaitable<bool> Drain::Impl::dry_run() {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
+  std::map<std::string, std::size_t> guarded;  // pods that would go, by the UID of their budget
   pipeline_->start(now());
-  if (options_.dry_run == DryRunMode::server) {
-    // A simulated eviction is over as soon as it is answered, so each pod is asked once, in order.
-    for (const auto& [uid, name] : pipeline_->plan()) {
-      const auto& pod = pipeline_->pods().at(uid).pod;
-      Result<> answer;
-      if (options_.delete_instead_of_evict) {
-        answer = co_await client_.delete_pod(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
-      } else {
-        answer = co_await client_.evict(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
-      }
+  for (const auto& [uid, name] : pipeline_->plan()) {
+    Result<> answer;
+    if (options_.dry_run == DryRunMode::server) {
+      answer = co_await simulate_eviction(uid);
+      if (!answer && classify_eviction(answer.error()) == EvictionVerdict::gone) continue;
       pipeline_->dry_run_answered(uid, answer);
-      ++(answer ? would_go : blocked);
     }
-  } else {
-    would_go = pipeline_->plan().size();
+    ++(answer ? would_go : blocked);
+    if (answer)
+      for (const std::string& budget : pipeline_->pods().at(uid).budgets) ++guarded[budget];
   }
-  end(blocked == 0 ? Outcome::drained : Outcome::blocked,
-      blocked == 0 ? fmt::format("dry run: {} pod{} would be evicted", would_go, would_go == 1 ? "" : "s")
-                   : fmt::format("dry run: {} pod{} could be evicted now, {} could not", would_go,
-                                 would_go == 1 ? "" : "s", blocked));
+  std::string message = blocked == 0
+                            ? fmt::format("dry run: {} would be evicted", pods(would_go))
+                            : fmt::format("dry run: {} could be evicted now, {} could not", pods(would_go), blocked);
+  for (const auto& [uid, count] : guarded) {
+    const auto found = pipeline_->book().budgets().find(uid);
+    if (options_.delete_instead_of_evict || found == pipeline_->book().budgets().end()) continue;
+    const auto allowed = static_cast<std::size_t>(std::max(0, found->second.disruptions_allowed));
+    if (count > allowed)
+      message += fmt::format("; PodDisruptionBudget {} lets {} of its {} go at once", found->second.key(), allowed,
+                             pods(count));
+  }
+  end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
 }

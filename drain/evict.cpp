@@ -195,14 +195,10 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
         pipeline_->budget_changed(uid, budget, now());
       },
-      [this] {
-        pipeline_->set_budgets_visible(budgets_view_->health().synced);
-        changed_->notify();
-      });
+      [this] { changed_->notify(); });
   if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
-  auto ended = co_await budgets_view_->run();
   // Optional: without it every namespace is one lane and refusals are polled.
-  if (!ended) pipeline_->set_budgets_visible(false);
+  static_cast<void>(co_await budgets_view_->run());
 }
 
 asio::awaitable<void> Drain::Impl::follow_node() {
@@ -253,6 +249,11 @@ void Drain::Impl::see_node(const k8s::Node* node) {
 }
 
 void Drain::Impl::watch_health() {
+  if (budgets_view_) {
+    // A view that has been dead for long would keep a budget closed that has opened meanwhile.
+    const auto& budgets = budgets_view_->health();
+    pipeline_->set_budgets_visible(budgets.synced && (budgets.connected || now() < budgets.last_heard + trusted_for));
+  }
   if (!pods_view_) return;
   const auto& health = pods_view_->health();
   node_facts_.pods_error = health.error;

@@ -11,6 +11,8 @@ namespace {
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 // NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
+// A webhook's answer carries whatever code it likes; the prefix is the API server's own.
+constexpr std::string_view webhook_prefix = "admission webhook \"";
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
 EvictionVerdict classify_forbidden(const Error& error) {
@@ -30,10 +32,13 @@ EvictionVerdict classify_too_many(const Error& error) {
 
 EvictionVerdict classify_status(const Error& error) {
   const PeerStatus& peer = *error.peer;
+  if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
+  // Something before the API server speaks: what it says about the pod means nothing.
+  if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {
     case 400:
       // A webhook's denial has no reason; a malformed request has BadRequest.
-      return peer.structured && peer.reason.empty() ? EvictionVerdict::admission : EvictionVerdict::fatal;
+      return peer.reason.empty() ? EvictionVerdict::admission : EvictionVerdict::fatal;
     case 401: return EvictionVerdict::throttle;
     case 403: return classify_forbidden(error);
     case 404: return peer.structured ? EvictionVerdict::gone : EvictionVerdict::fatal;

@@ -284,8 +284,7 @@ void Pipeline::send(TrackedPod& tracked) {
   tracked.request_out = true;
   ++requests_out_;
   ++tracked.report.attempts;
-  tracked.lane = options_.respect_budgets ? tracked.budgets : std::vector<std::string>();
-  if (options_.respect_budgets) book_.sent(tracked.pod, tracked.lane);
+  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, tracked.budgets) : std::vector<std::string>();
   emit_(EventType::eviction_sent, tracked.report);
 }
 

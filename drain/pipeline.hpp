@@ -93,7 +93,7 @@ class Pipeline {
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
-  // No eviction is sent while paused (the cordon is gone, the view is dead).
+  // No eviction is sent while paused (the cordon or the Node is gone).
   void set_paused(bool paused) { paused_ = paused; }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Time-dependent decisions (a protection that runs out) are taken again.

@@ -30,7 +30,8 @@ Task<k8s::Node> Drain::Impl::first_contact() {
   Backoff backoff({std::chrono::milliseconds(300), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
   unsigned refusals = 0;
   for (;;) {
-    auto node = co_await client_.get_node(node_name_, std::min(limit, within(request_timeout)));
+    const TimePoint attempt = now() < limit ? std::min(limit, within(request_timeout)) : within(request_timeout);
+    auto node = co_await client_.get_node(node_name_, attempt);
     if (node) co_return node;
     const Error& error = node.error();
     if (k8s::is_not_found(error) && error.peer && error.peer->structured) co_return node;
@@ -38,7 +39,8 @@ Task<k8s::Node> Drain::Impl::first_contact() {
     const bool hopeless = is_hopeless_at_first(error) && !(k8s::is_forbidden(error) && refusals < 2);
     if (options_.fail_fast && hopeless) co_return node;
     const TimePoint next = now() + backoff.next(rng_, error.retry_after);
-    if (next >= limit) co_return node;
+    // Refusal and silence have the limit; a server that answers, were it with 503, is there.
+    if (next >= (error.code() == Errc::status ? deadline_ : limit)) co_return node;
     co_await clock_.sleep_until(next);
   }
 }
@@ -47,7 +49,8 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
   std::set<std::string> asked;
   for (const k8s::Pod& pod : pods) {
     if (!can_look_up_daemon_set(pod) || !asked.insert(pod.controller->uid).second) continue;
-    auto found = co_await client_.get_daemon_set(pod.ns, pod.controller->name, within(request_timeout));
+    auto found = co_await insist<k8s::DaemonSet>(
+        [&](TimePoint limit) { return client_.get_daemon_set(pod.ns, pod.controller->name, limit); }, request_timeout);
     DaemonSetState state = DaemonSetState::unknown;
     if (found) {
       state = found->uid == pod.controller->uid ? DaemonSetState::exists : DaemonSetState::gone;
@@ -59,18 +62,23 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
 }
 
 // False when the server says no; anything else that goes wrong here leaves the proof to the deed itself.
-asio::awaitable<bool> Drain::Impl::permitted(k8s::ResourceAttributes attributes, std::string what) {
+asio::awaitable<bool> Drain::Impl::permitted(k8s::ResourceAttributes attributes) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) co_await clock_.sleep_until(now() + std::chrono::milliseconds(500));
     auto review = co_await client_.review_access(attributes, within(request_timeout));
     if (!review || review->allowed) co_return true;
   }
+  co_return false;
+}
+
+bool Drain::Impl::refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what) {
   const std::string resource =
       attributes.subresource.empty() ? attributes.resource : attributes.resource + "/" + attributes.subresource;
-  Error error(Errc::status, fmt::format("not permitted to {}: grant verb {} on resource {} (API group \"{}\")", what,
-                                        attributes.verb, resource, attributes.group));
+  const std::string where = attributes.ns.empty() ? std::string() : " in namespace " + attributes.ns;
+  Error error(Errc::status, fmt::format("not permitted to {}{}: grant verb {} on resource {} (API group \"{}\")", what,
+                                        where, attributes.verb, resource, attributes.group));
   error.peer = PeerStatus{403, "Forbidden", resource, {}, {}, {}, {}, true};
-  co_return fail(error, "node " + node_name_);
+  return fail(error, "node " + node_name_);
 }
 
 asio::awaitable<bool> Drain::Impl::review_permissions() {
@@ -80,13 +88,24 @@ asio::awaitable<bool> Drain::Impl::review_permissions() {
     cordon.verb = "patch";
     cordon.resource = "nodes";
     cordon.name = node_name_;
-    if (!co_await permitted(cordon, "cordon the node")) co_return false;
+    if (!co_await permitted(cordon)) co_return refuse_by_rights(cordon, "cordon the node");
   }
+  std::set<std::string> namespaces;
+  for (const auto& [uid, tracked] : pipeline_->pods())
+    if (tracked.state != PodState::left) namespaces.insert(tracked.pod.ns);
+  if (namespaces.empty()) co_return true;
   k8s::ResourceAttributes removal;
   removal.verb = options_.delete_instead_of_evict ? "delete" : "create";
   removal.resource = "pods";
   if (!options_.delete_instead_of_evict) removal.subresource = "eviction";
-  co_return co_await permitted(removal, options_.delete_instead_of_evict ? "delete pods" : "evict pods");
+  if (co_await permitted(removal)) co_return true;
+  // Not everywhere; perhaps where it matters.
+  for (const std::string& ns : namespaces) {
+    removal.ns = ns;
+    if (!co_await permitted(removal))
+      co_return refuse_by_rights(removal, options_.delete_instead_of_evict ? "delete pods" : "evict pods");
+  }
+  co_return true;
 }
 
 asio::awaitable<void> Drain::Impl::list_budgets() {

@@ -26,17 +26,17 @@ TEST_F(BudgetBookTest, NoBudgetIsOpen) {
 TEST_F(BudgetBookTest, OneRequestPerBudget) {
   put(a_budget("web", 2));
   EXPECT_EQ(gate(pod), Gate::open);
-  book.sent(pod, book.selecting(pod));
+  const auto lanes = book.sent(pod, book.selecting(pod));
   EXPECT_EQ(gate(a_pod("web-1")), Gate::busy);
   EXPECT_EQ(gate(a_pod("db", "other")), Gate::open);
-  book.answered(pod, book.selecting(pod), true);
+  book.answered(pod, lanes, true);
   EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
 }
 
 TEST_F(BudgetBookTest, GrantedEvictionsCountUntilTheBudgetIsSeenToChange) {
   put(a_budget("web", 1));
-  book.sent(pod, book.selecting(pod));
-  book.answered(pod, book.selecting(pod), true);
+  const auto lanes = book.sent(pod, book.selecting(pod));
+  book.answered(pod, lanes, true);
   EXPECT_EQ(gate(a_pod("web-1")), Gate::closed) << "the one disruption is taken although the budget still says 1";
   EXPECT_EQ(book.explain(book.selecting(pod)),
             "blocked by PodDisruptionBudget shop/web: evictions under way have taken all it allows (1)");
@@ -46,8 +46,8 @@ TEST_F(BudgetBookTest, GrantedEvictionsCountUntilTheBudgetIsSeenToChange) {
 
 TEST_F(BudgetBookTest, RefusedEvictionsCountForNothing) {
   put(a_budget("web", 1));
-  book.sent(pod, book.selecting(pod));
-  book.answered(pod, book.selecting(pod), false);
+  const auto lanes = book.sent(pod, book.selecting(pod));
+  book.answered(pod, lanes, false);
   EXPECT_EQ(gate(pod), Gate::open);
 }
 
@@ -86,10 +86,10 @@ TEST_F(BudgetBookTest, OverlapIsForTheServerToTell) {
 
 TEST_F(BudgetBookTest, WithoutTheRightToSeeBudgetsANamespaceIsALane) {
   book.set_visible(false);
-  book.sent(pod, {});
+  const auto lanes = book.sent(pod, {});
   EXPECT_EQ(gate(a_pod("other")), Gate::busy);
   EXPECT_EQ(gate(a_pod("x", "elsewhere")), Gate::open);
-  book.answered(pod, {}, false);
+  book.answered(pod, lanes, false);
   EXPECT_EQ(gate(a_pod("other")), Gate::open);
 }
 

@@ -175,6 +175,19 @@ TEST_F(Budgets, S69_FiveStuckPods) {
   EXPECT_THAT(pods_on("n1"), SizeIs(5));
 }
 
+TEST_F(Budgets, P8_AViewOfBudgetsThatDiesInTheMiddleIsNotBelievedForEver) {
+  add_pods(1, labelled);
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
+  after(5s, [this] {
+    cluster.forbid("list", "poddisruptionbudgets");
+    cluster.forbid("watch", "poddisruptionbudgets");
+    cluster.drop_connections();
+  });
+  after(60s, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(took(), 5min);
+}
+
 TEST_F(Budgets, WithoutTheRightToSeeBudgetsItStillGetsThere) {
   cluster.forbid("list", "poddisruptionbudgets");
   cluster.forbid("watch", "poddisruptionbudgets");

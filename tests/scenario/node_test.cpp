@@ -181,6 +181,50 @@ TEST_F(Scenario, MissingRightsAreFoundBeforeAnythingIsTouched) {
   EXPECT_FALSE(unschedulable());
 }
 
+TEST_F(Scenario, RightsAreReviewedWhereTheyMatter) {
+  options.fail_fast = true;
+  add_pods(2);
+  // A RoleBinding in the pods' namespace: no everywhere, yes there.
+  cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+    if (!call.path.ends_with("/selfsubjectaccessreviews")) return std::nullopt;
+    const auto asked = Json::parse(call.request.body)["spec"]["resourceAttributes"];
+    const bool allowed = asked["resource"] == "nodes" || asked.value("namespace", "") == "shop";
+    http::Response answer;
+    answer.status = 201;
+    answer.headers.add("Content-Type", "application/json");
+    answer.body = Json({{"kind", "SelfSubjectAccessReview"},
+                        {"apiVersion", "authorization.k8s.io/v1"},
+                        {"metadata", Json::object()},
+                        {"status", {{"allowed", allowed}}}})
+                      .dump();
+    return answer;
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Scenario, AServerThatAnswers503AtFirstIsWaitedFor) {
+  options.fail_fast = true;
+  add_pods(1);
+  after(0s, [this] { cluster.switches().shutting_down_until = clock.now() + 30s; });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Scenario, ARecreatedNodeIsNotCordoned) {
+  add_pods(1);
+  cluster.server().intercept([this, done = false](const sim::Call& call, const sim::AuditEntry& entry) mutable {
+    if (call.path.ends_with("/selfsubjectaccessreviews") && !std::exchange(done, true)) {
+      cluster.remove("nodes", "", "n1");
+      Json node = a_node("n1");
+      node["metadata"]["uid"] = "another-uid";
+      cluster.create("nodes", node);
+    }
+    static_cast<void>(entry);
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::node_gone));
+  EXPECT_FALSE(unschedulable());
+}
+
 TEST_F(Scenario, WithoutWatchesItPolls) {
   cluster.forbid("watch", "pods");
   cluster.forbid("watch", "poddisruptionbudgets");
