@@ -123,9 +123,11 @@ asio::awaitable<bool> Drain::Impl::cordon() {
     if (k8s::is_not_found(change.error()))
       co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
     // What waiting may heal is given up for the deadline alone.
-    if (k8s::is_transient(change.error()))
-      co_return end(Outcome::blocked,
-                    "the deadline passed before the node could be cordoned: " + change.error().message());
+    if (k8s::is_transient(change.error())) {
+      end(Outcome::blocked, "the deadline passed before the node could be cordoned: " + change.error().message());
+      co_await undo_unanswered_cordon();
+      co_return false;
+    }
     co_return fail(change.error(), "node " + node_name_ + " could not be cordoned");
   }
   if (change->before.uid != node_.uid)
@@ -144,6 +146,23 @@ asio::awaitable<bool> Drain::Impl::cordon() {
   node_facts_.unschedulable = report_.cordon.after;
   emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
   co_return true;
+}
+
+// The patch whose answer never came may have taken effect.
+asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
+  if (node_.unschedulable || options_.dry_run != DryRunMode::none) co_return;
+  deadline_ = saturating_add(now(), request_timeout);
+  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
+                                         request_timeout);
+  if (!node) {
+    report_.message += "; whether it is cordoned now could not be read: " + node.error().message();
+    co_return;
+  }
+  const auto mark = mark_of(*node);
+  cordoned_by_us_ = mark && mark->run == options_.run_id && cordon_owner(*node) == CordonOwner::haulout;
+  report_.cordon.after = node->unschedulable;
+  report_.cordon.owner = !node->unschedulable ? "" : cordoned_by_us_ ? "haulout" : "other";
+  co_await restore_cordon();
 }
 
 asio::awaitable<void> Drain::Impl::restore_cordon() {

@@ -67,6 +67,7 @@ class Drain::Impl {
   bool end(Outcome outcome, std::string message);
   bool fail(const Error& error, std::string_view what);
   boost::asio::awaitable<void> restore_cordon();
+  boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
   void restart_deadline();
