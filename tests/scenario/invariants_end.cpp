@@ -54,7 +54,7 @@ void Invariants::ended(const drain::Report& report) {
       break;
     case drain::Outcome::failed:
       // Only because nobody answered at all: in time for the command, or before the deadline.
-      if (cordon_claimed_ || !report.connection_failed || (!given_.options.fail_fast && !given_.options.timeout))
+      if (cordon_claimed_ || !(given_.options.fail_fast || (report.connection_failed && given_.options.timeout)))
         violated("P9: gave up without need: " + report.message);
       break;
     case drain::Outcome::node_gone: violated("P4: node-gone, but the Node is there"); break;
