@@ -131,7 +131,11 @@ asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
   if (!change) {
     if (k8s::is_not_found(change.error()) && change.error().peer->structured)
       co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
-    co_return give_up(change.error(), "node " + node_name_ + " could not be cordoned");
+    const std::string what = "node " + node_name_ + " could not be cordoned";
+    give_up(change.error(), what);
+    // The answer to the patch may be all that is missing.
+    if (k8s::is_transient(change.error())) co_await undo_unanswered_cordon();
+    co_return false;
   }
   if (change->before.uid != node_.uid)
     co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
@@ -153,6 +157,22 @@ asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
 void Drain::Impl::show_cordon(const k8s::Node& node) {
   report_.cordon.after = node.unschedulable;
   report_.cordon.owner = !node.unschedulable ? "" : cordon_owner(node) == CordonOwner::haulout ? "haulout" : "other";
+}
+
+// The patch whose answer never came may have taken effect.
+asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
+  if (node_.unschedulable || options_.dry_run != DryRunMode::none) co_return;
+  deadline_ = saturating_add(now(), request_timeout);
+  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
+                                         request_timeout);
+  if (!node) {
+    report_.message += "; whether it is cordoned now could not be read: " + node.error().message();
+    co_return;
+  }
+  const auto mark = mark_of(*node);
+  cordoned_by_us_ = mark && mark->run == options_.run_id && cordon_owner(*node) == CordonOwner::haulout;
+  show_cordon(*node);
+  co_await restore_cordon();
 }
 
 asio::awaitable<void> Drain::Impl::restore_cordon() {

@@ -77,6 +77,7 @@ class Drain::Impl {
   bool give_up(const Error& error, std::string_view what);
   boost::asio::awaitable<void> restore_cordon();
   void show_cordon(const k8s::Node& node);
+  boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
   void restart_deadline();

@@ -54,7 +54,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   while (!ended_) {
     watch_health();
     pipeline_->time_passed(now());
-    pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable);
+    pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());
     for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
     if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
       doubt_not_before_ = now() + doubt_interval;

@@ -41,9 +41,14 @@ Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit)
     : options_(std::move(options)), rng_(rng), decide_(std::move(decide)), emit_(std::move(emit)) {}
 
 void Pipeline::start(TimePoint now) {
-  started_ = now;
+  started_ = taking_no_pods_since_ = now;
   for (const auto& [key, tracked] : order_)
     if (tracked->state == PodState::parked) emit_(EventType::parked, tracked->report);
+}
+
+void Pipeline::set_paused(bool paused, TimePoint now) {
+  if (paused_ && !paused) taking_no_pods_since_ = now;
+  paused_ = paused;
 }
 
 TrackedPod& Pipeline::track(const k8s::Pod& pod, TimePoint now) {
@@ -92,7 +97,8 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (!must_leave(tracked.state)) return;
   emit_(EventType::late_pod, tracked.report);
   const auto& controller = tracked.pod.controller;
-  if (!controller || now < *started_ + race_window) return;
+  // A node that takes pods has them come back, and for a moment longer those on their way.
+  if (!controller || paused_ || now < taking_no_pods_since_ + race_window) return;
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
   if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
@@ -161,6 +167,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
     // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
     tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
     tracked.inferred = tracked.request_out;
+    tracked.holds_place = true;
     emit_(EventType::evicted, tracked.report);
   }
   tracked.report.reason.clear();

@@ -94,7 +94,7 @@ class Pipeline {
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
   // No eviction is sent while paused (the cordon or the Node is gone).
-  void set_paused(bool paused) { paused_ = paused; }
+  void set_paused(bool paused, TimePoint now);
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
@@ -161,6 +161,7 @@ class Pipeline {
   std::string throttle_message_;
   std::size_t requests_out_ = 0;
   bool paused_ = false;
+  TimePoint taking_no_pods_since_{};  // while not paused
 };
 
 }  // namespace haulout::drain

@@ -65,6 +65,24 @@ TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(4));
 }
 
+TEST_F(PipelineTest, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take();
+  accept(replica(0));
+  gone(replica(0));
+  now += 1min;
+  pipeline->set_paused(true, now);
+  pipeline->pod_changed(replica(1), now);
+  pipeline->pod_changed(replica(2), now);
+  now += 1min;
+  pipeline->set_paused(false, now);
+  now += 1s;
+  pipeline->pod_changed(replica(3), now);
+  EXPECT_THAT(take(), SizeIs(3));
+}
+
 TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {
   make();
   auto pod = a_pod("p");

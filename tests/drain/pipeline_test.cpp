@@ -302,9 +302,9 @@ TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
 TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   make();
   plan({a_pod("a")});
-  pipeline->set_paused(true);
+  pipeline->set_paused(true, now);
   EXPECT_THAT(take(), IsEmpty());
-  pipeline->set_paused(false);
+  pipeline->set_paused(false, now);
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 

@@ -38,6 +38,21 @@ TEST_F(Cordon, P5_OurOwnAlsoWhenItTookManyTries) {
   EXPECT_FALSE(unschedulable()) << "the mark bears the time of the patch, not of the first try";
 }
 
+TEST_F(Cordon, P5_OneThatIsNeverAnsweredIsTakenBack) {
+  never_drained();
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::stall}});
+  options.timeout = 20s;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Cordon, P4_ADeadlineBeforeItIsNoFailure) {
+  never_drained();
+  faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::reset_before}});
+  options.timeout = 5s;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+}
+
 TEST_F(Cordon, P5_AnotherRunsCordonIsNotTakenBack) {
   never_drained();
   after(20s, [this] { cluster.uncordon("n1"); });
