@@ -16,10 +16,10 @@ int exit_code(const std::vector<drain::Report>& reports) {
 int exit_code(const Error& error) {
   switch (error.code()) {
     case Errc::invalid: return exit_usage;
-    case Errc::status: {
-      const bool stranger = error.peer && !error.peer->structured && !error.is_status(404);
-      return stranger || error.is_status(401) || error.is_status(403) ? exit_connection : exit_not_done;
-    }
+    case Errc::status:
+      // Without a Status it was not the API server that answered.
+      return (error.peer && !error.peer->structured) || error.is_status(401) || error.is_status(403) ? exit_connection
+                                                                                                     : exit_not_done;
     case Errc::timeout:
     case Errc::dns:
     case Errc::unreachable:

@@ -16,6 +16,7 @@ Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings setti
                                        "what there is",
                                        settings.selector));
   none.peer.emplace().code = 404;
+  none.peer->structured = true;
   co_return none;
 }
 

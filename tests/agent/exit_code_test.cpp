@@ -32,15 +32,18 @@ TEST(ExitCodeTest, OfSeveralReportsTheLargest) {
 }
 
 TEST(ExitCodeTest, OfAnError) {
-  const auto status = [](int http_status) {
+  const auto status = [](int http_status, bool structured = true) {
     Error error(Errc::status, "said no");
     error.peer.emplace().code = http_status;
+    error.peer->structured = structured;
     return error;
   };
   const std::vector<std::pair<Error, int>> rows = {
       {status(404), 1},
       {status(409), 1},
       {status(500), 1},
+      {status(404, false), 3},  // some proxy's page: this is no API server
+      {status(502, false), 3},
       {status(401), 3},
       {status(403), 3},
       {Error(Errc::dns, ""), 3},
