@@ -68,6 +68,22 @@ asio::awaitable<void> wait_for_signal() {
   co_await signals.async_wait(asio::use_awaitable);
 }
 
+// Once the pods of the world are up.
+asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, std::string address, std::uint16_t port,
+                                        int& code) {
+  co_await clock.sleep_until(clock.now() + come_to_rest);
+  const auto written = write_kubeconfig(kubeconfig, address, port);
+  if (!written) {
+    std::fprintf(stderr, "error: %s\n", written.error().message().c_str());
+    code = 1;
+    co_return;
+  }
+  std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n", address.c_str(),
+              static_cast<unsigned>(port), kubeconfig.c_str());
+  std::fflush(stdout);
+  co_await wait_for_signal();
+}
+
 asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) {
   const auto failed = [](const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.message().c_str());
@@ -86,19 +102,10 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
   if (!front) co_return failed(front.error());
 
   int code = 0;
-  co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+  co_await with_task_group([&](TaskGroup& group) {
     group.spawn(cluster.run());
     group.spawn((*front)->run());
-    co_await clock.sleep_until(clock.now() + come_to_rest);
-    const auto written = write_kubeconfig(options.kubeconfig, listen->address, (*front)->port());
-    if (!written) {
-      code = failed(written.error());
-      co_return;
-    }
-    std::printf("a simulated cluster listens on %s:%u; kubectl --kubeconfig %s get pods -A shows it\n",
-                listen->address.c_str(), static_cast<unsigned>((*front)->port()), options.kubeconfig.c_str());
-    std::fflush(stdout);
-    co_await wait_for_signal();
+    return announce_and_wait(clock, options.kubeconfig, listen->address, (*front)->port(), code);
   });
   co_return code;
 }

@@ -42,8 +42,11 @@ std::optional<std::int64_t> take_integer(std::string_view& text) {
 double take_fraction(std::string_view& text) {
   double value = 0;
   double scale = 0.1;
-  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1), scale /= 10)
+  while (!text.empty() && is_digit(text.front())) {
     value += (text.front() - '0') * scale;
+    scale /= 10;
+    text.remove_prefix(1);
+  }
   return value;
 }
 
@@ -96,7 +99,7 @@ Result<Duration> parse_duration(std::string_view text) {
 }
 
 std::string format_duration(Duration duration) {
-  using namespace std::chrono;
+  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::seconds;
   if (duration < Duration::zero()) return "-" + format_duration(-duration);
   if (duration < seconds(1)) return fmt::format("{}ms", duration_cast<milliseconds>(duration).count());
   const auto total = duration_cast<seconds>(duration).count();

@@ -71,6 +71,7 @@ std::vector<std::string> pod_lines(const LivePod& pod, const LiveState& state, s
 // Waiting ones first, then the oldest.
 std::vector<const LivePod*> in_order(const LiveState& state) {
   std::vector<const LivePod*> pods;
+  pods.reserve(state.held.size());
   for (const auto& [uid, pod] : state.held) pods.push_back(&pod);
   std::sort(pods.begin(), pods.end(), [](const LivePod* a, const LivePod* b) {
     const auto rank = [](const LivePod* pod) {

@@ -37,7 +37,7 @@ int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace haulout;
+  namespace agent = haulout::agent;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
   agent::FdSink out(STDOUT_FILENO);
   agent::FdSink err(STDERR_FILENO);
@@ -54,9 +54,9 @@ int main(int argc, char** argv) {
     err.flush(-1);
     return immediate->exit_code;
   }
-  RealClock clock;
-  SeededRng rng(random_seed());
-  agent::Process process{context.get_executor(),     clock, rng, out, err, k8s::Environment::of_process(),
+  haulout::RealClock clock;
+  haulout::SeededRng rng(random_seed());
+  agent::Process process{context.get_executor(),     clock, rng, out, err, haulout::k8s::Environment::of_process(),
                          agent::program_name(called)};
   return run(context, agent::run_program(process, std::get<agent::Settings>(std::move(parsed))));
 }

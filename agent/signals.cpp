@@ -17,7 +17,7 @@ asio::awaitable<void> stop_on_signal(Signals& signals, TaskGroup& group, std::op
 
 }  // namespace
 
-Signals::Signals(asio::any_io_executor executor) : set_(std::move(executor), SIGINT, SIGTERM, SIGHUP) {}
+Signals::Signals(asio::any_io_executor executor) : set_(executor, SIGINT, SIGTERM, SIGHUP) {}
 
 asio::awaitable<int> Signals::wait() {
   const int signal = co_await set_.async_wait(asio::use_awaitable);
@@ -29,10 +29,10 @@ asio::awaitable<int> Signals::wait() {
 asio::awaitable<std::optional<int>> until_signal(Signals& signals, asio::awaitable<void> work,
                                                  std::vector<asio::awaitable<void>> helpers) {
   std::optional<int> caught;
-  const auto body = [&](TaskGroup& group) -> asio::awaitable<void> {
+  const auto body = [&](TaskGroup& group) {
     group.spawn(stop_on_signal(signals, group, caught));
     for (asio::awaitable<void>& helper : helpers) group.spawn(std::move(helper));
-    co_await std::move(work);
+    return std::move(work);
   };
   co_await with_task_group(body);
   co_return caught;

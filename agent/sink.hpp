@@ -17,7 +17,7 @@ class Sink {
 class FdSink final : public Sink {
  public:
   // More than this is kept for nobody: the rest is dropped.
-  static constexpr std::size_t backlog_limit = 32 * 1024 * 1024;
+  static constexpr std::size_t backlog_limit = std::size_t{32} * 1024 * 1024;
 
   explicit FdSink(int fd) : fd_(fd) {}
   FdSink(const FdSink&) = delete;

@@ -215,10 +215,10 @@ asio::awaitable<void> Drain::Impl::follow_node() {
         changed_->notify();
       });
   node_view_->seed({{node_.resource_version, {}}, {node_}});
-  co_await with_task_group([this](TaskGroup& group) -> asio::awaitable<void> {
+  co_await with_task_group([this](TaskGroup& group) {
     auto run = [](k8s::Reflector<k8s::Node>& view) -> asio::awaitable<void> { (void)co_await view.run(); };
     group.spawn(run(*node_view_));
-    co_await poll_node();
+    return poll_node();
   });
 }
 

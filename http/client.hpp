@@ -43,9 +43,10 @@ struct Endpoint {
 Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix);
 
 struct ClientOptions {
-  std::size_t header_limit = 64 * 1024;        // bytes of a response head
-  std::size_t body_limit = 256 * 1024 * 1024;  // bytes of a whole body; a page of 500 fat pods is some 10 MB
-  std::size_t max_idle = 16;                   // connections kept
+  std::size_t header_limit = std::size_t{64} * 1024;  // bytes of a response head
+  std::size_t body_limit =
+      std::size_t{256} * 1024 * 1024;  // bytes of a whole body; a page of 500 fat pods is some 10 MB
+  std::size_t max_idle = 16;           // connections kept
   // kube-apiserver closes an idle connection 90 s after its last answer; we leave first.
   Duration idle_timeout = std::chrono::seconds(80);
   Duration connect_timeout = std::chrono::seconds(5);  // per address

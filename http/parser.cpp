@@ -40,7 +40,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
   void on_header_impl(Ec&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Ec&) override {
     // The peer's word is not trusted with more memory than this before the bytes are there.
-    constexpr std::uint64_t trusted = 1024 * 1024;
+    constexpr std::uint64_t trusted = std::uint64_t{1024} * 1024;
     if (length) body.reserve(static_cast<std::size_t>(std::min(*length, trusted)));
   }
   std::size_t on_body_impl(beast::string_view bytes, Ec&) override {

@@ -13,7 +13,7 @@
 namespace haulout::http {
 
 struct Limits {
-  std::size_t header = 64 * 1024;
+  std::size_t header = std::size_t{64} * 1024;
   std::optional<std::uint64_t> body;  // none: as long as it lasts
 };
 

@@ -101,7 +101,7 @@ class ServerExchange final : public Exchange {
 class Server::Impl {
  public:
   Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, Handler handler)
-      : acceptor_(std::move(executor)), clock_(clock), options_(std::move(options)), handler_(std::move(handler)) {}
+      : acceptor_(executor), clock_(clock), options_(std::move(options)), handler_(std::move(handler)) {}
 
   Result<> listen();
   std::uint16_t port() const { return port_; }

@@ -36,7 +36,7 @@ struct ServerOptions {
   bool tls = false;
   TlsOptions
       tls_options;  // client_cert_pem and client_key_pem are the server's own; ca_pem set: client certificates required
-  std::size_t body_limit = 3 * 1024 * 1024;
+  std::size_t body_limit = std::size_t{3} * 1024 * 1024;
 };
 
 class Server {

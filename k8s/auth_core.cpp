@@ -57,7 +57,7 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_(std::move(tls)),
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
-      gate_(std::move(executor), TimePoint::max()) {}
+      gate_(executor, TimePoint::max()) {}
 
 Task<http::Response> AuthCore::round_trip(http::Request request, TimePoint deadline) {
   return send<http::Response>(std::move(request), deadline, &http::Transport::round_trip);
@@ -213,14 +213,15 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen, TimePoint deadline)
   ++now_.plugin;
   plugin_failure_.reset();
   if (!credential) {
-    plugin_failure_ = std::move(credential).error().with_context(connection_.origin);
-  } else {
-    if (auto used = use_tls(tls_, *credential); !used)
-      plugin_failure_ =
-          Error(Errc::unavailable, fmt::format("{}: certificate from credential plugin {}: {}", connection_.origin,
-                                               connection_.exec->command, used.error().message()));
+    plugin_failure_ = Error(credential.error()).with_context(connection_.origin);
+    co_return *plugin_failure_;
   }
-  if (plugin_failure_) co_return *plugin_failure_;
+  if (auto used = use_tls(tls_, *credential); !used) {
+    plugin_failure_ =
+        Error(Errc::unavailable, fmt::format("{}: certificate from credential plugin {}: {}", connection_.origin,
+                                             connection_.exec->command, used.error().message()));
+    co_return *plugin_failure_;
+  }
   plugin_credential_ = std::move(*credential);
   co_return Result<>();
 }

@@ -28,7 +28,8 @@ std::optional<std::string> base64_decode(std::string_view text) {
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
     if (c == '=') {
-      if (filled + padding < 2 || filled == 0 || ++padding + filled > 4) return std::nullopt;
+      ++padding;
+      if (filled + padding < 3 || filled == 0 || filled + padding > 4) return std::nullopt;
       continue;
     }
     const std::size_t digit = alphabet.find(c);

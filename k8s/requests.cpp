@@ -19,7 +19,7 @@ std::string_view required(std::string_view value, const char* what) {
   std::abort();
 }
 
-const std::string& valued(const std::string& selector) {
+std::string_view valued(std::string_view selector) {
   if (selector.ends_with('=')) required("", "field selector value");
   return selector;
 }

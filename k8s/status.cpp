@@ -15,7 +15,7 @@ using codec::Object;
 using codec::Problem;
 
 // A Status is a few hundred bytes; a success of this size is an object or a list and need not be read twice.
-constexpr std::size_t largest_status = 64 * 1024;
+constexpr std::size_t largest_status = std::size_t{64} * 1024;
 constexpr std::size_t longest_excerpt = 200;
 
 std::string_view phrase(int status) {

@@ -196,7 +196,7 @@ std::shared_ptr<WatchChannel> ApiServer::watch(const Call& call, http::Response*
     *answer = unreadable_revision(version).response();
     return nullptr;
   }
-  if (*revision > 0 && !initial) request.after = *revision;
+  if (*revision > 0 && !initial) request.after = revision;
   request.initial_events_end = initial;
   request.bookmarks = call.truthy("allowWatchBookmarks");
   request.timeout = world_.timing.watch_default;

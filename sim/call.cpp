@@ -75,7 +75,7 @@ std::string verb_of(const Call& call) {
 }  // namespace
 
 std::string Call::manager() const {
-  const std::string named = option("fieldManager");
+  std::string named = option("fieldManager");
   if (!named.empty()) return named;
   const std::string agent = header("User-Agent");
   return agent.substr(0, agent.find('/'));
