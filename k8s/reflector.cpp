@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t remembered_deletions = 1024;
-constexpr std::size_t longest_refusal = 64 * 1024;
+constexpr std::size_t longest_refusal = std::size_t{64} * 1024;
 constexpr Duration refusal_timeout = std::chrono::seconds(10);
 
 // The body of an answer that is no stream of events, as far as it comes; it is short.

@@ -48,7 +48,10 @@ Result<> Cluster::load(std::string_view yaml_or_json) {
   auto objects = read_objects(yaml_or_json);
   if (!objects) return std::move(objects).error();
   // All in one instant: every controller looks a lag later, when the world is whole.
-  for (Json& object : *objects) create(find_kind(text(object, "/kind"))->resource, std::move(object));
+  for (Json& object : *objects) {
+    const auto resource = find_kind(text(object, "/kind"))->resource;
+    create(resource, std::move(object));
+  }
   return {};
 }
 

@@ -74,7 +74,7 @@ std::string Scheduler::choose(const Json& pod) const {
   std::map<std::string, std::size_t> load;
   for (const Object& node : world_.store.list("nodes"))
     if (fits(pod, *node)) load[name_of(*node)] = 0;
-  const std::string preferred = annotation(pod, "sim.haulout.dev/prefers-node");
+  std::string preferred = annotation(pod, "sim.haulout.dev/prefers-node");
   if (load.count(preferred)) return preferred;
   for (const Object& other : world_.store.list("pods")) {
     const auto node = load.find(text(*other, "/spec/nodeName"));
