@@ -10,6 +10,7 @@ Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings setti
   if (settings.selector.empty()) co_return settings.nodes;
   CO_TRY(const auto list, co_await client.list_nodes(settings.selector, deadline));
   std::vector<std::string> names;
+  names.reserve(list.items.size());
   for (const k8s::Node& node : list.items) names.push_back(node.name);
   if (!names.empty()) co_return names;
   Error none(Errc::status, fmt::format("no node matches the selector \"{}\"; 'kubectl get nodes --show-labels' shows "

@@ -82,7 +82,6 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   ++tracked.refusals;
   tracked.server_message = error.message();
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
-  std::string message = error.message();
   const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
                                     ? book_.explain(tracked.budgets)
                                     : std::string();
@@ -91,7 +90,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));
     return;
   }
-  park(tracked, std::string(park_reason(verdict)), explained.empty() ? std::move(message) : explained, wake_at);
+  park(tracked, std::string(park_reason(verdict)), explained.empty() ? error.message() : explained, wake_at);
 }
 
 void Pipeline::time_passed(TimePoint now) {

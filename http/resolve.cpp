@@ -126,6 +126,7 @@ Task<std::vector<asio::ip::address>> resolve(std::string host) {
   if (failure || bytes != sizeof answer) co_return no_helper(host, failure.message());
   if (answer.failure != 0) co_return no_address(host, answer.failure);
   std::vector<asio::ip::address> addresses;
+  addresses.reserve(answer.count);
   for (std::size_t i = 0; i < answer.count; ++i) addresses.push_back(address_of(answer.addresses.at(i)));
   if (addresses.empty()) co_return no_address(host, EAI_NODATA);
   co_return addresses;

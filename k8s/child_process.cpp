@@ -1,5 +1,7 @@
 #include "k8s/child_process.hpp"
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -107,12 +109,13 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
         std::any_of(additions.begin(), additions.end(), [&](const auto& addition) { return addition.first == name; });
     if (!replaced) out.emplace_back(text);
   }
-  for (const auto& [name, value] : additions) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : additions) out.push_back(fmt::format("{}={}", name, value));
   return out;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> out;
+  out.reserve(strings.size() + 1);
   for (std::string& string : strings) out.push_back(string.data());
   out.push_back(nullptr);
   return out;
@@ -189,10 +192,10 @@ Task<ChildOutcome> wait_for(Running& running, std::size_t stdout_limit, std::siz
     if (outcome.error_tail.size() > stderr_tail) outcome.error_tail.erase(0, outcome.error_tail.size() - stderr_tail);
     return true;
   };
-  const std::function<asio::awaitable<void>(TaskGroup&)> body = [&](TaskGroup& group) -> asio::awaitable<void> {
+  const std::function<asio::awaitable<void>(TaskGroup&)> body = [&](TaskGroup& group) {
     group.spawn(pump(running.out, take_out));
     group.spawn(pump(running.err, take_err));
-    co_await running.ended.async_wait(Stream::wait_read, asio::use_awaitable);
+    return running.ended.async_wait(Stream::wait_read, asio::use_awaitable);
   };
   co_await with_task_group(body);
   // What it wrote is in the pipes now. Its own children may keep them open for ever, so their end is not waited for.

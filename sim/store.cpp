@@ -59,7 +59,7 @@ Object Store::create(std::string_view resource, Json object) {
 Object Store::update(const Key& key, Json object) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return nullptr;
-  const Object before = found->second;
+  Object before = found->second;
   object["metadata"]["resourceVersion"] = before->at("metadata").at("resourceVersion");
   if (object == *before) return before;
   // The last finalizer of an object that only waited for it: storage drops the object, and the event shows it as it
