@@ -46,7 +46,7 @@ void strategic_merge_patch(Json& target, const Json& patch) {
   if (!target.is_object()) target = Json::object();
   for (const auto& [key, value] : patch.items()) {
     const auto keys = merge_keys(key);
-    if (key.rfind("$", 0) == 0) continue;
+    if (key.starts_with('$')) continue;
     if (value.is_null())
       target.erase(key);
     else if (value.is_array() && !keys.empty())

@@ -69,7 +69,7 @@ const Schema& node_schema() {
 void collect(const Json& value, const Schema& schema, const std::string& path, std::vector<std::string>& into) {
   if (!value.is_object() || schema.fields.empty()) return;
   for (const auto& [key, below] : value.items()) {
-    const std::string here = path.empty() ? key : path + "." + key;
+    const std::string here = path.empty() ? key : fmt::format("{}.{}", path, key);
     const auto known = schema.fields.find(key);
     if (known == schema.fields.end())
       into.push_back(fmt::format("unknown field \"{}\"", here));
