@@ -136,6 +136,7 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
 
 void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall) {
   std::set<std::string> present;
+  const TimePoint asked_at = now - (wall - asked);
   for (const k8s::Pod& pod : listed) {
     present.insert(pod.uid);
     const auto found = pods_.find(pod.uid);
@@ -145,6 +146,10 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, Ti
       found->second.state = PodState::left;
       found->second.report.vanished_at.reset();
     }
+    // Nor does a deletion: the list is older than what the watch or the answer has said since.
+    if (found != pods_.end() && found->second.state == PodState::terminating && !pod.terminating() &&
+        found->second.terminating_since >= asked_at)
+      continue;
     pod_changed(pod, now);
   }
   std::vector<std::string> missing;
@@ -162,6 +167,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.state = PodState::terminating;
   tracked.report.outcome = PodOutcome::terminating;
   if (!first) return;
+  tracked.terminating_since = now;
   tracked.stuck = false;
   if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
     // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.

@@ -62,6 +62,7 @@ struct TrackedPod {
   Backoff backoff{BackoffOptions{}};
   TimePoint wake_at{};  // parked: not tried before, unless woken
   TimePoint last_answer{};
+  TimePoint terminating_since{};
   TimePoint terminating_until = TimePoint::max();  // when its place is given back
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   bool holds_place = false;

@@ -24,6 +24,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       const auto grace =
           std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
       tracked.state = PodState::terminating;
+      tracked.terminating_since = now;
       tracked.terminating_until = now + grace + place_margin;
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();

@@ -274,6 +274,21 @@ TEST_F(PipelineTest, APodThatTheServerTwiceSaysIsGoneIsLookedFor) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+TEST_F(PipelineTest, AListThatWasAskedForBeforeTheEvictionTakesNothingBack) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  const WallTime asked = wall;
+  now += 2ms;
+  wall += 2ms;
+  take();
+  pipeline->pod_changed(terminating(pod), now);
+  accept(pod);
+  pipeline->reconcile({pod}, asked, now + 1ms, wall + 1ms);
+  EXPECT_EQ(tracked(pod).state, PodState::terminating);
+  EXPECT_EQ(pipeline->places_taken(), 1u);
+}
+
 TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
   make();
   const auto leaving = a_pod("leaving"), waiting = a_pod("waiting");
