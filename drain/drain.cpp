@@ -70,12 +70,14 @@ k8s::DryRun Drain::Impl::wire_dry_run() const {
   return options_.dry_run == DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
 }
 
-k8s::DeleteOptions Drain::Impl::delete_options(const std::string& uid) const {
+Task<> Drain::Impl::request_removal(std::string uid, std::string ns, std::string name) {
   k8s::DeleteOptions options;
-  options.uid = uid;
+  options.uid = std::move(uid);
   options.grace_seconds = options_.grace_seconds;
   options.write.dry_run = wire_dry_run();
-  return options;
+  const TimePoint limit = within(evict_timeout);
+  if (options_.delete_instead_of_evict) co_return co_await client_.delete_pod(ns, name, options, limit);
+  co_return co_await client_.evict(ns, name, options, limit);
 }
 
 void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message) {

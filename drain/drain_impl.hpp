@@ -69,7 +69,8 @@ class Drain::Impl {
 
   // drain.cpp
   k8s::DryRun wire_dry_run() const;
-  k8s::DeleteOptions delete_options(const std::string& uid) const;
+  // One eviction, or deletion where that was asked for.
+  Task<> request_removal(std::string uid, std::string ns, std::string name);
   void emit(EventType type, const PodReport* pod = nullptr, const Diagnosis* diagnosis = nullptr,
             std::string message = {});
   bool end(Outcome outcome, std::string message);

@@ -27,12 +27,7 @@ asio::awaitable<Result<>> Drain::Impl::simulate_eviction(std::string uid) {
   const k8s::Pod pod = pipeline_->pods().at(uid).pod;
   Backoff backoff(backoff_after(EvictionVerdict::retry));
   for (unsigned attempt = 1;; ++attempt) {
-    Result<> answer;
-    if (options_.delete_instead_of_evict) {
-      answer = co_await client_.delete_pod(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
-    } else {
-      answer = co_await client_.evict(pod.ns, pod.name, delete_options(uid), within(evict_timeout));
-    }
+    const Result<> answer = co_await request_removal(uid, pod.ns, pod.name);
     if (answer || attempt == most_tries || !worth_another_try(answer.error())) co_return answer;
     co_await clock_.sleep_until(now() + backoff.next(rng_, answer.error().retry_after));
   }

@@ -154,13 +154,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
 }
 
 asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {
-  const TimePoint limit = within(evict_timeout);
-  Result<> answer;
-  if (options_.delete_instead_of_evict) {
-    answer = co_await client_.delete_pod(ns, name, delete_options(uid), limit);
-  } else {
-    answer = co_await client_.evict(ns, name, delete_options(uid), limit);
-  }
+  const Result<> answer = co_await request_removal(uid, ns, name);
   pipeline_->answered(uid, answer, now(), clock_.wall_now());
   changed_->notify();
 }
