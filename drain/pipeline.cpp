@@ -51,7 +51,7 @@ void Pipeline::set_paused(bool paused, TimePoint now) {
   paused_ = paused;
 }
 
-TrackedPod& Pipeline::track(const k8s::Pod& pod, TimePoint now) {
+void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
   tracked.pod = pod;
   tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds);
@@ -64,7 +64,6 @@ TrackedPod& Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   tracked.state = PodState::left;
   apply_decision(tracked, now);
   if (tracked.is_late) note_late(tracked, now);
-  return tracked;
 }
 
 void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
@@ -317,17 +316,20 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
 bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
   bool others = false;
   const Tier* open_tier = nullptr;
+  // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
+  const auto close_behind = [&](const OrderKey& key, const TrackedPod& tracked) {
+    if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
+  };
   for (auto& [key, tracked] : order_) {
     const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
     if (!woken && tracked->state != PodState::queued) {
-      // A pod in flight for the first time keeps the next tier closed, a pod that was parked before does not.
-      if (tracked->state == PodState::in_flight && !tracked->was_parked && !open_tier) open_tier = &key.tier;
+      if (tracked->state == PodState::in_flight) close_behind(key, *tracked);
       continue;
     }
     if (open_tier && *open_tier < key.tier) break;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
-      if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
+      close_behind(key, *tracked);
       continue;
     }
     const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
@@ -337,11 +339,8 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     }
     const bool full =
         (options_.max_places != 0 && places >= options_.max_places) || requests_out_ >= options_.max_requests;
-    if (gate == BudgetBook::Gate::busy || full) {
-      if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
-      continue;
-    }
-    if (!tracked->was_parked && !open_tier) open_tier = &key.tier;
+    close_behind(key, *tracked);
+    if (gate == BudgetBook::Gate::busy || full) continue;
     send(*tracked);
     ++places;
     evictions.push_back(tracked->pod);

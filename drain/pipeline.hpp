@@ -126,7 +126,7 @@ class Pipeline {
   std::vector<PodReport> reports() const;
 
  private:
-  TrackedPod& track(const k8s::Pod& pod, TimePoint now);
+  void track(const k8s::Pod& pod, TimePoint now);
   void apply_decision(TrackedPod& tracked, TimePoint now);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
