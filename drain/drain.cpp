@@ -131,8 +131,7 @@ asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
       },
       request_timeout);
   if (!change) {
-    if (k8s::is_not_found(change.error()) && change.error().peer->structured)
-      co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
+    if (k8s::is_gone(change.error())) co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
     const std::string what = "node " + node_name_ + " could not be cordoned";
     give_up(change.error(), what);
     // The answer to the patch may be all that is missing.

@@ -27,7 +27,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
 asio::awaitable<bool> Drain::Impl::look_again() {
   auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
                                          request_timeout);
-  if (!node && k8s::is_not_found(node.error()) && node.error().peer->structured) {
+  if (!node && k8s::is_gone(node.error())) {
     see_node(nullptr);
     co_return true;
   }
@@ -120,7 +120,7 @@ asio::awaitable<bool> Drain::Impl::node_confirmed() {
   auto node = co_await client_.get_node(node_name_, within(request_timeout));
   if (node) {
     see_node(&*node);
-  } else if (k8s::is_not_found(node.error()) && node.error().peer->structured) {
+  } else if (k8s::is_gone(node.error())) {
     see_node(nullptr);
   } else {
     verify_not_before_ = now() + verify_backoff_.next(rng_, node.error().retry_after);
@@ -216,15 +216,15 @@ asio::awaitable<void> Drain::Impl::follow_node() {
   });
 }
 
-// With the right to get the Node but not to list or watch it (all that kubectl drain needs), it is read every 5 s ± 20
-// %.
+// With the right to get the Node but not to list or watch it (all that kubectl drain needs), it is read every 5 s
+// or so.
 asio::awaitable<void> Drain::Impl::poll_node() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(4), std::chrono::seconds(6)));
     if (!node_list_forbidden_) continue;
     auto node = co_await client_.get_node(node_name_, within(request_timeout));
     if (node) see_node(&*node);
-    if (!node && k8s::is_not_found(node.error()) && node.error().peer->structured) see_node(nullptr);
+    if (!node && k8s::is_gone(node.error())) see_node(nullptr);
     changed_->notify();
   }
 }

@@ -1,5 +1,5 @@
-// Impl::insist: one request, repeated while its failure is transient, until the deadline of the drain. A refusal by an
-// authorizer is believed the second time.
+// Impl::insist: one request, repeated while its failure is transient, until the deadline of the drain: what is left of
+// the time is used, in ever shorter waits. A refusal by an authorizer is believed the second time.
 #pragma once
 
 #include "drain/drain_impl.hpp"
@@ -19,7 +19,11 @@ Task<T> Drain::Impl::insist(std::function<Task<T>(TimePoint)> request, Duration 
     if (!cold && !k8s::is_transient(error)) co_return answer;
     Duration delay = backoff.next(rng_, error.retry_after);
     if (cold) delay = std::max<Duration>(delay, std::chrono::milliseconds(500));
-    if (saturating_add(now(), delay) >= deadline_) co_return answer;
+    const Duration left = deadline_ - now();
+    if (delay >= left) {
+      delay = left / 2;
+      if (delay < std::chrono::milliseconds(100)) co_return answer;
+    }
     co_await clock_.sleep_until(now() + delay);
   }
 }

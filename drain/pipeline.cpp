@@ -24,11 +24,6 @@ bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone;
 }
 
-// A refusal by a budget is no failure: such a pod is woken when it can go.
-bool troubled(const TrackedPod& tracked) {
-  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
-}
-
 // What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
@@ -284,68 +279,9 @@ void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
   tracked.wake_at = std::min(tracked.wake_at, std::max(now, tracked.last_answer + spacing));
 }
 
-std::size_t Pipeline::places_taken() const {
-  return static_cast<std::size_t>(
-      std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
-}
-
-void Pipeline::send(TrackedPod& tracked) {
-  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
-  tracked.state = PodState::in_flight;
-  tracked.holds_place = true;
-  tracked.request_out = true;
-  ++requests_out_;
-  ++tracked.report.attempts;
-  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, tracked.budgets) : std::vector<std::string>();
-  emit_(EventType::eviction_sent, tracked.report);
-}
-
 // While its eviction was out, changes of the pod were only noted.
 void Pipeline::catch_up(TrackedPod& tracked, TimePoint now) {
   if (tracked.state == PodState::queued || tracked.state == PodState::parked) apply_decision(tracked, now);
-}
-
-std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
-  std::vector<k8s::Pod> evictions;
-  if (paused_ || now < throttled_until_) return evictions;
-  std::size_t places = places_taken();
-  if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
-  return evictions;
-}
-
-bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
-  bool others = false;
-  const Tier* open_tier = nullptr;
-  // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
-  const auto close_behind = [&](const OrderKey& key, const TrackedPod& tracked) {
-    if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
-  };
-  for (auto& [key, tracked] : order_) {
-    const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
-    if (!woken && tracked->state != PodState::queued) {
-      if (tracked->state == PodState::in_flight) close_behind(key, *tracked);
-      continue;
-    }
-    if (open_tier && *open_tier < key.tier) break;
-    if (troubled(*tracked) != (pass == Pass::troubled)) {
-      others = true;
-      close_behind(key, *tracked);
-      continue;
-    }
-    const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
-    if (gate == BudgetBook::Gate::closed) {
-      park_at_closed_gate(*tracked, now);
-      continue;
-    }
-    const bool full =
-        (options_.max_places != 0 && places >= options_.max_places) || requests_out_ >= options_.max_requests;
-    close_behind(key, *tracked);
-    if (gate == BudgetBook::Gate::busy || full) continue;
-    send(*tracked);
-    ++places;
-    evictions.push_back(tracked->pod);
-  }
-  return others;
 }
 
 }  // namespace haulout::drain

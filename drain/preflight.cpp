@@ -34,7 +34,7 @@ Task<k8s::Node> Drain::Impl::first_contact() {
     auto node = co_await client_.get_node(node_name_, attempt);
     if (node) co_return node;
     const Error& error = node.error();
-    if (k8s::is_not_found(error) && error.peer && error.peer->structured) co_return node;
+    if (k8s::is_gone(error)) co_return node;
     if (k8s::is_forbidden(error)) ++refusals;
     const bool hopeless = is_hopeless_at_first(error) && !(k8s::is_forbidden(error) && refusals < 2);
     if (options_.fail_fast && hopeless) co_return node;
@@ -54,7 +54,7 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
     DaemonSetState state = DaemonSetState::unknown;
     if (found) {
       state = found->uid == pod.controller->uid ? DaemonSetState::exists : DaemonSetState::gone;
-    } else if (k8s::is_not_found(found.error()) && found.error().peer->structured) {
+    } else if (k8s::is_gone(found.error())) {
       state = DaemonSetState::gone;
     }
     daemon_sets_[pod.controller->uid] = state;
@@ -145,7 +145,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   restart_deadline();
   auto node = co_await first_contact();
   if (!node) {
-    if (k8s::is_not_found(node.error()) && node.error().peer->structured) {
+    if (k8s::is_gone(node.error())) {
       report_.error = node.error();
       co_return end(
           Outcome::failed,

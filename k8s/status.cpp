@@ -181,6 +181,10 @@ bool is_not_found(const Error& error) {
   return says(error, "NotFound", 404);
 }
 
+bool is_gone(const Error& error) {
+  return is_not_found(error) && error.peer && error.peer->structured;
+}
+
 bool is_conflict(const Error& error) {
   return says(error, "Conflict", 409);
 }

@@ -20,6 +20,8 @@ std::optional<Error> failure_of(const http::ResponseHead& head, std::string_view
 
 // Predicates; reason first, code only when the reason says nothing.
 bool is_not_found(const Error& error);
+// The API server itself says so: the bare 404 of something on the way does not mean that an object has gone.
+bool is_gone(const Error& error);
 bool is_conflict(const Error& error);
 bool is_expired(const Error& error);  // 410: start again with a list
 bool is_forbidden(const Error& error);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/strict_json.hpp"
+#include "sim/whole_body.hpp"
 
 namespace haulout::sim {
 namespace asio = boost::asio;
@@ -53,19 +54,6 @@ class ChannelStream final : public http::BodyStream {
   Clock& clock_;
   http::ResponseHead head_;
   std::shared_ptr<WatchChannel> channel_;
-};
-
-// A whole body behind the interface of a stream: a refused watch.
-class WholeBody final : public http::BodyStream {
- public:
-  explicit WholeBody(http::Response response)
-      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
-  const http::ResponseHead& head() const override { return head_; }
-  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
-
- private:
-  http::ResponseHead head_;
-  std::string body_;
 };
 
 std::string http_date(WallTime time) {

@@ -4,6 +4,7 @@
 
 #include "sim/call.hpp"
 #include "sim/status_bodies.hpp"
+#include "sim/whole_body.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -48,19 +49,6 @@ Error broken() {
 Error silence() {
   return Error(Errc::timeout, "no byte before the deadline (injected)");
 }
-
-// A refused watch, or a page instead of one.
-class CannedStream final : public http::BodyStream {
- public:
-  explicit CannedStream(http::Response response)
-      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
-  const http::ResponseHead& head() const override { return head_; }
-  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
-
- private:
-  http::ResponseHead head_;
-  std::string body_;
-};
 
 class FaultyStream final : public http::BodyStream {
  public:
@@ -202,7 +190,7 @@ Task<std::unique_ptr<http::BodyStream>> FaultTransport::open(http::Request reque
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   std::unique_ptr<http::BodyStream> stream;
   if (auto response = canned(*fault)) {
-    stream = std::make_unique<CannedStream>(*std::move(response));
+    stream = std::make_unique<WholeBody>(*std::move(response));
     co_return std::move(stream);
   }
   if (fault->kind == FaultKind::refuse) co_return Error(Errc::unreachable, "connection refused (injected)");

@@ -20,12 +20,14 @@ func workloads() []workload {
 			build: func(s *setup) { s.add(50, Deployment("web", 50, Annotate(TerminatesAfter, "2s"))) },
 		},
 		{
-			name: "mixed", title: "50 pods that take 0.5 to 10 s",
+			name: "mixed", title: "50 pods that take 0.5 to 10 s, and say so",
 			build: func(s *setup) {
-				// Five pods each, evenly spread; the longest bound the drain from below.
+				// Five pods each, evenly spread; the longest bound the drain from below. Each declares as its grace the
+				// whole seconds that it takes, so a tool that reads them can begin with the longest.
 				for i := range 10 {
 					took := 500*time.Millisecond + time.Duration(i)*9500*time.Millisecond/9
-					s.add(5, Deployment(fmt.Sprintf("web%d", i), 5, Annotate(TerminatesAfter, took.String())))
+					grace := int64((took + time.Second - 1) / time.Second)
+					s.add(5, Deployment(fmt.Sprintf("web%d", i), 5, Annotate(TerminatesAfter, took.String()), Grace(grace)))
 				}
 			},
 		},

@@ -26,6 +26,7 @@ type Run struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
 	started        time.Time
+	peak           chan int64
 }
 
 // Result is what a tool left behind.
@@ -44,14 +45,24 @@ func (w *World) Start(ctx context.Context, tool Tool, args ...string) (*Run, err
 
 // StartWith is Start with another kubeconfig.
 func (w *World) StartWith(ctx context.Context, kubeconfig string, tool Tool, args ...string) (*Run, error) {
-	r := &Run{cmd: exec.CommandContext(ctx, tool.Path, args...), started: time.Now()}
-	r.cmd.Env = []string{"HOME=" + w.Home, "KUBECONFIG=" + kubeconfig, "PATH=" + os.Getenv("PATH")}
-	r.cmd.Dir = w.Home
+	r := &Run{cmd: w.command(ctx, kubeconfig, tool, args...), started: time.Now()}
 	r.cmd.Stdout = &r.stdout
 	r.cmd.Stderr = &r.stderr
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r.cmd.Cancel = func() error { return syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) }
-	return r, r.cmd.Start()
+	if err := r.cmd.Start(); err != nil {
+		return r, err
+	}
+	r.peak = watchPeakMemory(r.cmd.Process.Pid)
+	return r, nil
+}
+
+// command is a tool's command line with a world's identity, connected to nothing.
+func (w *World) command(ctx context.Context, kubeconfig string, tool Tool, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, tool.Path, args...)
+	cmd.Env = []string{"HOME=" + w.Home, "KUBECONFIG=" + kubeconfig, "PATH=" + os.Getenv("PATH")}
+	cmd.Dir = w.Home
+	return cmd
 }
 
 // Signal reaches the tool alone.
@@ -70,9 +81,7 @@ func (r *Run) Wait() (Result, error) {
 	state := r.cmd.ProcessState
 	result.Exit = state.ExitCode()
 	result.CPU = state.UserTime() + state.SystemTime()
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		result.MaxRSS = usage.Maxrss * 1024
-	}
+	result.MaxRSS = <-r.peak
 	if result.Exit < 0 {
 		return result, fmt.Errorf("%s was killed: %v\n%s", r.cmd.Path, state, result.Stderr)
 	}

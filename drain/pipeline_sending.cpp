@@ -1,0 +1,76 @@
+// Pipeline: which evictions may be sent now.
+#include <algorithm>
+
+#include "drain/pipeline.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+// A refusal by a budget is no failure: such a pod is woken when it can go.
+bool troubled(const TrackedPod& tracked) {
+  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
+}
+
+}  // namespace
+
+std::size_t Pipeline::places_taken() const {
+  return static_cast<std::size_t>(
+      std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
+}
+
+void Pipeline::send(TrackedPod& tracked) {
+  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
+  tracked.state = PodState::in_flight;
+  tracked.holds_place = true;
+  tracked.request_out = true;
+  ++requests_out_;
+  ++tracked.report.attempts;
+  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, tracked.budgets) : std::vector<std::string>();
+  emit_(EventType::eviction_sent, tracked.report);
+}
+
+std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
+  std::vector<k8s::Pod> evictions;
+  if (paused_ || now < throttled_until_) return evictions;
+  std::size_t places = places_taken();
+  if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
+  return evictions;
+}
+
+bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
+  bool others = false;
+  const Tier* open_tier = nullptr;
+  // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
+  const auto close_behind = [&](const OrderKey& key, const TrackedPod& tracked) {
+    if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
+  };
+  for (auto& [key, tracked] : order_) {
+    const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
+    if (!woken && tracked->state != PodState::queued) {
+      if (tracked->state == PodState::in_flight) close_behind(key, *tracked);
+      continue;
+    }
+    if (open_tier && *open_tier < key.tier) break;
+    if (troubled(*tracked) != (pass == Pass::troubled)) {
+      others = true;
+      close_behind(key, *tracked);
+      continue;
+    }
+    const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
+    if (gate == BudgetBook::Gate::closed) {
+      park_at_closed_gate(*tracked, now);
+      continue;
+    }
+    const bool full =
+        (options_.max_places != 0 && places >= options_.max_places) || requests_out_ >= options_.max_requests;
+    close_behind(key, *tracked);
+    if (gate == BudgetBook::Gate::busy || full) continue;
+    send(*tracked);
+    ++places;
+    evictions.push_back(tracked->pod);
+  }
+  return others;
+}
+
+}  // namespace haulout::drain

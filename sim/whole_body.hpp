@@ -1,0 +1,23 @@
+// A whole body behind the interface of a stream: a refused watch, or a page instead of one.
+#pragma once
+
+#include <utility>
+
+#include "http/message.hpp"
+#include "http/transport.hpp"
+
+namespace haulout::sim {
+
+class WholeBody final : public http::BodyStream {
+ public:
+  explicit WholeBody(http::Response response)
+      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
+  const http::ResponseHead& head() const override { return head_; }
+  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
+
+ private:
+  http::ResponseHead head_;
+  std::string body_;
+};
+
+}  // namespace haulout::sim

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal gives both ends of a new pseudo-terminal: the side of the person, and the side of the program.
+func openTerminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	// Non-blocking, so that a read under way ends with a deadline; not for the children.
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	must(t, err)
+	person = os.NewFile(uintptr(fd), "/dev/ptmx")
+	must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	must(t, err)
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	must(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	return person, program
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return -1
+	}
+	return 0
+}
+
+// A terminal that disappears sends SIGHUP to what runs in it: the drain stops within a second, says 129, and leaves the
+// cordon with its mark for the next drain.
+func TestTerminalDisappears(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	person, program := openTerminal(t)
+	drain := w.command(t.Context(), w.Kubeconfig, haulout, "drain", w.Node("old"), "--settle=0")
+	drain.Stdin, drain.Stdout, drain.Stderr = program, program, program
+	drain.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	must(t, drain.Start())
+	must(t, program.Close())
+	read := make(chan struct{})
+	go func() { // a terminal that nobody reads fills up
+		_, _ = io.Copy(io.Discard, person)
+		close(read)
+	}()
+	must(t, blocked(t.Context(), w))
+
+	// Closing while a read is under way would wait for it: the other end is hung up by its last descriptor only.
+	must(t, person.SetReadDeadline(time.Now()))
+	<-read
+	closed := time.Now()
+	must(t, person.Close())
+	exit := exitCode(drain.Wait())
+	if took := time.Since(closed); took > time.Second {
+		t.Errorf("stopped after %v", took)
+	}
+	if exit != 129 {
+		t.Errorf("exit %d, want 129", exit)
+	}
+	expectNode(t, w, true, true)
+	must(t, w.SetBudget(t.Context(), "web", "100%"))
+	expectCordon(t, drainReport(t, w), true, "haulout")
+}
+
+// Readers that go away (`haulout drain … | head`) do not end a drain.
+func TestReaderDisappears(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	reader, writer, err := os.Pipe()
+	must(t, err)
+	drain := w.command(t.Context(), w.Kubeconfig, haulout, "drain", w.Node("old"), "--settle=0")
+	drain.Stdout, drain.Stderr = writer, writer
+	must(t, drain.Start())
+	must(t, writer.Close())
+	must(t, blocked(t.Context(), w))
+	must(t, reader.Close())
+	must(t, w.SetBudget(t.Context(), "web", "100%"))
+	if exit := exitCode(drain.Wait()); exit != 0 {
+		t.Errorf("exit %d, want 0", exit)
+	}
+	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
+}
