@@ -146,11 +146,8 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
-  if (pipeline_->any_in_doubt() && doubt_not_before_ > at) next = std::min(next, doubt_not_before_);
-  const bool protections = std::any_of(pipeline_->pods().begin(), pipeline_->pods().end(), [](const auto& entry) {
-    return entry.second.state == PodState::parked && entry.second.hold == TrackedPod::Hold::policy;
-  });
-  return protections ? std::min(next, at + policy_tick) : next;
+  if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
+  return pipeline_->any_held_by_policy() ? std::min(next, at + policy_tick) : next;
 }
 
 asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {

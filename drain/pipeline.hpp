@@ -115,6 +115,8 @@ class Pipeline {
   bool clear() const;
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
+  // A protection that runs out by time holds a pod, as of the last time_passed().
+  bool any_held_by_policy() const { return held_by_policy_; }
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;
@@ -130,6 +132,7 @@ class Pipeline {
   void apply_decision(TrackedPod& tracked, TimePoint now);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
+  BudgetBook::Gate gate_of(const TrackedPod& tracked) const;
   void see_terminating(TrackedPod& tracked, TimePoint now);
   void refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now);
   void throttle(TrackedPod& tracked, const Error& error, TimePoint now);
@@ -162,6 +165,7 @@ class Pipeline {
   std::string throttle_message_;
   std::size_t requests_out_ = 0;
   bool paused_ = false;
+  bool held_by_policy_ = false;
   TimePoint taking_no_pods_since_{};  // while not paused
 };
 

@@ -95,6 +95,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
 }
 
 void Pipeline::time_passed(TimePoint now) {
+  held_by_policy_ = false;
   for (auto& [uid, tracked] : pods_) {
     if (tracked.state == PodState::terminating && !tracked.pod.terminating() && now >= tracked.accepted_until) {
       tracked.holds_place = false;
@@ -103,6 +104,7 @@ void Pipeline::time_passed(TimePoint now) {
     if (tracked.state == PodState::terminating && !tracked.stuck && now >= tracked.terminating_until)
       mark_stuck(tracked);
     if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy) apply_decision(tracked, now);
+    held_by_policy_ |= tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy;
   }
 }
 

@@ -30,9 +30,14 @@ void Pipeline::send(TrackedPod& tracked) {
   emit_(EventType::eviction_sent, tracked.report);
 }
 
+BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
+  return options_.respect_budgets ? book_.gate(tracked.pod, tracked.budgets) : BudgetBook::Gate::open;
+}
+
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   std::vector<k8s::Pod> evictions;
-  if (paused_ || now < throttled_until_) return evictions;
+  // With as many requests out as may be, the next answer is the next occasion, milliseconds from now.
+  if (paused_ || now < throttled_until_ || requests_out_ >= options_.max_requests) return evictions;
   std::size_t places = places_taken();
   if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
   return evictions;
@@ -41,6 +46,7 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
 bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
   bool others = false;
   const Tier* open_tier = nullptr;
+  const std::vector<std::string>* busy = nullptr;
   // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
   const auto close_behind = [&](const OrderKey& key, const TrackedPod& tracked) {
     if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
@@ -57,7 +63,10 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
       close_behind(key, *tracked);
       continue;
     }
-    const auto gate = options_.respect_budgets ? book_.gate(tracked->pod, tracked->budgets) : BudgetBook::Gate::open;
+    // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
+    const bool same_lane = busy && *busy == tracked->budgets;
+    const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
+    busy = gate == BudgetBook::Gate::busy && !tracked->budgets.empty() ? &tracked->budgets : nullptr;
     if (gate == BudgetBook::Gate::closed) {
       park_at_closed_gate(*tracked, now);
       continue;

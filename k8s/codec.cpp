@@ -38,7 +38,7 @@ void check_identity(const T& object, Problem& problem) {
 template <class T>
 Result<T> decode_object(const Json& json) {
   constexpr auto kind = codec::kind_of<T>;
-  if (!json.is_object() || json.contains("kind")) {
+  if (!json.is_object() || json.get_object().contains("kind")) {
     const auto checked = codec::check_kind(json, kind);
     if (!checked) return checked.error();
   }
@@ -54,9 +54,9 @@ template <class T>
 Result<T> decode_one(std::string_view text) {
   auto json = codec::parse(text, codec::dropped_keys<T>());
   if (!json) return std::move(json).error();
-  const auto checked = codec::check_kind(*json, codec::kind_of<T>);
+  const auto checked = codec::check_kind(**json, codec::kind_of<T>);
   if (!checked) return checked.error();
-  return decode_object<T>(*json);
+  return decode_object<T>(**json);
 }
 
 template <class T>
@@ -64,24 +64,24 @@ Result<List<T>> decode_list(std::string_view text) {
   auto json = codec::parse(text, codec::dropped_keys<T>());
   if (!json) return std::move(json).error();
   const auto kind = std::string(codec::kind_of<T>) + "List";
-  const auto checked = codec::check_kind(*json, kind);
+  const auto checked = codec::check_kind(**json, kind);
   if (!checked) return checked.error();
 
   Problem problem;
-  const Object metadata = Object(*json, kind, problem).object("metadata");
+  const Object metadata = Object(**json, kind, problem).object("metadata");
   List<T> list;
   list.meta.resource_version = metadata.string("resourceVersion");
   list.meta.continue_token = metadata.string("continue");
   if (list.meta.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
   // An absent list of items is not an empty one: Go writes [] or null.
-  const auto items = json->find("items");
-  if (items == json->end()) problem.note("items are missing");
-  if (items != json->end() && !items->is_array() && !items->is_null()) problem.note("items are no array");
+  const Json* items = (*json)->get_object().if_contains("items");
+  if (items == nullptr) problem.note("items are missing");
+  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items are no array");
   if (!problem.text.empty()) return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
 
   if (items->is_null()) return list;
-  list.items.reserve(items->size());
-  for (const auto& item : *items) {
+  list.items.reserve(items->get_array().size());
+  for (const Json& item : items->get_array()) {
     auto object = decode_object<T>(item);
     if (!object) return std::move(object).error();
     list.items.push_back(*std::move(object));
@@ -126,10 +126,10 @@ Result<AccessReview> decode_access_review(std::string_view text) {
   constexpr std::string_view kind = "SelfSubjectAccessReview";
   const auto json = codec::parse(text);
   if (!json) return json.error();
-  const auto checked = codec::check_kind(*json, kind);
+  const auto checked = codec::check_kind(**json, kind);
   if (!checked) return checked.error();
   Problem problem;
-  const Object review(*json, kind, problem);
+  const Object review(**json, kind, problem);
   const Object status = review.object("status");
   AccessReview out{status.boolean("allowed"), status.string("reason")};
   if (!status.has("allowed")) problem.note("status.allowed is missing");
@@ -140,11 +140,11 @@ Result<AccessReview> decode_access_review(std::string_view text) {
 Result<> decode_write_answer(std::string_view text) {
   const auto json = codec::parse(text, codec::dropped_keys<Pod>());
   if (!json) return json.error();
-  if (codec::check_kind(*json, "Pod")) return {};
-  const auto checked = codec::check_kind(*json, "Status");
+  if (codec::check_kind(**json, "Pod")) return {};
+  const auto checked = codec::check_kind(**json, "Status");
   if (!checked) return checked.error();
   Problem problem;
-  const auto status = Object(*json, "Status", problem).string("status");
+  const auto status = Object(**json, "Status", problem).string("status");
   if (status == "Success") return {};
   return codec::decode_error(fmt::format("the server's Status says neither Success nor Failure but '{}'", status));
 }
@@ -153,9 +153,9 @@ template <class T>
 Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
   const auto json = codec::parse(line, codec::dropped_keys<T>());
   if (!json) return json.error();
-  if (!json->is_object()) return codec::decode_error("asked for a watch event, got " + codec::describe(*json));
+  if (!(*json)->is_object()) return codec::decode_error("asked for a watch event, got " + codec::describe(**json));
   Problem problem;
-  const Object event(*json, "event", problem);
+  const Object event(**json, "event", problem);
   const auto name = event.string("type");
   const auto type = event_type(name);
   const Json* object = event.find("object");

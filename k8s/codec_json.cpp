@@ -11,6 +11,8 @@ namespace haulout::k8s::codec {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
+// No object of the API comes near it; a recursion of somebody else's making ends here.
+constexpr std::size_t deepest = 256;
 
 // Past the closing quote of the string that begins at `begin`. A quote after an odd number of backslashes is part of
 // the string.
@@ -41,7 +43,8 @@ std::size_t end_of_structure(std::string_view text, std::size_t at) {
 }
 
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) ++at;
+  return at;
 }
 
 // Where the structure begins that belongs to the key which ends at `at`; npos if there is none.
@@ -56,16 +59,17 @@ std::size_t structure_after_key(std::string_view text, std::size_t at) {
 // and brackets, nothing else: what is no JSON stays none.
 std::string without_dropped(std::string_view text, const std::vector<std::string_view>& dropped) {
   std::string out;
+  out.reserve(text.size());
   std::size_t copied = 0;
   std::size_t at = 0;
   while ((at = text.find('"', at)) != npos) {
     const auto begin = at + 1;
     at = end_of_string(text, at);
     if (at == npos) break;
-    const auto key = text.substr(begin, at - 1 - begin);
-    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) continue;
     const auto structure = structure_after_key(text, at);
     if (structure == npos) continue;
+    const auto key = text.substr(begin, at - 1 - begin);
+    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) continue;
     const auto end = end_of_structure(text, structure);
     if (end == npos) break;
     out.append(text, copied, structure - copied).append("null");
@@ -73,69 +77,6 @@ std::string without_dropped(std::string_view text, const std::vector<std::string
   }
   return out.append(text, copied);
 }
-
-// Builds a tree from the parser's events and remembers where it failed.
-class TreeBuilder {
- public:
-  bool null() { return value(nullptr); }
-  bool boolean(bool flag) { return value(flag); }
-  bool number_integer(Json::number_integer_t number) { return value(number); }
-  bool number_unsigned(Json::number_unsigned_t number) { return value(number); }
-  bool number_float(Json::number_float_t number, const std::string&) { return value(number); }
-  bool string(std::string& text) { return value(std::move(text)); }
-  bool binary(Json::binary_t&) { return false; }
-  bool key(std::string& name) {
-    key_ = std::move(name);
-    return true;
-  }
-  bool start_object(std::size_t) { return start(Json::value_t::object); }
-  bool end_object() { return end(); }
-  bool start_array(std::size_t) { return start(Json::value_t::array); }
-  bool end_array() { return end(); }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
-    failed_at_ = position;
-    return false;
-  }
-
-  std::size_t failed_at() const { return failed_at_; }
-  Json take() { return std::move(root_); }
-
- private:
-  template <class T>
-  Json* put(T&& item) {
-    if (open_.empty()) {
-      root_ = Json(std::forward<T>(item));
-      return &root_;
-    }
-    Json& parent = *open_.back();
-    if (parent.is_array()) {
-      auto& list = parent.get_ref<Json::array_t&>();
-      list.emplace_back(std::forward<T>(item));
-      return &list.back();
-    }
-    auto& slot = parent.get_ref<Json::object_t&>()[std::move(key_)];
-    slot = Json(std::forward<T>(item));
-    return &slot;
-  }
-  template <class T>
-  bool value(T&& item) {
-    put(std::forward<T>(item));
-    return true;
-  }
-  bool start(Json::value_t type) {
-    open_.push_back(put(type));
-    return true;
-  }
-  bool end() {
-    open_.pop_back();
-    return true;
-  }
-
-  Json root_;
-  std::vector<Json*> open_;  // the chain of containers being filled; an array is not grown while a child is open
-  std::string key_;
-  std::size_t failed_at_ = 0;
-};
 
 std::string beginning(std::string_view text) {
   constexpr std::size_t shown = 60;
@@ -156,27 +97,33 @@ Error decode_error(std::string message) {
   return Error(Errc::decode, std::move(message));
 }
 
-Result<Json> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
+Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
+  if (text.empty()) return decode_error("the answer is empty where JSON was expected");
   std::string kept;
   if (!dropped.empty()) {
     kept = without_dropped(text, dropped);
     text = kept;
   }
-  TreeBuilder builder;
-  if (Json::sax_parse(text.begin(), text.end(), &builder)) return builder.take();
-  if (text.empty()) return decode_error("the answer is empty where JSON was expected");
-  // The end of the text counts as one more character read.
-  if (builder.failed_at() > text.size()) return decode_error("the answer was cut short: it ends in the middle of JSON");
+  auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());
+  boost::json::parser parser({}, {.max_depth = deepest});
+  parser.reset(memory.get());
+  boost::system::error_code failure;
+  parser.write(text.data(), text.size(), failure);
+  if (!failure) return Document(std::move(memory), parser.release());
+  if (failure == boost::json::error::incomplete)
+    return decode_error("the answer was cut short: it ends in the middle of JSON");
+  if (failure == boost::json::error::too_deep)
+    return decode_error(fmt::format("the answer is JSON that is nested more than {} times", deepest));
   return decode_error("the answer is not JSON: " + beginning(text));
 }
 
 std::string describe(const Json& json) {
-  switch (json.type()) {
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return "a string";
-    case Json::value_t::boolean: return "a boolean";
-    case Json::value_t::null: return "null";
+  switch (json.kind()) {
+    case boost::json::kind::object: return "an object";
+    case boost::json::kind::array: return "an array";
+    case boost::json::kind::string: return "a string";
+    case boost::json::kind::bool_: return "a boolean";
+    case boost::json::kind::null: return "null";
     default: return "a number";
   }
 }
@@ -187,9 +134,9 @@ Object::Object(const Json& json, std::string_view name, Problem& problem)
 }
 
 const Json* Object::find(const char* key) const {
-  if (!json_->is_object()) return nullptr;
-  const auto found = json_->find(key);
-  return found == json_->end() || found->is_null() ? nullptr : &*found;
+  const auto* object = json_->if_object();
+  const Json* found = object == nullptr ? nullptr : object->if_contains(key);
+  return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 void Object::wrong(const char* key, const Json& found, std::string_view wanted) const {
@@ -199,7 +146,7 @@ void Object::wrong(const char* key, const Json& found, std::string_view wanted) 
 std::string Object::string(const char* key) const {
   const Json* found = find(key);
   if (found == nullptr) return {};
-  if (const auto* text = found->get_ptr<const std::string*>()) return *text;
+  if (const auto* text = found->if_string()) return std::string(text->data(), text->size());
   wrong(key, *found, "a string");
   return {};
 }
@@ -207,7 +154,7 @@ std::string Object::string(const char* key) const {
 bool Object::boolean(const char* key) const {
   const Json* found = find(key);
   if (found == nullptr) return false;
-  if (const auto* flag = found->get_ptr<const bool*>()) return *flag;
+  if (const auto* flag = found->if_bool()) return *flag;
   wrong(key, *found, "a boolean");
   return false;
 }
@@ -215,12 +162,11 @@ bool Object::boolean(const char* key) const {
 std::optional<std::int64_t> Object::integer(const char* key) const {
   const Json* found = find(key);
   if (found == nullptr) return std::nullopt;
-  if (const auto* number = found->get_ptr<const Json::number_unsigned_t*>();
-      number != nullptr && *number > Json::number_unsigned_t{std::numeric_limits<std::int64_t>::max()}) {
+  if (const auto* number = found->if_int64()) return *number;
+  if (found->is_uint64()) {
     wrong(key, *found, "a 64 bit integer");
     return std::nullopt;
   }
-  if (found->is_number_integer()) return found->get<std::int64_t>();
   wrong(key, *found, "an integer");
   return std::nullopt;
 }
@@ -252,9 +198,9 @@ std::string Object::int_or_string(const char* key) const {
 
 std::map<std::string, std::string> Object::strings(const char* key) const {
   std::map<std::string, std::string> out;
-  members(key, [&](const std::string& name, const Json& value) {
-    if (const auto* text = value.get_ptr<const std::string*>()) {
-      out.emplace_hint(out.end(), name, *text);
+  members(key, [&](std::string_view name, const Json& value) {
+    if (const auto* text = value.if_string()) {
+      out.emplace(name, std::string_view(text->data(), text->size()));
     } else {
       wrong(key, value, "made of strings");
     }
@@ -266,9 +212,9 @@ std::vector<std::string> Object::string_list(const char* key) const {
   std::vector<std::string> out;
   const Json* list = array(key);
   if (list == nullptr) return out;
-  for (const auto& value : *list) {
-    if (const auto* text = value.get_ptr<const std::string*>()) {
-      out.push_back(*text);
+  for (const Json& value : list->get_array()) {
+    if (const auto* text = value.if_string()) {
+      out.emplace_back(text->data(), text->size());
     } else {
       wrong(key, value, "made of strings");
     }
@@ -289,13 +235,14 @@ const Json* Object::array(const char* key) const {
 }
 
 Result<> check_kind(const Json& json, std::string_view kind) {
-  if (!json.is_object()) return decode_error(fmt::format("asked for a {}, got {}", kind, describe(json)));
-  const auto found = json.find("kind");
-  if (found == json.end()) return decode_error(fmt::format("asked for a {}, got an object without kind", kind));
-  if (!found->is_string()) return decode_error(fmt::format("asked for a {}, got a kind that is no string", kind));
-  const auto& name = found->get_ref<const std::string&>();
-  if (name == kind) return {};
-  return decode_error(fmt::format("asked for a {}, got a {}", kind, name));
+  const auto* object = json.if_object();
+  if (object == nullptr) return decode_error(fmt::format("asked for a {}, got {}", kind, describe(json)));
+  const Json* found = object->if_contains("kind");
+  if (found == nullptr) return decode_error(fmt::format("asked for a {}, got an object without kind", kind));
+  const auto* name = found->if_string();
+  if (name == nullptr) return decode_error(fmt::format("asked for a {}, got a kind that is no string", kind));
+  if (std::string_view(name->data(), name->size()) == kind) return {};
+  return decode_error(fmt::format("asked for a {}, got a {}", kind, name->c_str()));
 }
 
 }  // namespace haulout::k8s::codec

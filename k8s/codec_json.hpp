@@ -1,8 +1,9 @@
 // For the codec files only: text to a JSON tree, and a reader of trees that notices wrong shapes. Pure.
 #pragma once
 
+#include <boost/json.hpp>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,11 +14,29 @@
 
 namespace haulout::k8s::codec {
 
-using Json = nlohmann::json;
+// Boost.JSON reads what the server sends several times faster than nlohmann_json, in a fraction of the allocations;
+// what we send is small, and written with the latter.
+using Json = boost::json::value;
+
+// A tree and the memory that it lives in, which is given back as a whole. Reads as its root.
+class Document {
+ public:
+  Document(std::unique_ptr<boost::json::monotonic_resource> memory, Json root)
+      : memory_(std::move(memory)), root_(std::move(root)) {}
+  Document(Document&&) = default;
+  // The old tree would outlive its memory.
+  Document& operator=(Document&&) = delete;
+  const Json& operator*() const { return root_; }
+  const Json* operator->() const { return &root_; }
+
+ private:
+  std::unique_ptr<boost::json::monotonic_resource> memory_;
+  Json root_;
+};
 
 // Objects and arrays under one of the `dropped` keys, at any depth, are skipped and read as null: they are most of the
 // bytes of a Pod and nobody here reads them. Scalars of such a name (a label "containers") stay.
-Result<Json> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
+Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
 
 // "an array", "the number 7" …, for messages.
 std::string describe(const Json& json);
@@ -54,15 +73,16 @@ class Object {
   void each(const char* key, Visit visit) const {
     const Json* list = array(key);
     if (list == nullptr) return;
-    for (const auto& item : *list) visit(Object(item, key, *problem_));
+    for (const Json& item : list->get_array()) visit(Object(item, key, *problem_));
   }
-  // Calls visit(key, Json) for each member of an object.
+  // Calls visit(string_view key, Json) for each member of an object.
   template <class Visit>
   void members(const char* key, Visit visit) const {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_object()) return wrong(key, *found, "an object");
-    for (const auto& [name, value] : found->items()) visit(name, value);
+    for (const auto& member : found->get_object())
+      visit(std::string_view(member.key().data(), member.key().size()), member.value());
   }
 
  private:

@@ -41,8 +41,9 @@ void read_metadata(const Object& metadata, Pod& pod) {
   pod.uid = metadata.string("uid");
   pod.resource_version = metadata.string("resourceVersion");
   pod.labels = metadata.strings("labels");
-  metadata.members("annotations", [&](const std::string& key, const Json& value) {
-    if (kept_annotation(key) && value.is_string()) pod.annotations[key] = value.get<std::string>();
+  metadata.members("annotations", [&](std::string_view key, const Json& value) {
+    const auto* text = value.if_string();
+    if (text && kept_annotation(key)) pod.annotations.emplace(key, std::string_view(text->data(), text->size()));
   });
   metadata.each("ownerReferences", [&](const Object& owner) {
     if (!owner.boolean("controller")) return;
@@ -164,7 +165,7 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
   pdb.current_healthy = status.integer32("currentHealthy");
   pdb.desired_healthy = status.integer32("desiredHealthy");
   pdb.expected_pods = status.integer32("expectedPods");
-  status.members("disruptedPods", [&](const std::string& name, const Json&) { pdb.disrupted_pods.push_back(name); });
+  status.members("disruptedPods", [&](std::string_view name, const Json&) { pdb.disrupted_pods.emplace_back(name); });
   status.each("conditions", [&](const Object& condition) {
     if (condition.string("type") != "DisruptionAllowed") return;
     pdb.condition_reason = condition.string("reason");

@@ -81,10 +81,10 @@ bool is_failure_status(const Json& json) {
   return (kind.empty() || kind == "Status") && status.string("status") == "Failure" && problem.text.empty();
 }
 
-std::optional<Json> failure_status(std::string_view body) {
+std::optional<codec::Document> failure_status(std::string_view body) {
   if (body.find("\"Failure\"") == std::string_view::npos) return std::nullopt;
   auto json = codec::parse(body);
-  if (!json || !is_failure_status(*json)) return std::nullopt;
+  if (!json || !is_failure_status(**json)) return std::nullopt;
   return *std::move(json);
 }
 
@@ -121,7 +121,7 @@ std::optional<Error> failure(int code, const http::Headers& headers, std::string
   if (is_success(code) && body.size() > largest_status) return std::nullopt;
   const auto status = failure_status(body);
   if (is_success(code) && !status) return std::nullopt;
-  Error error = status ? status_error(code, *status) : unstructured_error(code, headers, body);
+  Error error = status ? status_error(code, **status) : unstructured_error(code, headers, body);
   if (const auto asked = http::retry_after(headers, std::chrono::floor<std::chrono::seconds>(wall))) {
     error.retry_after = asked;
   }
@@ -172,9 +172,9 @@ std::optional<Error> failure_of(const http::ResponseHead& head, std::string_view
 Error error_of_status(std::string_view json) {
   const auto parsed = codec::parse(json);
   if (!parsed) return parsed.error();
-  const auto checked = codec::check_kind(*parsed, "Status");
+  const auto checked = codec::check_kind(**parsed, "Status");
   if (!checked) return checked.error();
-  return codec::error_of(*parsed);
+  return codec::error_of(**parsed);
 }
 
 bool is_not_found(const Error& error) {

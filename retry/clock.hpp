@@ -18,9 +18,12 @@ class Clock {
   virtual ~Clock() = default;
   virtual TimePoint now() const = 0;
   virtual WallTime wall_now() const = 0;
-  // Returns at `when` or, if that has passed, as soon as the executor gets to it. Cancellable (terminal): throws
-  // operation_aborted and leaves no timer behind. TimePoint::max() sleeps until cancelled.
-  virtual boost::asio::awaitable<void> sleep_until(TimePoint when) = 0;
+  // Returns true at `when` or, if that has passed, as soon as the executor gets to it; false when cancelled (terminal),
+  // without unwinding: for deadlines, which are cancelled a thousand times more often than they are reached. Leaves no
+  // timer behind. TimePoint::max() waits until cancelled.
+  virtual boost::asio::awaitable<bool> doze_until(TimePoint when) = 0;
+  // The same, but unwinds when cancelled: throws operation_aborted.
+  boost::asio::awaitable<void> sleep_until(TimePoint when);
 };
 
 // Adds without overflow: a deadline of max() plus anything stays max().

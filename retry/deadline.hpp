@@ -24,10 +24,10 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   namespace asio = boost::asio;
   if (deadline == TimePoint::max()) co_return co_await std::move(task);
   auto executor = co_await asio::this_coro::executor;
-  auto [order, task_failure, result, timer_failure] =
+  auto [order, task_failure, result, timer_failure, passed] =
       co_await asio::experimental::make_parallel_group(
           asio::co_spawn(executor, std::move(task), asio::deferred),
-          asio::co_spawn(executor, clock.sleep_until(deadline), asio::deferred))
+          asio::co_spawn(executor, clock.doze_until(deadline), asio::deferred))
           .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
   if (!task_failure) co_return std::move(result);
   auto state = co_await asio::this_coro::cancellation_state;

@@ -25,7 +25,7 @@ asio::awaitable<bool> Notifier::wait_until(Clock& clock, TimePoint until) {
   if (!raised_) {
     auto executor = co_await asio::this_coro::executor;
     co_await asio::experimental::make_parallel_group(asio::co_spawn(executor, wait(), asio::deferred),
-                                                     asio::co_spawn(executor, clock.sleep_until(until), asio::deferred))
+                                                     asio::co_spawn(executor, clock.doze_until(until), asio::deferred))
         .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
     // A cancelled caller unwinds here: the group itself reports only how its members ended.
     auto state = co_await asio::this_coro::cancellation_state;

@@ -1,5 +1,6 @@
 #include "retry/real_clock.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,9 +16,10 @@ WallTime RealClock::wall_now() const {
   return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
 
-asio::awaitable<void> RealClock::sleep_until(TimePoint when) {
+asio::awaitable<bool> RealClock::doze_until(TimePoint when) {
   asio::steady_timer timer(co_await asio::this_coro::executor, when);
-  co_await timer.async_wait(asio::use_awaitable);
+  const auto [cancelled] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return !cancelled;
 }
 
 }  // namespace haulout

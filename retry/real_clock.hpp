@@ -9,7 +9,7 @@ class RealClock final : public Clock {
  public:
   TimePoint now() const override;
   WallTime wall_now() const override;
-  boost::asio::awaitable<void> sleep_until(TimePoint when) override;
+  boost::asio::awaitable<bool> doze_until(TimePoint when) override;
 };
 
 }  // namespace haulout

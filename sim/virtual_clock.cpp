@@ -19,7 +19,7 @@ WallTime VirtualClock::wall_now() const {
   return std::chrono::time_point_cast<std::chrono::microseconds>(wall_start + (now_ - monotonic_start) + wall_shift_);
 }
 
-asio::awaitable<void> VirtualClock::sleep_until(TimePoint when) {
+asio::awaitable<bool> VirtualClock::doze_until(TimePoint when) {
   asio::steady_timer gate(context_, TimePoint::max());
   bool fired = false;
   const auto entry = sleepers_.emplace(std::pair(when, next_sequence_++), Sleeper{&gate, &fired}).first;
@@ -33,7 +33,7 @@ asio::awaitable<void> VirtualClock::sleep_until(TimePoint when) {
     }
   } eraser{sleepers_, entry, fired};
   co_await gate.async_wait(asio::as_tuple(asio::use_awaitable));
-  if (!fired) throw boost::system::system_error(asio::error::operation_aborted);
+  co_return fired;
 }
 
 VirtualClock::Stop VirtualClock::run(TimePoint until, std::uint64_t max_steps) {

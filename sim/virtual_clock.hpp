@@ -20,7 +20,7 @@ class VirtualClock final : public Clock {
 
   TimePoint now() const override { return now_; }
   WallTime wall_now() const override;
-  boost::asio::awaitable<void> sleep_until(TimePoint when) override;
+  boost::asio::awaitable<bool> doze_until(TimePoint when) override;
 
   // The wall clock jumps (NTP, a human); monotonic time does not notice.
   void shift_wall(Duration delta) { wall_shift_ += delta; }
