@@ -21,6 +21,8 @@ std::optional<Error> failure_of(const http::ResponseHead& head, std::string_view
 // Predicates; reason first, code only when the reason says nothing.
 bool is_not_found(const Error& error);
 bool is_conflict(const Error& error);
+// 409, too, but no conflict: something of that name is there. Never said of an answer without a reason.
+bool is_already_exists(const Error& error);
 bool is_expired(const Error& error);  // 410: start again with a list
 bool is_forbidden(const Error& error);
 bool is_unauthorized(const Error& error);
