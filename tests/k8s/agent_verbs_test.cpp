@@ -68,8 +68,10 @@ TEST(EventRequests, TextsAreCutBetweenCharacters) {
   EXPECT_EQ(sent_note(full + "y"), full);
   // The last character of two, three or four bytes would not fit.
   for (const char* wide : {"é", "€", "🐋"}) {
-    const std::string before(1023, 'x');
-    EXPECT_EQ(sent_note(before + wide + wide), before) << wide;
+    for (std::size_t missing = 1; missing < std::string(wide).size(); ++missing) {
+      const std::string before(1024 - missing, 'x');
+      EXPECT_EQ(sent_note(before + wide + wide), before) << wide << missing;
+    }
     const std::string fits(1024 - std::string(wide).size(), 'x');
     EXPECT_EQ(sent_note(fits + wide + wide), fits + wide) << wide;
   }
