@@ -25,6 +25,14 @@ template <>
 Result<List<PodDisruptionBudget>> decode_list<PodDisruptionBudget>(std::string_view body) {
   return decode_pdb_list(body);
 }
+template <>
+Result<List<Lease>> decode_list<Lease>(std::string_view body) {
+  return decode_lease_list(body);
+}
+template <>
+Result<List<ConfigMap>> decode_list<ConfigMap>(std::string_view body) {
+  return decode_config_map_list(body);
+}
 
 }  // namespace
 
@@ -92,6 +100,67 @@ Task<AccessReview> Client::review_access(ResourceAttributes attributes, TimePoin
   co_return decode_access_review(response.body);
 }
 
+Task<Self> Client::review_self(TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(create_self_review(), deadline));
+  co_return decode_self_review(response.body);
+}
+
+Task<Node> Client::patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline) {
+  auto request = k8s::patch_node_status(name, std::move(strategic_merge_patch), {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_node(response.body);
+}
+
+Task<List<Lease>> Client::list_leases(std::string ns, std::string label_selector, TimePoint deadline) {
+  ListOptions options;
+  options.ns = std::move(ns);
+  options.label_selector = std::move(label_selector);
+  options.limit = options_.page_size;
+  co_return co_await list<Lease>(Resource::leases, std::move(options), deadline);
+}
+
+Task<Lease> Client::get_lease(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_lease(ns, name), deadline));
+  co_return decode_lease(response.body);
+}
+
+Task<Lease> Client::create_lease(Lease lease, TimePoint deadline) {
+  auto request = k8s::create_lease(lease, {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_lease(response.body);
+}
+
+Task<Lease> Client::patch_lease(std::string ns, std::string name, std::string merge_patch, TimePoint deadline) {
+  auto request = k8s::patch_lease(ns, name, std::move(merge_patch), {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_lease(response.body);
+}
+
+Task<> Client::delete_lease(std::string ns, std::string name, std::string uid, std::string resource_version,
+                            TimePoint deadline) {
+  const DeleteOptions options{std::move(uid), std::nullopt, {}, std::move(resource_version)};
+  CO_TRY(const auto response, co_await send(k8s::delete_lease(ns, name, options), deadline));
+  co_return decode_write_answer(response.body, "Lease");
+}
+
+Task<ConfigMap> Client::get_config_map(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_config_map(ns, name), deadline));
+  co_return decode_config_map(response.body);
+}
+
+Task<> Client::create_event(NodeEvent event, TimePoint deadline) {
+  auto request = k8s::create_event(event, {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_write_answer(response.body, "Event");
+}
+
+Task<> Client::repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed,
+                            TimePoint deadline) {
+  auto request = k8s::repeat_event(ns, name, count, last_observed, {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_write_answer(response.body, "Event");
+}
+
 template <class T>
 Task<List<T>> Client::list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout) {
   for (int restarts = 0;; ++restarts) {
@@ -123,5 +192,7 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
 template Task<List<Pod>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<Node>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<PodDisruptionBudget>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<Lease>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<ConfigMap>> Client::list(Resource, ListOptions, TimePoint, Duration);
 
 }  // namespace haulout::k8s

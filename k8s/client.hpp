@@ -32,8 +32,26 @@ class Client {
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
-  // All pages of a collection of Pod, Node or PodDisruptionBudget, most recent; `options.limit` is the page size. No
-  // page may take longer than `page_timeout`.
+  // Who we are to the server; needs no permission.
+  Task<Self> review_self(TimePoint deadline);
+  Task<Node> patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline);
+
+  // Most recent.
+  Task<List<Lease>> list_leases(std::string ns, std::string label_selector, TimePoint deadline);
+  Task<Lease> get_lease(std::string ns, std::string name, TimePoint deadline);
+  // is_already_exists() when the name is taken, also by an earlier attempt of ours whose answer was lost.
+  Task<Lease> create_lease(Lease lease, TimePoint deadline);
+  Task<Lease> patch_lease(std::string ns, std::string name, std::string merge_patch, TimePoint deadline);
+  // Only in the state that was read: otherwise is_conflict().
+  Task<> delete_lease(std::string ns, std::string name, std::string uid, std::string resource_version,
+                      TimePoint deadline);
+  Task<ConfigMap> get_config_map(std::string ns, std::string name, TimePoint deadline);
+  Task<> create_event(NodeEvent event, TimePoint deadline);
+  // is_not_found() when the Event has expired (an hour after it was last written).
+  Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
+
+  // All pages of a collection of Pod, Node, PodDisruptionBudget, Lease or ConfigMap, most recent; `options.limit` is
+  // the page size. No page may take longer than `page_timeout`.
   template <class T>
   Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
                      Duration page_timeout = Duration::max());

@@ -112,6 +112,12 @@ Result<PodDisruptionBudget> decode_pdb(std::string_view json) {
 Result<DaemonSet> decode_daemon_set(std::string_view json) {
   return decode_one<DaemonSet>(json);
 }
+Result<Lease> decode_lease(std::string_view json) {
+  return decode_one<Lease>(json);
+}
+Result<ConfigMap> decode_config_map(std::string_view json) {
+  return decode_one<ConfigMap>(json);
+}
 Result<List<Pod>> decode_pod_list(std::string_view json) {
   return decode_list<Pod>(json);
 }
@@ -120,6 +126,12 @@ Result<List<Node>> decode_node_list(std::string_view json) {
 }
 Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json) {
   return decode_list<PodDisruptionBudget>(json);
+}
+Result<List<Lease>> decode_lease_list(std::string_view json) {
+  return decode_list<Lease>(json);
+}
+Result<List<ConfigMap>> decode_config_map_list(std::string_view json) {
+  return decode_list<ConfigMap>(json);
 }
 
 Result<AccessReview> decode_access_review(std::string_view text) {
@@ -137,10 +149,34 @@ Result<AccessReview> decode_access_review(std::string_view text) {
   return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
 }
 
-Result<> decode_write_answer(std::string_view text) {
+Result<Self> decode_self_review(std::string_view text) {
+  constexpr std::string_view kind = "SelfSubjectReview";
+  const auto json = codec::parse(text);
+  if (!json) return json.error();
+  const auto checked = codec::check_kind(**json, kind);
+  if (!checked) return checked.error();
+  Problem problem;
+  const Object user = Object(**json, kind, problem).object("status").object("userInfo");
+  const Object extra = user.object("extra");
+  const auto claim = [&](const char* key) {
+    auto values = extra.string_list(key);
+    return values.empty() ? std::string() : std::move(values.front());
+  };
+  Self self{user.string("username"),
+            user.string_list("groups"),
+            claim("authentication.kubernetes.io/node-name"),
+            claim("authentication.kubernetes.io/node-uid"),
+            claim("authentication.kubernetes.io/pod-name"),
+            claim("authentication.kubernetes.io/pod-uid")};
+  if (self.username.empty()) problem.note("status.userInfo.username is missing");
+  if (problem.text.empty()) return self;
+  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+}
+
+Result<> decode_write_answer(std::string_view text, std::string_view kind) {
   const auto json = codec::parse(text, codec::dropped_keys<Pod>());
   if (!json) return json.error();
-  if (codec::check_kind(**json, "Pod")) return {};
+  if (codec::check_kind(**json, kind)) return {};
   const auto checked = codec::check_kind(**json, "Status");
   if (!checked) return checked.error();
   Problem problem;
@@ -185,5 +221,7 @@ Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
 template Result<WatchEvent<Pod>> decode_watch_event<Pod>(std::string_view);
 template Result<WatchEvent<Node>> decode_watch_event<Node>(std::string_view);
 template Result<WatchEvent<PodDisruptionBudget>> decode_watch_event<PodDisruptionBudget>(std::string_view);
+template Result<WatchEvent<Lease>> decode_watch_event<Lease>(std::string_view);
+template Result<WatchEvent<ConfigMap>> decode_watch_event<ConfigMap>(std::string_view);
 
 }  // namespace haulout::k8s

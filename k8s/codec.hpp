@@ -18,18 +18,24 @@ Result<Pod> decode_pod(std::string_view json);
 Result<Node> decode_node(std::string_view json);
 Result<PodDisruptionBudget> decode_pdb(std::string_view json);
 Result<DaemonSet> decode_daemon_set(std::string_view json);
+Result<Lease> decode_lease(std::string_view json);
+Result<ConfigMap> decode_config_map(std::string_view json);
 Result<List<Pod>> decode_pod_list(std::string_view json);
 Result<List<Node>> decode_node_list(std::string_view json);
 Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json);
+Result<List<Lease>> decode_lease_list(std::string_view json);
+Result<List<ConfigMap>> decode_config_map_list(std::string_view json);
 
 struct AccessReview {
   bool allowed = false;
   std::string reason;
 };
 Result<AccessReview> decode_access_review(std::string_view json);
+Result<Self> decode_self_review(std::string_view json);
 
-// The answer to an eviction (a Status that says Success) or a deletion (that, or the Pod).
-Result<> decode_write_answer(std::string_view json);
+// The answer to a write whose result is not needed: a Status that says Success (evictions, most deletions), or the
+// object itself.
+Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod");
 
 // One line of a watch stream. `error` carries the Status as an Error; a bookmark carries only resource_version.
 template <class T>
@@ -40,7 +46,8 @@ struct WatchEvent {
   Error error;                   // error
 };
 template <class T>
-Result<WatchEvent<T>> decode_watch_event(std::string_view line);  // for Pod, Node, PodDisruptionBudget
+Result<WatchEvent<T>> decode_watch_event(
+    std::string_view line);  // for Pod, Node, PodDisruptionBudget, Lease, ConfigMap
 
 // RFC 3339 as the API writes it, with or without fraction. format_time writes whole seconds, format_micro_time six
 // digits.

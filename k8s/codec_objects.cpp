@@ -35,6 +35,11 @@ bool tolerates_unschedulable(const Object& toleration) {
   return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
 }
 
+OwnerReference read_owner(const Object& owner) {
+  return {owner.string("apiVersion"), owner.string("kind"), owner.string("name"), owner.string("uid"),
+          owner.boolean("controller")};
+}
+
 void read_metadata(const Object& metadata, Pod& pod) {
   pod.ns = metadata.string("namespace");
   pod.name = metadata.string("name");
@@ -46,9 +51,7 @@ void read_metadata(const Object& metadata, Pod& pod) {
     if (text && kept_annotation(key)) pod.annotations.emplace(key, std::string_view(text->data(), text->size()));
   });
   metadata.each("ownerReferences", [&](const Object& owner) {
-    if (!owner.boolean("controller")) return;
-    pod.controller = OwnerReference{owner.string("apiVersion"), owner.string("kind"), owner.string("name"),
-                                    owner.string("uid"), true};
+    if (owner.boolean("controller")) pod.controller = read_owner(owner);
   });
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
@@ -144,7 +147,17 @@ void read(const Object& json, Node& node) {
   spec.each("taints", [&](const Object& taint) {
     node.taints.push_back({taint.string("key"), taint.string("effect"), taint.time("timeAdded")});
   });
-  node.ready = condition_true(json.object("status"), "Ready");
+  const auto status = json.object("status");
+  node.ready = condition_true(status, "Ready");
+  status.each("conditions", [&](const Object& condition) {
+    auto type = condition.string("type");
+    if (!kept_condition(type)) return;
+    node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason")});
+  });
+  const auto info = status.object("nodeInfo");
+  node.boot_id = info.string("bootID");
+  node.os_image = info.string("osImage");
+  node.kernel_version = info.string("kernelVersion");
 }
 
 void read(const Object& json, PodDisruptionBudget& pdb) {
@@ -180,6 +193,31 @@ void read(const Object& json, DaemonSet& daemon_set) {
   daemon_set.uid = metadata.string("uid");
 }
 
+void read(const Object& json, Lease& lease) {
+  const auto metadata = json.object("metadata");
+  lease.ns = metadata.string("namespace");
+  lease.name = metadata.string("name");
+  lease.uid = metadata.string("uid");
+  lease.resource_version = metadata.string("resourceVersion");
+  lease.labels = metadata.strings("labels");
+  metadata.each("ownerReferences", [&](const Object& owner) {
+    if (lease.owners++ == 0) lease.owner = read_owner(owner);
+  });
+  const auto spec = json.object("spec");
+  lease.holder = spec.string("holderIdentity");
+  lease.acquire_time = spec.time("acquireTime");
+  lease.renew_time = spec.time("renewTime");
+}
+
+void read(const Object& json, ConfigMap& config_map) {
+  const auto metadata = json.object("metadata");
+  config_map.ns = metadata.string("namespace");
+  config_map.name = metadata.string("name");
+  config_map.uid = metadata.string("uid");
+  config_map.resource_version = metadata.string("resourceVersion");
+  config_map.data = json.strings("data");
+}
+
 template <>
 const std::vector<std::string_view>& dropped_keys<Pod>() {
   static const std::vector<std::string_view> keys = {"managedFields", "containers", "initContainers",
@@ -203,6 +241,17 @@ const std::vector<std::string_view>& dropped_keys<PodDisruptionBudget>() {
 template <>
 const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
   static const std::vector<std::string_view> keys = {"managedFields", "template"};
+  return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<Lease>() {
+  return dropped_keys<PodDisruptionBudget>();
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<ConfigMap>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "binaryData"};
   return keys;
 }
 

@@ -11,6 +11,8 @@ void read(const Object& json, Pod& pod);
 void read(const Object& json, Node& node);
 void read(const Object& json, PodDisruptionBudget& pdb);
 void read(const Object& json, DaemonSet& daemon_set);
+void read(const Object& json, Lease& lease);
+void read(const Object& json, ConfigMap& config_map);
 
 template <class T>
 inline constexpr std::string_view kind_of = "";
@@ -22,6 +24,10 @@ template <>
 inline constexpr std::string_view kind_of<PodDisruptionBudget> = "PodDisruptionBudget";
 template <>
 inline constexpr std::string_view kind_of<DaemonSet> = "DaemonSet";
+template <>
+inline constexpr std::string_view kind_of<Lease> = "Lease";
+template <>
+inline constexpr std::string_view kind_of<ConfigMap> = "ConfigMap";
 
 // Keys of structures that `read` has no use for and that are most of such an object's bytes.
 template <class T>

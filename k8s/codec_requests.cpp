@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "k8s/codec.hpp"
+
 namespace haulout::k8s {
 namespace {
 
@@ -11,12 +13,33 @@ Json delete_options(const DeleteOptions& options) {
   Json out = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   if (options.grace_seconds) out["gracePeriodSeconds"] = *options.grace_seconds;
   out["preconditions"] = {{"uid", options.uid}};
+  if (!options.resource_version.empty()) out["preconditions"]["resourceVersion"] = options.resource_version;
   return out;
 }
+
+// The limits of an Event's fields, in bytes (validation of the API server).
+constexpr std::size_t longest_note = 1024;
+constexpr std::size_t longest_word = 128;
 
 // Names come from the server or the command line; bytes that are no UTF-8 must not throw.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// No longer than `limit` bytes of whole characters, counted as they are sent.
+std::string cut(const std::string& text, std::size_t limit) {
+  auto sent = Json::parse(dump(text)).get<std::string>();
+  if (sent.size() <= limit) return sent;
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(sent[at]) & 0xC0U) == 0x80U; };
+  while (limit > 0 && continues(limit)) --limit;
+  sent.resize(limit);
+  return sent;
+}
+
+Json owner_reference(const OwnerReference& owner) {
+  Json out = {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}};
+  if (owner.controller) out["controller"] = true;
+  return out;
 }
 
 void set_if_any(Json& json, const char* key, const std::string& value) {
@@ -48,6 +71,43 @@ std::string encode_access_review(const ResourceAttributes& attributes) {
                     {"kind", "SelfSubjectAccessReview"},
                     {"spec", {{"resourceAttributes", std::move(asked)}}}};
   return dump(out);
+}
+
+std::string encode_self_review() {
+  return dump({{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}});
+}
+
+std::string encode_lease(const Lease& lease) {
+  Json metadata = {{"name", lease.name}, {"namespace", lease.ns}};
+  if (!lease.labels.empty()) metadata["labels"] = lease.labels;
+  if (lease.owner) metadata["ownerReferences"] = Json::array({owner_reference(*lease.owner)});
+  Json spec = Json::object();
+  set_if_any(spec, "holderIdentity", lease.holder);
+  if (lease.acquire_time) spec["acquireTime"] = format_micro_time(*lease.acquire_time);
+  if (lease.renew_time) spec["renewTime"] = format_micro_time(*lease.renew_time);
+  return dump({{"apiVersion", "coordination.k8s.io/v1"},
+               {"kind", "Lease"},
+               {"metadata", std::move(metadata)},
+               {"spec", std::move(spec)}});
+}
+
+std::string encode_event(const NodeEvent& event) {
+  Json out = {{"apiVersion", "events.k8s.io/v1"},
+              {"kind", "Event"},
+              {"metadata", {{"name", event.name}, {"namespace", event.ns}}},
+              {"eventTime", format_micro_time(event.event_time)},
+              {"reportingController", event.reporting_controller},
+              {"reportingInstance", cut(event.reporting_instance, longest_word)},
+              {"action", cut(event.action, longest_word)},
+              {"reason", cut(event.reason, longest_word)},
+              {"regarding", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", event.node}, {"uid", event.node_uid}}},
+              {"type", event.type == NodeEvent::Type::warning ? "Warning" : "Normal"}};
+  set_if_any(out, "note", cut(event.note, longest_note));
+  return dump(out);
+}
+
+std::string encode_event_series(std::int32_t count, WallTime last_observed) {
+  return dump({{"series", {{"count", count}, {"lastObservedTime", format_micro_time(last_observed)}}}});
 }
 
 }  // namespace haulout::k8s

@@ -15,4 +15,8 @@ bool kept_annotation(std::string_view key) {
   return std::find(kept.begin(), kept.end(), key) != kept.end();
 }
 
+bool kept_condition(std::string_view type) {
+  return type.starts_with("Haulout");
+}
+
 }  // namespace haulout::k8s

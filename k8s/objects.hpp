@@ -1,4 +1,4 @@
-// The Kubernetes objects that a drain reads, reduced to the fields it reads: plain values, a fraction of the memory of
+// The Kubernetes objects that Haulout reads, reduced to the fields it reads: plain values, a fraction of the memory of
 // the JSON they come from. Names and meanings are the API's own. Absent and zero are the same unless a field is
 // optional.
 #pragma once
@@ -65,6 +65,16 @@ struct Taint {
   bool operator==(const Taint&) const = default;
 };
 
+struct NodeCondition {
+  std::string type;
+  std::string status;  // "True", "False", "Unknown"
+  std::string reason;
+  bool operator==(const NodeCondition&) const = default;
+};
+
+// Conditions of a Node that the decoder keeps: those that Haulout sets.
+bool kept_condition(std::string_view type);
+
 struct Node {
   std::string name;
   std::string uid;
@@ -74,6 +84,11 @@ struct Node {
   bool unschedulable = false;
   std::vector<Taint> taints;
   bool ready = false;
+  std::vector<NodeCondition> conditions;  // only those that Haulout sets (see kept_condition)
+  // status.nodeInfo
+  std::string boot_id;
+  std::string os_image;
+  std::string kernel_version;
   // metadata.managedFields: who last set f:spec.f:unschedulable, for messages only.
   std::string unschedulable_manager;
   bool operator==(const Node&) const = default;
@@ -107,6 +122,59 @@ struct DaemonSet {
   std::string ns;
   std::string name;
   std::string uid;
+};
+
+struct Lease {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string> labels;
+  std::string holder;  // spec.holderIdentity
+  std::optional<WallTime> acquire_time;
+  std::optional<WallTime> renew_time;
+  std::optional<OwnerReference> owner;  // the first of its ownerReferences
+  std::size_t owners = 0;               // how many it has; not sent
+
+  std::string key() const { return ns + "/" + name; }
+  bool operator==(const Lease&) const = default;
+};
+
+struct ConfigMap {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string> data;
+  bool operator==(const ConfigMap&) const = default;
+};
+
+// An Event (events.k8s.io/v1) about a Node. Reason, action, instance and note are cut to what the API takes.
+struct NodeEvent {
+  enum class Type { normal, warning };
+
+  std::string ns = "default";  // the convention for Nodes
+  std::string name;            // unique in its namespace; an hour later it may be taken again
+  std::string node;
+  std::string node_uid;  // an Event without it is not found by `kubectl describe node`
+  Type type = Type::normal;
+  std::string reason;  // CamelCase, as the next one
+  std::string action;
+  std::string note;
+  std::string reporting_controller;  // "haulout.dev/agent"
+  std::string reporting_instance;
+  WallTime event_time;
+};
+
+// Who the server takes us for. Node and pod are known when our token is bound to a pod.
+struct Self {
+  std::string username;
+  std::vector<std::string> groups;
+  std::string node_name;
+  std::string node_uid;
+  std::string pod_name;
+  std::string pod_uid;
+  bool operator==(const Self&) const = default;
 };
 
 // What a list says of itself.

@@ -88,7 +88,9 @@ asio::awaitable<void> Reflector<T>::pause(Duration delay) {
 template <class T>
 Task<> Reflector<T>::list_once() {
   ListOptions list_options;
+  list_options.ns = options_.ns;
   list_options.field_selector = options_.field_selector;
+  list_options.label_selector = options_.label_selector;
   list_options.limit = options_.page_size;
   CO_TRY(auto list,
          co_await client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout));
@@ -135,7 +137,8 @@ asio::awaitable<WatchEnd> Reflector<T>::watch_once() {
   using std::chrono::seconds;
   const Duration longest = options_.watch_timeout;
   const auto timeout = std::chrono::floor<seconds>(rng_.between(longest - longest / 5, longest));
-  WatchOptions watch_options{options_.field_selector, resource_version_, std::max(timeout, seconds(1))};
+  const WatchOptions watch_options{options_.field_selector, resource_version_, std::max(timeout, seconds(1)),
+                                   options_.label_selector, options_.ns};
   auto request = watch(resource_, watch_options);
   auto stream = co_await client_.transport().open(std::move(request), now() + options_.head_timeout);
   if (!stream) co_return WatchEnd{false, {}, std::move(stream).error(), false};
@@ -273,5 +276,7 @@ void Reflector<T>::disconnected(std::optional<Error> error) {
 template class Reflector<Pod>;
 template class Reflector<Node>;
 template class Reflector<PodDisruptionBudget>;
+template class Reflector<Lease>;
+template class Reflector<ConfigMap>;
 
 }  // namespace haulout::k8s

@@ -35,6 +35,8 @@ struct ReflectorHealth {
 
 struct ReflectorOptions {
   std::string field_selector;
+  std::string label_selector{};
+  std::string ns{};  // empty: all namespaces
   std::uint32_t page_size = 500;
   std::chrono::seconds watch_timeout{290};          // asked of the server, jittered -20 % … 0
   Duration idle_margin = std::chrono::seconds(10);  // past timeoutSeconds without the end: the connection is dead

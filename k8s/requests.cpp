@@ -52,13 +52,28 @@ std::string pod_path(std::string_view ns, std::string_view pod) {
                      percent_encode(required(pod, "Pod name")));
 }
 
-std::string collection_path(Resource resource) {
+// "/namespaces/NS", or nothing for all of them.
+std::string scope(std::string_view ns) {
+  return ns.empty() ? std::string() : "/namespaces/" + percent_encode(ns);
+}
+
+std::string collection_path(Resource resource, std::string_view ns) {
   switch (resource) {
-    case Resource::pods: return "/api/v1/pods";
+    case Resource::pods: return "/api/v1" + scope(ns) + "/pods";
     case Resource::nodes: return "/api/v1/nodes";
-    case Resource::pod_disruption_budgets: return "/apis/policy/v1/poddisruptionbudgets";
+    case Resource::pod_disruption_budgets: return "/apis/policy/v1" + scope(ns) + "/poddisruptionbudgets";
+    case Resource::leases: return "/apis/coordination.k8s.io/v1" + scope(required(ns, "namespace")) + "/leases";
+    case Resource::config_maps: return "/api/v1" + scope(required(ns, "namespace")) + "/configmaps";
   }
   std::abort();
+}
+
+std::string object_path(Resource resource, std::string_view ns, std::string_view name, const char* what) {
+  return collection_path(resource, ns) + "/" + percent_encode(required(name, what));
+}
+
+std::string events_path(std::string_view ns) {
+  return "/apis/events.k8s.io/v1" + scope(required(ns, "namespace")) + "/events";
 }
 
 http::Request request(std::string method, std::string target) {
@@ -78,6 +93,22 @@ http::Request with_body(http::Request out, std::string_view type, std::string bo
 Query& add_write_options(Query& query, const WriteOptions& options) {
   return query.add_if(options.dry_run == DryRun::server, "dryRun", "All")
       .add_if(options.validation == FieldValidation::strict, "fieldValidation", "Strict");
+}
+
+// Sent twice, an unguarded patch could undo what somebody did in between; the caller reads before it repeats.
+http::Request patch(std::string path, std::string_view type, std::string body, const WriteOptions& options) {
+  Query query(std::move(path));
+  query.add("fieldManager", field_manager);
+  auto out = request("PATCH", add_write_options(query, options).target());
+  out.repeatable = false;
+  return with_body(std::move(out), type, std::move(body));
+}
+
+// Objects have names of their own here, so a second POST finds the first one's object and changes nothing.
+http::Request create(std::string path, std::string body, const WriteOptions& options) {
+  Query query(std::move(path));
+  query.add("fieldManager", field_manager);
+  return with_body(request("POST", add_write_options(query, options).target()), "application/json", std::move(body));
 }
 
 }  // namespace
@@ -101,7 +132,7 @@ http::Request get_node(std::string_view name) {
 }
 
 http::Request list(Resource resource, const ListOptions& options) {
-  Query query(collection_path(resource));
+  Query query(collection_path(resource, options.ns));
   query.add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
       .add_if(!options.label_selector.empty(), "labelSelector", options.label_selector)
       .add_if(options.limit > 0, "limit", std::to_string(options.limit))
@@ -110,22 +141,23 @@ http::Request list(Resource resource, const ListOptions& options) {
 }
 
 http::Request watch(Resource resource, const WatchOptions& options) {
-  Query query(collection_path(resource));
+  Query query(collection_path(resource, options.ns));
   query.add("watch", "1")
       .add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
+      .add_if(!options.label_selector.empty(), "labelSelector", options.label_selector)
       .add("resourceVersion", required(options.resource_version, "resourceVersion of a watch"))
       .add("allowWatchBookmarks", "true")
       .add("timeoutSeconds", std::to_string(options.timeout.count()));
   return request("GET", query.target());
 }
 
-// Sent twice, an unguarded patch could undo what somebody did in between; the caller reads before it repeats.
 http::Request patch_node(std::string_view name, std::string merge_patch, const WriteOptions& options) {
-  Query query(node_path(name));
-  query.add("fieldManager", field_manager);
-  auto out = request("PATCH", add_write_options(query, options).target());
-  out.repeatable = false;
-  return with_body(std::move(out), "application/merge-patch+json", std::move(merge_patch));
+  return patch(node_path(name), "application/merge-patch+json", std::move(merge_patch), options);
+}
+
+http::Request patch_node_status(std::string_view name, std::string strategic_merge_patch, const WriteOptions& options) {
+  return patch(node_path(name) + "/status", "application/strategic-merge-patch+json", std::move(strategic_merge_patch),
+               options);
 }
 
 // The UID precondition makes it repeatable: a second one finds the same pod terminating, or another pod and stops.
@@ -153,6 +185,52 @@ http::Request create_access_review(const ResourceAttributes& attributes) {
   required(attributes.verb, "verb of an access review");
   return with_body(request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), "application/json",
                    encode_access_review(attributes));
+}
+
+http::Request create_self_review() {
+  return with_body(request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"), "application/json",
+                   encode_self_review());
+}
+
+http::Request get_lease(std::string_view ns, std::string_view name) {
+  return request("GET", object_path(Resource::leases, ns, name, "Lease name"));
+}
+
+http::Request create_lease(const Lease& lease, const WriteOptions& options) {
+  required(lease.name, "Lease name");
+  return create(collection_path(Resource::leases, lease.ns), encode_lease(lease), options);
+}
+
+http::Request patch_lease(std::string_view ns, std::string_view name, std::string merge_patch,
+                          const WriteOptions& options) {
+  return patch(object_path(Resource::leases, ns, name, "Lease name"), "application/merge-patch+json",
+               std::move(merge_patch), options);
+}
+
+http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options) {
+  required(options.uid, "UID of a Lease to delete");
+  required(options.resource_version, "resourceVersion of a Lease to delete");
+  Query query(object_path(Resource::leases, ns, name, "Lease name"));
+  query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
+  return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
+}
+
+http::Request get_config_map(std::string_view ns, std::string_view name) {
+  return request("GET", object_path(Resource::config_maps, ns, name, "ConfigMap name"));
+}
+
+http::Request create_event(const NodeEvent& event, const WriteOptions& options) {
+  required(event.name, "Event name");
+  return create(events_path(event.ns), encode_event(event), options);
+}
+
+// Repeatable: the count is absolute, not one more.
+http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
+                           const WriteOptions& options) {
+  auto out = patch(events_path(ns) + "/" + percent_encode(required(name, "Event name")), "application/merge-patch+json",
+                   encode_event_series(count, last_observed), options);
+  out.repeatable = true;
+  return out;
 }
 
 }  // namespace haulout::k8s

@@ -25,6 +25,7 @@ struct ListOptions {
   std::string label_selector;
   std::uint32_t limit = 0;  // 0: no paging
   std::string continue_token;
+  std::string ns{};  // empty: all namespaces
   // resourceVersion is never sent with a list: every list here must be most recent.
 };
 
@@ -32,9 +33,12 @@ struct WatchOptions {
   std::string field_selector;
   std::string resource_version;
   std::chrono::seconds timeout{290};
+  std::string label_selector{};
+  std::string ns{};  // empty: all namespaces
 };
 
-enum class Resource { pods, nodes, pod_disruption_budgets };
+// Leases and ConfigMaps are never asked of all namespaces at once.
+enum class Resource { pods, nodes, pod_disruption_budgets, leases, config_maps };
 
 std::string percent_encode(std::string_view text);
 
@@ -43,11 +47,15 @@ http::Request list(Resource resource, const ListOptions& options);
 http::Request watch(Resource resource, const WatchOptions& options);
 // JSON merge patch.
 http::Request patch_node(std::string_view name, std::string merge_patch, const WriteOptions& options);
+// Strategic merge patch: conditions are merged by type, {"$patch":"delete","type":…} removes one. Labels and
+// annotations of the patch are taken, too; its spec is ignored.
+http::Request patch_node_status(std::string_view name, std::string strategic_merge_patch, const WriteOptions& options);
 
 struct DeleteOptions {
   std::string uid;                            // precondition, always set (P2)
   std::optional<std::int64_t> grace_seconds;  // unset: the pod's own
   WriteOptions write;
+  std::string resource_version{};  // precondition, too, unless empty
 };
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options);
@@ -57,5 +65,19 @@ struct ResourceAttributes {
   std::string verb, group, resource, subresource, ns, name;
 };
 http::Request create_access_review(const ResourceAttributes& attributes);
+http::Request create_self_review();
+
+http::Request get_lease(std::string_view ns, std::string_view name);
+http::Request create_lease(const Lease& lease, const WriteOptions& options);
+// JSON merge patch. There is no PUT: it creates a Lease that has gone.
+http::Request patch_lease(std::string_view ns, std::string_view name, std::string merge_patch,
+                          const WriteOptions& options);
+// Of exactly the state that was read: both UID and resourceVersion must be set.
+http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options);
+http::Request get_config_map(std::string_view ns, std::string_view name);
+http::Request create_event(const NodeEvent& event, const WriteOptions& options);
+// It happened again: so many times by now, at least 2.
+http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
+                           const WriteOptions& options);
 
 }  // namespace haulout::k8s

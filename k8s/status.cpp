@@ -189,6 +189,10 @@ bool is_conflict(const Error& error) {
   return says(error, "Conflict", 409);
 }
 
+bool is_already_exists(const Error& error) {
+  return error.peer && error.peer->reason == "AlreadyExists";
+}
+
 bool is_expired(const Error& error) {
   return says(error, "Expired", 410) || says(error, "Gone", 410);
 }

@@ -23,6 +23,8 @@ bool is_not_found(const Error& error);
 // The API server itself says so: the bare 404 of something on the way does not mean that an object has gone.
 bool is_gone(const Error& error);
 bool is_conflict(const Error& error);
+// 409, too, but no conflict: something of that name is there. Never said of an answer without a reason.
+bool is_already_exists(const Error& error);
 bool is_expired(const Error& error);  // 410: start again with a list
 bool is_forbidden(const Error& error);
 bool is_unauthorized(const Error& error);

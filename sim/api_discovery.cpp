@@ -49,6 +49,7 @@ http::Response ApiServer::discover(const Call& call) {
   const std::string& path = call.path;
   if (path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" && call.verb == "create")
     return access_review(call);
+  if (path == "/apis/authentication.k8s.io/v1/selfsubjectreviews" && call.verb == "create") return self_review(call);
   if (path == "/readyz" || path == "/livez" || path == "/healthz") return plain_text(200, "ok");
   if (path == "/version")
     return json_response(

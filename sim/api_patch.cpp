@@ -4,6 +4,7 @@
 #include "sim/api_server.hpp"
 #include "sim/merge.hpp"
 #include "sim/strict_json.hpp"
+#include "sim/validation.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -76,8 +77,7 @@ http::Response ApiServer::patch(const Call& call) {
   std::vector<std::string> problems;
   const auto parsed = parse_json(call.request.body, &problems);
   if (!parsed) return bad_request("error decoding patch: invalid character in the patch").response();
-  if (info.resource == "nodes" && parsed->is_object())
-    for (std::string& problem : unknown_node_fields(*parsed)) problems.push_back(std::move(problem));
+  for (std::string& problem : unknown_fields(info, *parsed)) problems.push_back(std::move(problem));
   const Object before = world_.store.get(call.key());
   if (!before) return not_found(info, call.name).response();
 
@@ -85,11 +85,11 @@ http::Response ApiServer::patch(const Call& call) {
   const std::string type = call.header("Content-Type");
   if (auto problem = apply(type.substr(0, type.find(';')), *parsed, after)) return problem->response();
   const std::string validation = call.option("fieldValidation");
-  if (validation == "Strict" && !problems.empty())
-    return invalid(info, call.name,
-                   fmt::format("patch: Invalid value: \"{}\": strict decoding error: {}", after.dump(),
-                               fmt::join(problems, ", ")))
-        .response();
+  std::optional<std::string> reason = undecodable(info, after);
+  if (!reason && validation == "Strict" && !problems.empty())
+    reason = fmt::format("strict decoding error: {}", fmt::join(problems, ", "));
+  if (reason)
+    return invalid(info, call.name, fmt::format("patch: Invalid value: \"{}\": {}", after.dump(), *reason)).response();
   for (const char* field : {"uid", "name", "namespace"})
     if (at(after, "/metadata").value(field, Json()) != at(*before, "/metadata").value(field, Json()))
       return invalid(info, call.name,
@@ -99,6 +99,7 @@ http::Response ApiServer::patch(const Call& call) {
   // Compared even when nothing would change.
   if (text(after, "/metadata/resourceVersion") != text(*before, "/metadata/resourceVersion"))
     return modified_conflict(info, call.name).response();
+  if (auto problem = refused(info, after, *before)) return problem->response();
   if (annotation_bytes(after) > 262'144)
     return invalid(info, call.name, "metadata.annotations: Too long: may not be more than 262144 bytes").response();
 
@@ -109,12 +110,7 @@ http::Response ApiServer::patch(const Call& call) {
   const Object stored = call.option("dryRun").empty() ? world_.store.update(call.key(), std::move(after))
                                                       : std::make_shared<const Json>(std::move(after));
   http::Response response = json_response(200, stored->dump());
-  if (validation != "Ignore")
-    for (const std::string& problem : problems) {
-      std::string quoted;
-      for (const char c : problem) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
-      response.headers.add("Warning", fmt::format("299 - \"{}\"", quoted));
-    }
+  if (validation != "Ignore") add_warnings(response, problems);
   return response;
 }
 

@@ -76,8 +76,9 @@ void add_server_headers(http::Response& response, WallTime now, std::size_t audi
   response.headers.add("X-Kubernetes-Pf-Prioritylevel-Uid", "2f1e8a90-52a1-4c76-8a41-7ad2f0a4c9b3");
 }
 
-AuditEntry entry_of(const Call& call, TimePoint now) {
+AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
   AuditEntry entry;
+  entry.user = std::move(user);
   entry.time = entry.answered = now;
   entry.verb = call.verb;
   entry.resource = call.info ? std::string(call.info->resource) : call.path;
@@ -145,7 +146,7 @@ void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
   }
   const Call call = parse_call(std::move(exchange->request));
   const std::size_t index = audit_begin_ + audit_.size();
-  audit_.push_back(entry_of(call, world_.now()));
+  audit_.push_back(entry_of(call, user(call), world_.now()));
   const Reply reply = [this, exchange, index, epoch = epoch_](http::Response response) {
     AuditEntry& entry = audit_[index - audit_begin_];
     entry.answered = world_.now();
@@ -162,6 +163,16 @@ void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
   dispatch(exchange, call, reply);
 }
 
+const Identity* ApiServer::caller(const Call& call) const {
+  const auto known = world_.switches.tokens.find(call.bearer_token());
+  return known != world_.switches.tokens.end() && known->second ? &*known->second : nullptr;
+}
+
+std::string ApiServer::user(const Call& call) const {
+  const Identity* identity = caller(call);
+  return identity ? identity->username : world_.switches.user;
+}
+
 // What comes before authorization and resources; nothing lets the request through.
 std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
   const Switches& switches = world_.switches;
@@ -171,12 +182,13 @@ std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
     return response;
   }
   if (world_.now() < switches.throttled_until) return too_many_requests(switches.throttle_retry_after);
-  if (switches.unauthorized) return unauthorized().response();
+  const bool revoked = switches.tokens.count(call.bearer_token()) > 0 && !caller(call);
+  if (switches.unauthorized || revoked) return unauthorized().response();
   if (call.info) {
     const std::string resource(call.info->resource);
     const std::string what = call.subresource.empty() ? resource : resource + "/" + call.subresource;
     if (switches.forbidden.count(call.verb + " " + what))
-      return forbidden_by_rbac(switches.user, call.verb, *call.info, call.subresource, call.ns, call.name).response();
+      return forbidden_by_rbac(user(call), call.verb, *call.info, call.subresource, call.ns, call.name).response();
   }
   for (const Intercept& intercept : intercepts_)
     if (auto answer = intercept(call, audit_.back())) return answer;

@@ -51,6 +51,9 @@ class ApiServer final : public http::Transport {
   void dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply);
   void dispatch_object(const Call& call, const Reply& reply);
   std::optional<http::Response> gatekeep(const Call& call);
+  // Null: the user of the switches.
+  const Identity* caller(const Call& call) const;
+  std::string user(const Call& call) const;
 
   // api_list.cpp
   void list(const Call& call, const Reply& reply);
@@ -62,8 +65,10 @@ class ApiServer final : public http::Transport {
   http::Response create(const Call& call);
   http::Response update(const Call& call);
   http::Response remove(const Call& call);
-  http::Response access_review(const Call& call);
   std::optional<StatusBody> namespace_problem(const Call& call);
+  // api_reviews.cpp
+  http::Response access_review(const Call& call);
+  http::Response self_review(const Call& call);
   // api_patch.cpp
   http::Response patch(const Call& call);
   // api_discovery.cpp

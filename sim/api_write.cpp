@@ -5,6 +5,7 @@
 #include "sim/merge.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/strict_json.hpp"
+#include "sim/validation.hpp"
 
 namespace haulout::sim {
 
@@ -21,12 +22,33 @@ std::optional<StatusBody> ApiServer::namespace_problem(const Call& call) {
   return std::nullopt;
 }
 
+namespace {
+
+// The object that a request brings; nothing, with the refusal, when it cannot be decoded.
+std::optional<Json> decode_body(const Call& call, std::vector<std::string>& problems, StatusBody& refusal) {
+  auto parsed = parse_json(call.request.body, &problems);
+  if (!parsed || !parsed->is_object()) {
+    refusal = bad_request("the object provided is unrecognized: json parse error: unexpected end of JSON input");
+    return std::nullopt;
+  }
+  for (std::string& problem : unknown_fields(*call.info, *parsed)) problems.push_back(std::move(problem));
+  std::optional<std::string> reason = undecodable(*call.info, *parsed);
+  if (!reason && !problems.empty() && call.option("fieldValidation") == "Strict")
+    reason = fmt::format("strict decoding error: {}", fmt::join(problems, ", "));
+  if (!reason) return parsed;
+  refusal = bad_request(fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", call.info->kind,
+                                    call.info->version, *reason));
+  return std::nullopt;
+}
+
+}  // namespace
+
 http::Response ApiServer::create(const Call& call) {
-  const auto parsed = Json::parse(call.request.body, nullptr, false);
-  if (!parsed.is_object())
-    return bad_request("the object provided is unrecognized: json parse error: unexpected end of JSON input")
-        .response();
-  Json object = parsed;
+  std::vector<std::string> problems;
+  StatusBody refusal;
+  auto decoded = decode_body(call, problems, refusal);
+  if (!decoded) return refusal.response();
+  Json object = *std::move(decoded);
   Call named = call;
   named.name = name_of(object);
   if (named.name.empty()) {
@@ -37,6 +59,10 @@ http::Response ApiServer::create(const Call& call) {
     object["metadata"]["name"] = named.name;
   }
   if (auto problem = namespace_problem(named)) return problem->response();
+  if (const std::string ns = ns_of(object); call.info->namespaced && !ns.empty() && ns != call.ns)
+    return bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        .response();
+  if (auto problem = refused(*call.info, object, Json())) return problem->response();
   if (call.info->namespaced) object["metadata"]["namespace"] = call.ns;
   if (call.info->resource == "pods") object["status"] = {{"phase", "Pending"}};
   object["metadata"].erase("uid");
@@ -44,7 +70,10 @@ http::Response ApiServer::create(const Call& call) {
     return world_.store.get(named.key()) ? already_exists(*call.info, named.name).response()
                                          : json_response(201, object.dump());
   const Object stored = world_.store.create(call.info->resource, std::move(object));
-  return stored ? json_response(201, stored->dump()) : already_exists(*call.info, named.name).response();
+  if (!stored) return already_exists(*call.info, named.name).response();
+  http::Response response = json_response(201, stored->dump());
+  if (call.option("fieldValidation") != "Ignore") add_warnings(response, problems);
+  return response;
 }
 
 http::Response ApiServer::update(const Call& call) {
@@ -64,6 +93,7 @@ http::Response ApiServer::update(const Call& call) {
   Json after = body;
   after["kind"] = call.info->kind;
   after["apiVersion"] = call.info->api_version();
+  if (auto problem = refused(*call.info, after, *before)) return problem->response();
   for (const char* field :
        {"uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"})
     if (before->at("metadata").contains(field)) after["metadata"][field] = before->at("metadata")[field];
@@ -101,19 +131,6 @@ http::Response ApiServer::remove(const Call& call) {
   return json_response(
       200, fmt::format(R"({{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Success","details":{}}})",
                        details.dump()));
-}
-
-// SelfSubjectAccessReview: yes to everything but what is switched off.
-http::Response ApiServer::access_review(const Call& call) {
-  Json review = Json::parse(call.request.body, nullptr, false);
-  if (!review.is_object()) return bad_request("the object provided is unrecognized").response();
-  const Json& wanted = at(review, "/spec/resourceAttributes");
-  const std::string sub = text(wanted, "/subresource");
-  const std::string what = text(wanted, "/verb") + " " + text(wanted, "/resource") + (sub.empty() ? "" : "/" + sub);
-  review["status"] = {{"allowed", world_.switches.forbidden.count(what) == 0}};
-  review["kind"] = "SelfSubjectAccessReview";
-  review["apiVersion"] = "authorization.k8s.io/v1";
-  return json_response(201, review.dump());
 }
 
 }  // namespace haulout::sim

@@ -16,6 +16,7 @@ struct AuditEntry {
   std::string uid;    // of the body's preconditions
   std::optional<std::int64_t> grace_seconds;
   bool dry_run = false;
+  std::string user;
   std::string user_agent;
   int status = 0;  // 0: not answered (yet)
   // The write took effect: the revision moved, or it would have for a repeated eviction.

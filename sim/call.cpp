@@ -74,6 +74,12 @@ std::string verb_of(const Call& call) {
 
 }  // namespace
 
+std::string Call::bearer_token() const {
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string authorization = header("Authorization");
+  return authorization.starts_with(scheme) ? authorization.substr(scheme.size()) : std::string();
+}
+
 std::string Call::manager() const {
   std::string named = option("fieldManager");
   if (!named.empty()) return named;

@@ -32,6 +32,8 @@ struct Call {
   std::string header(std::string_view header_name) const {
     return std::string(request.headers.find(header_name).value_or(""));
   }
+  // Of the Authorization header; empty without one.
+  std::string bearer_token() const;
   // Who a write is booked under in managedFields.
   std::string manager() const;
 };

@@ -2,8 +2,10 @@
 
 #include "k8s/codec.hpp"
 #include "sim/disruption.hpp"
+#include "sim/garbage_collector.hpp"
 #include "sim/kubelet.hpp"
 #include "sim/loader.hpp"
+#include "sim/machines.hpp"
 #include "sim/merge.hpp"
 #include "sim/node_controllers.hpp"
 #include "sim/pod_lifecycle.hpp"
@@ -31,6 +33,9 @@ class Cluster::Impl {
   NodeLifecycle node_lifecycle{world};
   PodGarbageCollector pod_gc{world};
   NamespaceController namespaces{world};
+  OwnerGarbageCollector garbage_collector{world};
+  EventExpiry event_expiry{world};
+  Machines machines{world, kubelet};
 };
 
 namespace {
@@ -75,6 +80,8 @@ void Cluster::create(std::string_view resource, Json object) {
       impl_->store.create("namespaces", {{"metadata", {{"name", ns}}}, {"status", {{"phase", "Active"}}}});
   }
   if (info->resource == "pods" && text(object, "/status/phase").empty()) object["status"]["phase"] = "Pending";
+  if (info->resource == "nodes" && text(object, "/status/nodeInfo/bootID").empty())
+    object["status"]["nodeInfo"]["bootID"] = impl_->machines.new_boot_id();
   impl_->store.create(resource, std::move(object));
 }
 
@@ -95,6 +102,20 @@ std::vector<Json> Cluster::all(std::string_view resource) const {
   std::vector<Json> result;
   for (const Object& object : impl_->store.list(resource)) result.push_back(*object);
   return result;
+}
+
+void Cluster::node_down(std::string_view name) {
+  impl_->machines.down(std::string(name));
+}
+void Cluster::node_up(std::string_view name, std::string boot_id) {
+  impl_->machines.up(std::string(name), boot_id);
+}
+void Cluster::reboot_node(std::string_view name, Duration down, std::string new_boot_id) {
+  node_down(name);
+  after(down, [this, node = std::string(name), boot_id = std::move(new_boot_id)] { node_up(node, boot_id); });
+}
+void Cluster::replace_node(std::string_view name) {
+  impl_->machines.register_again(std::string(name));
 }
 
 void Cluster::cordon(std::string_view node) {
@@ -180,6 +201,16 @@ void Cluster::stop_kubelet(std::string_view node) {
 void Cluster::start_kubelet(std::string_view node) {
   impl_->switches.stopped_kubelets.erase(std::string(node));
   impl_->kubelet.resync(std::string(node));
+}
+void Cluster::set_token(std::string token, std::optional<Identity> identity) {
+  impl_->switches.tokens.insert_or_assign(std::move(token), std::move(identity));
+}
+void Cluster::stop_garbage_collector() {
+  impl_->switches.garbage_collector = false;
+}
+void Cluster::start_garbage_collector() {
+  impl_->switches.garbage_collector = true;
+  impl_->garbage_collector.resync();
 }
 void Cluster::stop_disruption_controller() {
   impl_->switches.disruption_controller = false;

@@ -41,6 +41,13 @@ class Cluster {
   void patch(std::string_view resource, std::string_view ns, std::string_view name, const Json& merge_patch);
   Json get(std::string_view resource, std::string_view ns, std::string_view name) const;  // null if absent
   std::vector<Json> all(std::string_view resource) const;
+  // Machines (sim/machines.hpp): down means NotReady, its pods stay; up with an empty boot id means that it had only
+  // been out of reach.
+  void node_down(std::string_view name);
+  void node_up(std::string_view name, std::string boot_id = {});
+  void reboot_node(std::string_view name, Duration down, std::string new_boot_id);
+  // Deleted and registered again: same name, new UID.
+  void replace_node(std::string_view name);
   void cordon(std::string_view node);    // as kubectl does: the field only, as manager "kubectl"
   void uncordon(std::string_view node);  // likewise
   void delete_gracefully(std::string_view resource, std::string_view ns, std::string_view name,
@@ -65,6 +72,10 @@ class Cluster {
   void permit(std::string_view verb, std::string_view resource);
   void stop_kubelet(std::string_view node);
   void start_kubelet(std::string_view node);
+  // From now on whoever carries that token is this caller; nothing: 401.
+  void set_token(std::string token, std::optional<Identity> identity);
+  void stop_garbage_collector();
+  void start_garbage_collector();
   void stop_disruption_controller();
   void start_disruption_controller();
 

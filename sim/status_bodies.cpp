@@ -58,6 +58,14 @@ http::Response plain_text(int status, std::string body) {
   return response;
 }
 
+void add_warnings(http::Response& response, const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) {
+    std::string quoted;
+    for (const char c : problem) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
+    response.headers.add("Warning", fmt::format("299 - \"{}\"", quoted));
+  }
+}
+
 namespace {
 StatusBody about(int code, std::string_view reason, const ResourceInfo& info, std::string_view name) {
   StatusBody body;
@@ -118,7 +126,11 @@ StatusBody bad_request(std::string message) {
 StatusBody invalid(const ResourceInfo& info, std::string_view name, std::string_view problem) {
   StatusBody body = about(422, "Invalid", info, name);
   body.kind = info.kind;
-  body.message = fmt::format("{} \"{}\" is invalid: {}", qualified_kind(info), name, problem);
+  // The registry knows an Event by its core kind.
+  const bool core = info.kind == "Event";
+  if (core) body.group.clear();
+  body.message =
+      fmt::format("{} \"{}\" is invalid: {}", core ? std::string(info.kind) : qualified_kind(info), name, problem);
   return body;
 }
 

@@ -38,6 +38,9 @@ http::Response json_response(int status, std::string json);
 http::Response success(int code);
 http::Response plain_text(int status, std::string body);
 
+// What was wrong with a request that was carried out nevertheless.
+void add_warnings(http::Response& response, const std::vector<std::string>& problems);
+
 StatusBody not_found(const ResourceInfo& info, std::string_view name);
 StatusBody already_exists(const ResourceInfo& info, std::string_view name);
 StatusBody modified_conflict(const ResourceInfo& info, std::string_view name);

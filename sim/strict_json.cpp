@@ -8,27 +8,36 @@
 namespace haulout::sim {
 namespace {
 
-// A schema: field name to its own fields; an empty map means anything goes below.
+// A schema: field name to its own fields, or to those of its entries if it is a list; an empty map means anything goes
+// below.
 struct Schema {
   std::map<std::string, Schema> fields;
 };
 
+// Fields below which anything goes.
+Schema fields(std::initializer_list<const char*> names) {
+  Schema schema;
+  for (const char* name : names) schema.fields.emplace(name, Schema{});
+  return schema;
+}
+
 const Schema& metadata_schema() {
-  static const Schema schema{{{"name", {}},
-                              {"generateName", {}},
-                              {"namespace", {}},
-                              {"selfLink", {}},
-                              {"uid", {}},
-                              {"resourceVersion", {}},
-                              {"generation", {}},
-                              {"creationTimestamp", {}},
-                              {"deletionTimestamp", {}},
-                              {"deletionGracePeriodSeconds", {}},
-                              {"labels", {}},
-                              {"annotations", {}},
-                              {"ownerReferences", {}},
-                              {"finalizers", {}},
-                              {"managedFields", {}}}};
+  static const Schema schema{
+      {{"name", {}},
+       {"generateName", {}},
+       {"namespace", {}},
+       {"selfLink", {}},
+       {"uid", {}},
+       {"resourceVersion", {}},
+       {"generation", {}},
+       {"creationTimestamp", {}},
+       {"deletionTimestamp", {}},
+       {"deletionGracePeriodSeconds", {}},
+       {"labels", {}},
+       {"annotations", {}},
+       {"ownerReferences", fields({"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"})},
+       {"finalizers", {}},
+       {"managedFields", {}}}};
   return schema;
 }
 
@@ -50,6 +59,15 @@ const Schema& eviction_schema() {
   return schema;
 }
 
+Schema node_status_schema() {
+  Schema status =
+      fields({"capacity", "allocatable", "phase", "addresses", "daemonEndpoints", "nodeInfo", "images", "volumesInUse",
+              "volumesAttached", "config", "runtimeHandlers", "features", "declaredFeatures"});
+  status.fields["conditions"] =
+      fields({"type", "status", "lastHeartbeatTime", "lastTransitionTime", "reason", "message"});
+  return status;
+}
+
 const Schema& node_schema() {
   static const Schema schema{{{"apiVersion", {}},
                               {"kind", {}},
@@ -59,16 +77,62 @@ const Schema& node_schema() {
                                  {"podCIDRs", {}},
                                  {"providerID", {}},
                                  {"unschedulable", {}},
-                                 {"taints", {}},
+                                 {"taints", fields({"key", "value", "effect", "timeAdded"})},
                                  {"configSource", {}},
                                  {"externalID", {}}}}},
-                              {"status", {}}}};
+                              {"status", node_status_schema()}}};
+  return schema;
+}
+
+const Schema& lease_schema() {
+  static const Schema schema{{{"apiVersion", {}},
+                              {"kind", {}},
+                              {"metadata", metadata_schema()},
+                              {"spec", fields({"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime",
+                                               "leaseTransitions", "strategy", "preferredHolder"})}}};
+  return schema;
+}
+
+const Schema& event_schema() {
+  static const Schema reference =
+      fields({"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"});
+  static const Schema schema{{{"apiVersion", {}},
+                              {"kind", {}},
+                              {"metadata", metadata_schema()},
+                              {"eventTime", {}},
+                              {"series", fields({"count", "lastObservedTime"})},
+                              {"reportingController", {}},
+                              {"reportingInstance", {}},
+                              {"action", {}},
+                              {"reason", {}},
+                              {"regarding", reference},
+                              {"related", reference},
+                              {"note", {}},
+                              {"type", {}},
+                              {"deprecatedSource", {}},
+                              {"deprecatedFirstTimestamp", {}},
+                              {"deprecatedLastTimestamp", {}},
+                              {"deprecatedCount", {}}}};
+  return schema;
+}
+
+const Schema& config_map_schema() {
+  static const Schema schema{{{"apiVersion", {}},
+                              {"kind", {}},
+                              {"metadata", metadata_schema()},
+                              {"data", {}},
+                              {"binaryData", {}},
+                              {"immutable", {}}}};
   return schema;
 }
 
 void collect(const Json& value, const Schema& schema, const std::string& path, std::vector<std::string>& into) {
-  if (!value.is_object() || schema.fields.empty()) return;
+  if (schema.fields.empty()) return;
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i) collect(value[i], schema, fmt::format("{}[{}]", path, i), into);
+  if (!value.is_object()) return;
   for (const auto& [key, below] : value.items()) {
+    if (key.starts_with('$')) continue;  // a directive of a strategic merge patch
     const std::string here = path.empty() ? key : fmt::format("{}.{}", path, key);
     const auto known = schema.fields.find(key);
     if (known == schema.fields.end())
@@ -116,8 +180,13 @@ std::vector<std::string> unknown_eviction_fields(const Json& body) {
 std::vector<std::string> unknown_delete_options_fields(const Json& body) {
   return unknown(body, delete_options_schema());
 }
-std::vector<std::string> unknown_node_fields(const Json& body) {
-  return unknown(body, node_schema());
+std::vector<std::string> unknown_fields(const ResourceInfo& info, const Json& body) {
+  if (!body.is_object()) return {};
+  if (info.kind == "Node") return unknown(body, node_schema());
+  if (info.kind == "Lease") return unknown(body, lease_schema());
+  if (info.kind == "Event") return unknown(body, event_schema());
+  if (info.kind == "ConfigMap") return unknown(body, config_map_schema());
+  return {};
 }
 
 }  // namespace haulout::sim

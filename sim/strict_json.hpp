@@ -15,6 +15,7 @@ std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* 
 // `unknown field "a.b"` for each field that the kind does not have.
 std::vector<std::string> unknown_eviction_fields(const Json& body);
 std::vector<std::string> unknown_delete_options_fields(const Json& body);
-std::vector<std::string> unknown_node_fields(const Json& body);
+// For Node, Lease, Event and ConfigMap, also of a patch; nothing is unknown of other kinds.
+std::vector<std::string> unknown_fields(const ResourceInfo& info, const Json& body);
 
 }  // namespace haulout::sim

@@ -29,9 +29,10 @@ void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool ini
   nlohmann::ordered_json object = {{"kind", info.kind}, {"apiVersion", info.api_version()}};
   object["metadata"]["resourceVersion"] = std::to_string(world_.store.revision());
   if (initial_events_end) object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
-  object["spec"] = nlohmann::ordered_json::object();
+  const bool bare = info.kind == "ConfigMap" || info.kind == "Event";
+  if (!bare) object["spec"] = nlohmann::ordered_json::object();
   if (info.kind == "Pod") object["spec"]["containers"] = nullptr;
-  if (info.kind != "Lease") object["status"] = nlohmann::ordered_json::object();
+  if (!bare && info.kind != "Lease") object["status"] = nlohmann::ordered_json::object();
   send(channel, fmt::format("{{\"type\":\"BOOKMARK\",\"object\":{}}}\n", object.dump()));
 }
 

@@ -7,6 +7,7 @@
 
 #include "retry/rng.hpp"
 #include "sim/agenda.hpp"
+#include "sim/identity.hpp"
 #include "sim/store.hpp"
 
 namespace haulout::sim {
@@ -34,12 +35,19 @@ struct Timing {
   Duration taint_lag = std::chrono::milliseconds(11);
   Duration namespace_lag = std::chrono::milliseconds(200);  // from terminating to its pods being deleted
   Duration pod_gc_lag = std::chrono::seconds(40);           // pods of a Node that has gone
+  // A Lease without a living owner: after its last owner has gone, and when it comes with dead ones only.
+  Duration gc_lag = std::chrono::milliseconds(15);
+  Duration gc_jitter = std::chrono::milliseconds(115);
+  Duration dead_owner_lag = std::chrono::milliseconds(14);
+  Duration dead_owner_jitter = std::chrono::milliseconds(26);
+  Duration event_ttl = std::chrono::hours(1);
   Duration bookmark_every = std::chrono::seconds(60);
   std::chrono::seconds watch_default{1800};
 };
 
 struct Switches {
-  std::string user = "haulout";     // who the requests come from, for messages
+  std::string user = "haulout";  // who the requests come from, unless they carry one of the tokens
+  Tokens tokens;
   std::set<std::string> forbidden;  // "create pods/eviction", "watch pods", …
   TimePoint refused_until{};        // connections are refused
   TimePoint shutting_down_until{};  // 503 with Retry-After 1
@@ -49,6 +57,7 @@ struct Switches {
   bool disruption_controller = true;
   bool scheduler = true;
   bool workload_controllers = true;
+  bool garbage_collector = true;           // of Leases
   bool budget_writes_conflict = false;     // somebody rewrites every budget all the time
   std::set<std::string> stopped_kubelets;  // by node name
 };
