@@ -18,10 +18,9 @@ struct Field {
   Names named;
 };
 
-constexpr std::array<Field, 5> fields_of_cron = {Field{"minute", 0, 59, nullptr}, Field{"hour", 0, 23, nullptr},
-                                                 Field{"day of month", 1, 31, nullptr},
-                                                 Field{"month", 1, 12, month_named},
-                                                 Field{"day of week", 0, 7, weekday_named}};
+constexpr std::array<Field, 5> fields_of_cron = {
+    Field{"minute", 0, 59, nullptr}, Field{"hour", 0, 23, nullptr}, Field{"day of month", 1, 31, nullptr},
+    Field{"month", 1, 12, month_named}, Field{"day of week", 0, 7, weekday_named}};
 constexpr unsigned sunday_again = 7;
 
 using Values = std::bitset<60>;

@@ -1,5 +1,5 @@
-// Which days of the calendar a window starts on: a weekday, an nth weekday of the month, or what cron's three day fields
-// say. Pure.
+// Which days of the calendar a window starts on: a weekday, an nth weekday of the month, or what cron's three day
+// fields say. Pure.
 #pragma once
 
 #include <bitset>

@@ -51,13 +51,16 @@ Gate brake_gate(const GateInputs& inputs) {
 }  // namespace
 
 std::vector<Gate> gates(const GateInputs& inputs) {
-  std::vector<Gate> rows = {window_gate(inputs),
-                            pause_gate("pause-node", "this node", inputs.node_pause, inputs.now),
-                            pause_gate("pause-pool", "pool " + inputs.pool, inputs.pool_pause, inputs.now),
-                            pause_gate("pause-cluster", "the cluster", inputs.cluster_pause, inputs.now),
-                            brake_gate(inputs)};
-  std::stable_partition(rows.begin(), rows.end(), [](const Gate& gate) { return !gate.open; });
-  return rows;
+  const std::vector<Gate> rows = {
+      window_gate(inputs), pause_gate("pause-node", "this node", inputs.node_pause, inputs.now),
+      pause_gate("pause-pool", "pool " + inputs.pool, inputs.pool_pause, inputs.now),
+      pause_gate("pause-cluster", "the cluster", inputs.cluster_pause, inputs.now), brake_gate(inputs)};
+  std::vector<Gate> ordered;
+  for (const bool open : {false, true}) {
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(ordered),
+                 [&](const Gate& gate) { return gate.open == open; });
+  }
+  return ordered;
 }
 
 }  // namespace haulout::agent

@@ -13,10 +13,11 @@
 namespace haulout::agent {
 
 struct Gate {
-  std::string name;       // window, pause-node, pause-pool, pause-cluster, reboot-brake
+  std::string name;  // window, pause-node, pause-pool, pause-cluster, reboot-brake
   bool open = true;
-  std::string reason{};   // of a closed gate, CamelCase for the label: OutsideWindow, WindowTooShort, Paused, RebootLoop, …
-  std::string message{};  // a sentence for people, open or closed
+  std::string
+      reason{};  // of a closed gate, CamelCase for the label: OutsideWindow, WindowTooShort, Paused, RebootLoop, …
+  std::string message{};                 // a sentence for people, open or closed
   std::optional<WallTime> look_again{};  // when time alone may change the answer
   bool operator==(const Gate&) const = default;
 };

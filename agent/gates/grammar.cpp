@@ -101,9 +101,9 @@ std::optional<unsigned> weekday_named(std::string_view name) {
 }
 
 std::optional<unsigned> month_named(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> names = {"january", "february", "march",     "april",
-                                                             "may",     "june",     "july",      "august",
-                                                             "september", "october", "november", "december"};
+  static constexpr std::array<std::string_view, 12> names = {"january",   "february", "march",    "april",
+                                                             "may",       "june",     "july",     "august",
+                                                             "september", "october",  "november", "december"};
   const auto index = named(names, name);
   return index ? std::optional(*index + 1) : std::nullopt;
 }

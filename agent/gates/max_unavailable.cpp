@@ -24,9 +24,10 @@ std::size_t MaxUnavailable::of(std::size_t nodes) const {
 
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   const auto wrong = [&](std::string_view cause) {
-    return Error(Errc::invalid,
-                 fmt::format("max-unavailable \"{}\": {}; write a number of nodes like 1, or a share of the pool like 25%",
-                             clipped(printable(text), shown_columns), cause));
+    return Error(
+        Errc::invalid,
+        fmt::format("max-unavailable \"{}\": {}; write a number of nodes like 1, or a share of the pool like 25%",
+                    clipped(printable(text), shown_columns), cause));
   };
   if (text.empty()) return wrong("it is empty");
   if (text.starts_with('-')) return wrong("it cannot be negative");

@@ -13,8 +13,8 @@ struct MaxUnavailable {
   std::size_t value = 1;
   Unit unit = Unit::nodes;
 
-  // Of a pool with this many nodes. A percentage is rounded down, but more than 0 % of at least one node is at least one
-  // node. Of no nodes it is none: whoever asks is a node of the pool, so such a list is wrong.
+  // Of a pool with this many nodes. A percentage is rounded down, but more than 0 % of at least one node is at least
+  // one node. Of no nodes it is none: whoever asks is a node of the pool, so such a list is wrong.
   std::size_t of(std::size_t nodes) const;
   bool operator==(const MaxUnavailable&) const = default;
 };

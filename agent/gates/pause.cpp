@@ -16,8 +16,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Pause unreadable(std::string_view why, std::string_view reason) {
-  return {fmt::format("{}{}annotation {}: {}; write \"2026-12-24T18:00:00Z; reason\", or \"; reason\" for no end", reason,
-                      reason.empty() ? "" : " (", pause_annotation, why) +
+  return {fmt::format("{}{}annotation {}: {}; write \"2026-12-24T18:00:00Z; reason\", or \"; reason\" for no end",
+                      reason, reason.empty() ? "" : " (", pause_annotation, why) +
           (reason.empty() ? "" : ")")};
 }
 

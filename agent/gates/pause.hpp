@@ -1,6 +1,6 @@
-// What people write to hold updates: an annotation on the Node, or a key of the ConfigMap `haulout` for a pool or for the
-// whole cluster. Pure. A pause that cannot be read holds without an end and says what is wrong with it: who wrote one
-// wanted no update.
+// What people write to hold updates: an annotation on the Node, or a key of the ConfigMap `haulout` for a pool or for
+// the whole cluster. Pure. A pause that cannot be read holds without an end and says what is wrong with it: who wrote
+// one wanted no update.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,8 @@
 namespace haulout::agent {
 namespace {
 
-constexpr std::string_view way_out = R"(write {"reason": "why", "until": "2026-12-24T18:00:00Z"}, "until" only if it ends)";
+constexpr std::string_view way_out =
+    R"(write {"reason": "why", "until": "2026-12-24T18:00:00Z"}, "until" only if it ends)";
 
 // The string under `key`; empty when it is not there or null. Anything else is a problem.
 std::string text_of(const nlohmann::json& json, const char* key, std::string& problem) {

@@ -39,10 +39,11 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
     if (reboot.at > now - a_day) recent.push_back(reboot.at);
   }
   if (recent.size() < per_day) return std::nullopt;
-  Brake brake{"TooManyReboots",
-              fmt::format("the node was rebooted {} within 24 hours and {} a day are allowed; see why it wants to reboot "
-                          "so often, or wait",
-                          count_of(recent.size(), "time"), per_day)};
+  Brake brake{
+      "TooManyReboots",
+      fmt::format("the node was rebooted {} within 24 hours and {} a day are allowed; see why it wants to reboot "
+                  "so often, or wait",
+                  count_of(recent.size(), "time"), per_day)};
   if (per_day > 0) {
     // One fewer than allowed are left as soon as this one is a day old.
     std::sort(recent.begin(), recent.end());

@@ -22,8 +22,8 @@ struct PastReboot {
 };
 
 struct Brake {
-  std::string reason;                   // CamelCase for the label: RebootLoop, TooManyReboots
-  std::string message;                  // one sentence: thing, cause, way out
+  std::string reason;                    // CamelCase for the label: RebootLoop, TooManyReboots
+  std::string message;                   // one sentence: thing, cause, way out
   std::optional<WallTime> look_again{};  // when time alone may release it
   bool operator==(const Brake&) const = default;
 };

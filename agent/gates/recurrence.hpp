@@ -1,6 +1,6 @@
 // A window's starts and lengths as intervals of real time: local days, times of day and a zone in, instants out, right
-// over every change of the clocks. A start that the clock leaves out moves to the first instant that exists; one that it
-// shows twice counts once, the first time. Pure.
+// over every change of the clocks. A start that the clock leaves out moves to the first instant that exists; one that
+// it shows twice counts once, the first time. Pure.
 #pragma once
 
 #include <chrono>
@@ -56,8 +56,8 @@ class Recurrence {
   std::vector<std::chrono::minutes> times_;
   Length length_;
   Zone zone_;
-  std::vector<Span> spans_;        // of ForElapsed
-  std::chrono::days looks_back_;   // that many local days before an instant may hold the start of what it lies in
+  std::vector<Span> spans_;       // of ForElapsed
+  std::chrono::days looks_back_;  // that many local days before an instant may hold the start of what it lies in
 };
 
 }  // namespace haulout::agent

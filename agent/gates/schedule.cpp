@@ -131,11 +131,11 @@ std::string Schedule::describe(WallTime now) const {
   now = believable(now);
   const State state = at(now);
   if (state.open) {
-    return windows_.empty() ? fmt::format("outside the black-outs: {}",
-                                          state.until ? "the next one begins " + shown(*state.until)
-                                                      : "none begins within two years")
-                            : fmt::format("inside the window: it closes {}",
-                                          state.until ? shown(*state.until) : "not within two years");
+    return windows_.empty()
+               ? fmt::format("outside the black-outs: {}", state.until ? "the next one begins " + shown(*state.until)
+                                                                       : "none begins within two years")
+               : fmt::format("inside the window: it closes {}",
+                             state.until ? shown(*state.until) : "not within two years");
   }
   if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
     const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),

@@ -20,7 +20,8 @@ constexpr days longest_length(31);
 constexpr UntilClock to_midnight{days(1)};
 
 constexpr std::string_view write_days = "days are Mon, Tue, Wed, Thu, Fri, Sat, Sun, as Mon-Fri, Sat,Sun or 2nd Tue";
-constexpr std::string_view write_start = "write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h";
+constexpr std::string_view write_start =
+    "write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h";
 constexpr std::string_view write_dates = "write it like 2026-12-20..2027-01-03 Europe/Berlin";
 
 struct Starts {
@@ -244,8 +245,9 @@ Result<Length> Parser::parse_elapsed() {
   if (word.empty()) return grammar_.wrong(begin, "a duration is missing after +", write_length);
   auto length = parse_duration(word);
   if (!length) {
-    const std::string& why = length.error().message();
-    return grammar_.wrong(begin, fmt::format("\"{}\": {}", printable(word), why.substr(0, why.find(';'))), write_length);
+    const std::string why = length.error().message();
+    return grammar_.wrong(begin, fmt::format("\"{}\": {}", printable(word), why.substr(0, why.find(';'))),
+                          write_length);
   }
   if (word.front() == '+' || *length < shortest_length)
     return grammar_.wrong(begin, fmt::format("{} is no length for a {}", word, thing_), "the shortest is 1m");

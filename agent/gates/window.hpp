@@ -1,19 +1,19 @@
-// Maintenance windows and black-outs: when a node may begin its update. Pure; the wall time is passed in. Nothing polls:
-// every answer names the instant at which it ends.
+// Maintenance windows and black-outs: when a node may begin its update. Pure; the wall time is passed in. Nothing
+// polls: every answer names the instant at which it ends.
 //
 // One window is   [DAYS] HH:MM [+DURATION | -HH:MM] [ZONE]   or   cron(FIELDS)[+DURATION | -HH:MM] [ZONE]
 //
 //   22:00+4h                           every day, four hours
 //   Sat,Sun 01:00+6h Europe/Berlin     by the clock of that zone; without one, UTC
-//   Mon-Fri 22:00-04:00                over midnight: the days are those of the start, so the last night ends on Saturday
-//   2nd Tue 03:00+2h                   the nth weekday of the month: 1st to 5th and last, also lists: 1st,3rd Sat
-//   Sat 00:00                          without an end: up to midnight
-//   cron(0 2 * * 1-5)+3h Europe/Berlin the starts as cron writes them, see cron.hpp
+//   Mon-Fri 22:00-04:00                over midnight: the days are those of the start, so the last night ends on
+//   Saturday 2nd Tue 03:00+2h                   the nth weekday of the month: 1st to 5th and last, also lists: 1st,3rd
+//   Sat Sat 00:00                          without an end: up to midnight cron(0 2 * * 1-5)+3h Europe/Berlin the starts
+//   as cron writes them, see cron.hpp
 //
 // Weekdays have three letters or their whole name, in any case; ranges may go over the end of the week (Fri-Mon). A
 // DURATION is written as Go does (90m, 1h30m), from a minute to 31 days, and is real time. An end HH:MM is what the
-// clock shows, the next time after the start, 24:00 included. Where the clock is put forward over a start or an end, the
-// first instant after the change counts; where it is put back, the first of the two.
+// clock shows, the next time after the start, 24:00 included. Where the clock is put forward over a start or an end,
+// the first instant after the change counts; where it is put back, the first of the two.
 //
 // A black-out is written in the same way, or as dates, both included:   2026-12-20..2027-01-03 [ZONE]   or one date.
 #pragma once

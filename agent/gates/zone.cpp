@@ -70,10 +70,11 @@ Result<Zone> Zone::find(std::string_view name) {
                                  [&](const date::time_zone& zone) { return zone.name() == name; });
     if (at == database.zones.end()) return unknown(name, database);
     if (!lists_its_changes(*at)) {
-      return Error(Errc::unavailable,
-                   fmt::format("time zone {}: {}{} leaves out the changes to and from summer time (slim format); install "
-                               "zoneinfo in the fat format (zic -b fat), or write the times in UTC",
-                               name, zoneinfo, name));
+      return Error(
+          Errc::unavailable,
+          fmt::format("time zone {}: {}{} leaves out the changes to and from summer time (slim format); install "
+                      "zoneinfo in the fat format (zic -b fat), or write the times in UTC",
+                      name, zoneinfo, name));
     }
     found.zone_ = &*at;
     return found;

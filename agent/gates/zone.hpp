@@ -1,6 +1,6 @@
-// The clock on the wall at some place: an IANA zone of the system's zoneinfo, or UTC, which needs none. The only user of
-// the date library. A small value; the zones it points to live as long as the program. Daylight saving is known as far
-// as zoneinfo lists it, which is the year 2037.
+// The clock on the wall at some place: an IANA zone of the system's zoneinfo, or UTC, which needs none. The only user
+// of the date library. A small value; the zones it points to live as long as the program. Daylight saving is known as
+// far as zoneinfo lists it, which is the year 2037.
 #pragma once
 
 #include <chrono>

@@ -46,12 +46,13 @@ TEST(GateTest, OutsideTheWindow) {
 
 TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
   const auto rows = gates({.now = utc("2026-11-21T01:01"), .schedule = schedule({"00:00+4h"}), .needed = 3h});
-  EXPECT_EQ(rows.front(), (Gate{.name = "window",
-                                .open = false,
-                                .reason = "WindowTooShort",
-                                .message = "the window closes Sat 2026-11-21 04:00 UTC, and an update of this node takes "
-                                           "about 3h00m; it begins Sun 2026-11-22 00:00 UTC",
-                                .look_again = utc("2026-11-22T00:00")}));
+  EXPECT_EQ(rows.front(),
+            (Gate{.name = "window",
+                  .open = false,
+                  .reason = "WindowTooShort",
+                  .message = "the window closes Sat 2026-11-21 04:00 UTC, and an update of this node takes "
+                             "about 3h00m; it begins Sun 2026-11-22 00:00 UTC",
+                  .look_again = utc("2026-11-22T00:00")}));
   const auto never = gates({.now = utc("2026-11-21T01:01"), .schedule = schedule({"00:00+4h"}), .needed = 5h});
   EXPECT_EQ(never.front().reason, "WindowTooShort");
   EXPECT_EQ(never.front().look_again, std::nullopt);
@@ -63,17 +64,17 @@ TEST(GateTest, Pauses) {
   const Pause timed{"new storage", now + 1h};
   const Pause endless{"freeze", {}};
   EXPECT_EQ(names(gates({.now = now, .node_pause = over, .pool_pause = over, .cluster_pause = over}), false), Names{});
-  const auto rows = gates({.now = now, .pool = "web", .node_pause = over, .pool_pause = timed, .cluster_pause = endless});
+  const auto rows =
+      gates({.now = now, .pool = "web", .node_pause = over, .pool_pause = timed, .cluster_pause = endless});
   EXPECT_EQ(names(rows, false), (Names{"pause-pool", "pause-cluster"}));
   EXPECT_EQ(rows[0], (Gate{.name = "pause-pool",
                            .open = false,
                            .reason = "Paused",
                            .message = "pool web is paused until 2026-11-21T06:00:00Z: new storage",
                            .look_again = now + 1h}));
-  EXPECT_EQ(rows[1], (Gate{.name = "pause-cluster",
-                           .open = false,
-                           .reason = "Paused",
-                           .message = "the cluster is paused: freeze"}));
+  EXPECT_EQ(
+      rows[1],
+      (Gate{.name = "pause-cluster", .open = false, .reason = "Paused", .message = "the cluster is paused: freeze"}));
 }
 
 TEST(GateTest, ClosedOnesFirstInTheirOrder) {

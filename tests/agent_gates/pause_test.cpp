@@ -33,9 +33,9 @@ TEST(PauseTest, Annotation) {
 }
 
 TEST(PauseTest, AnAnnotationThatCannotBeReadHoldsWithoutEnd) {
-  for (const char* value : {"tomorrow; new storage", "new storage", "2026-11-28; new storage", "2026-11-28T06:00Z; new storage",
-                            "2026-13-28T06:00:00Z; new storage", "06:00; new storage", "1h; new storage",
-                            "2026-11-28T06:00:00; new storage", "true new storage"}) {
+  for (const char* value : {"tomorrow; new storage", "new storage", "2026-11-28; new storage",
+                            "2026-11-28T06:00Z; new storage", "2026-13-28T06:00:00Z; new storage", "06:00; new storage",
+                            "1h; new storage", "2026-11-28T06:00:00; new storage", "true new storage"}) {
     const Pause pause = parse_pause_annotation(value);
     EXPECT_EQ(pause.until, std::nullopt) << value;
     EXPECT_THAT(pause.reason, AllOf(HasSubstr("new storage"), HasSubstr("haulout.dev/pause"), HasSubstr("write ")))
@@ -61,9 +61,10 @@ TEST(PauseTest, ConfigMap) {
 TEST(PauseTest, AConfigMapThatCannotBeReadHoldsWithoutEnd) {
   for (const char* value :
        {"", "true", "false", "null", "[]", "\"freeze\"", "freeze", "{", R"({"reason": "freeze")", R"({"reason": 5})",
-        R"({"reason": ["freeze"]})", R"({"reason": "freeze", "until": 1795845600})", R"({"reason": "freeze", "until": "tomorrow"})",
-        R"({"reason": "freeze", "until": {}})", R"({"reason": "freeze", "untill": "2026-11-28T06:00:00Z"})",
-        R"({"Reason": "freeze"})", "{\"reason\": \"\xff\"}", "2026-11-28T06:00:00Z; freeze"}) {
+        R"({"reason": ["freeze"]})", R"({"reason": "freeze", "until": 1795845600})",
+        R"({"reason": "freeze", "until": "tomorrow"})", R"({"reason": "freeze", "until": {}})",
+        R"({"reason": "freeze", "untill": "2026-11-28T06:00:00Z"})", R"({"Reason": "freeze"})",
+        "{\"reason\": \"\xff\"}", "2026-11-28T06:00:00Z; freeze"}) {
     const Pause pause = parse_pause_json("pause.web", value);
     EXPECT_EQ(pause.until, std::nullopt) << value;
     EXPECT_THAT(pause.reason, AllOf(HasSubstr("ConfigMap key pause.web"), HasSubstr("write "))) << value;
@@ -72,8 +73,10 @@ TEST(PauseTest, AConfigMapThatCannotBeReadHoldsWithoutEnd) {
 }
 
 TEST(PauseTest, WhatIsWrittenIsRead) {
-  const std::vector<Pause> pauses = {
-      {"new storage", utc("2026-11-28T06:00")}, {"new storage", {}}, {"a; b; c", {}}, {"\"quoted\" {x}", utc("2026-11-28T06:00")}};
+  const std::vector<Pause> pauses = {{"new storage", utc("2026-11-28T06:00")},
+                                     {"new storage", {}},
+                                     {"a; b; c", {}},
+                                     {"\"quoted\" {x}", utc("2026-11-28T06:00")}};
   for (const Pause& pause : pauses) {
     EXPECT_EQ(parse_pause_annotation(format_pause_annotation(pause)), pause) << pause.reason;
     EXPECT_EQ(parse_pause_json("pause", format_pause_json(pause)), pause) << pause.reason;

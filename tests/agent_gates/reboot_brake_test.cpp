@@ -46,7 +46,10 @@ TEST(RebootBrakeTest, ARebootThatChangesNothing) {
       {{reboot(before, {"update"}, "1.20", true)}, wanted({"update"}, "1.20"), false, "went away in between"},
       {{reboot(before, {"update"})}, wanted({"update"}, "1.20"), false, "another back end"},
       {{reboot(before, {"update"}, "1.20")}, wanted({"update"}), false, "another back end"},
-      {{reboot(before, {"linux-image"}), reboot(before, {"libc6"})}, wanted({"linux-image"}), false, "only the last counts"},
+      {{reboot(before, {"linux-image"}), reboot(before, {"libc6"})},
+       wanted({"linux-image"}),
+       false,
+       "only the last counts"},
   };
   for (const Row& row : rows) {
     const auto brake = reboot_brake(row.past, row.wanted, now);
@@ -92,7 +95,8 @@ TEST(RebootBrakeTest, TooManyInADay) {
     EXPECT_EQ(brake->reason, "TooManyReboots");
     EXPECT_EQ(utc(brake->look_again), row.released);
     if (brake->look_again)
-      EXPECT_EQ(reboot_brake(past, wanted({"libc6"}), *brake->look_again, row.per_day), std::nullopt) << "released then";
+      EXPECT_EQ(reboot_brake(past, wanted({"libc6"}), *brake->look_again, row.per_day), std::nullopt)
+          << "released then";
   }
 }
 
