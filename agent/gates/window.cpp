@@ -246,7 +246,7 @@ Result<Length> Parser::parse_elapsed() {
   auto length = parse_duration(word);
   if (!length) {
     const std::string why = length.error().message();
-    return grammar_.wrong(begin, fmt::format("\"{}\": {}", printable(word), why.substr(0, why.find(';'))),
+    return grammar_.wrong(begin, fmt::format("\"{}\": {}", printable(word), why.substr(0, why.rfind(';'))),
                           write_length);
   }
   if (word.front() == '+' || *length < shortest_length)

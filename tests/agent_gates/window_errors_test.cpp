@@ -80,7 +80,7 @@ TEST(WindowErrorsTest, SayWhereAndWhat) {
       {"last last Sun 03:00", 6, "\"last\""},
       {"22:00 04:00", 7, "04:00"},
       {"22:00+4h Europe/Berlin 23:00+4h", 24, "nothing may follow"},
-      {"22:00+4h;23:00+4h", 7, "number"},
+      {"22:00+4h;23:00+4h", 7, "unknown unit \"h;\""},
       {"2026-12-20..2027-01-03", 1, "black-outs"},
       {"@daily", 1, "missing"},
       {"* * * * *", 1, "missing"},
@@ -210,17 +210,21 @@ TEST(WindowErrorsTest, NoTextDoesHarm) {
   constexpr std::uint32_t seed = 4;
   std::mt19937 random(seed);
   int valid = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    std::string text = i % 2 == 0 ? "" : "cron(0 2 * * 1-5)";
-    for (std::size_t left = 1 + random() % 7; left > 0; --left) text += pieces[random() % pieces.size()];
-    const auto a_window = parse_window(text);
-    const auto a_blackout = parse_blackout(text);
-    if (a_window) ++valid;
-    if (!a_window) EXPECT_THAT(a_window.error().message(), HasSubstr("; ")) << text;
-    if (!a_blackout) EXPECT_THAT(a_blackout.error().message(), HasSubstr("; ")) << text;
-    if (a_window && a_blackout) Schedule({*a_window}, {*a_blackout}).at(utc("2026-11-21T00:00"));
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = i % 4 < 2 ? "" : "cron(0 2 * * 1-5)";
+    for (std::size_t left = 1 + random() % 6; left > 0; --left) text += pieces[random() % pieces.size()];
+    if (i % 2 == 0) {
+      const auto parsed = parse_blackout(text);
+      if (!parsed) EXPECT_THAT(parsed.error().message(), HasSubstr("; ")) << text;
+      if (parsed) Schedule({}, {*parsed}).at(utc("2026-11-21T00:00"));
+    } else {
+      const auto parsed = parse_window(text);
+      if (!parsed) EXPECT_THAT(parsed.error().message(), HasSubstr("; ")) << text;
+      if (parsed) Schedule({*parsed}, {}).at(utc("2026-11-21T00:00"));
+      valid += parsed ? 1 : 0;
+    }
   }
-  EXPECT_GT(valid, 100) << "the pieces no longer make windows";
+  EXPECT_GT(valid, 5) << "the pieces no longer make windows";
 }
 
 }  // namespace
