@@ -5,6 +5,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 #include "agent/suggest.hpp"
 #include "agent/text.hpp"
@@ -66,6 +67,7 @@ Result<Zone> Zone::find(std::string_view name) {
   found.name_ = std::string(name);
   try {
     const date::tzdb& database = date::get_tzdb();
+    if (database.zones.empty()) throw std::runtime_error("it holds no zones");
     const auto at = std::find_if(database.zones.begin(), database.zones.end(),
                                  [&](const date::time_zone& zone) { return zone.name() == name; });
     if (at == database.zones.end()) return unknown(name, database);
