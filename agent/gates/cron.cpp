@@ -7,7 +7,10 @@
 namespace haulout::agent {
 namespace {
 
-using namespace spelling;
+using spelling::is_blank;
+using spelling::month_named;
+using spelling::small_number;
+using spelling::weekday_named;
 
 using Names = std::optional<unsigned> (*)(std::string_view);
 

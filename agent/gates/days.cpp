@@ -3,7 +3,12 @@
 namespace haulout::agent {
 namespace {
 
-using namespace std::chrono;
+using std::chrono::month;
+using std::chrono::sys_days;
+using std::chrono::weekday;
+using std::chrono::year;
+using std::chrono::year_month;
+using std::chrono::year_month_day;
 
 unsigned days_in(year_month month) {
   return static_cast<unsigned>((month / std::chrono::last).day());

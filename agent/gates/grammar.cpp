@@ -6,7 +6,10 @@
 
 namespace haulout::agent {
 
-using namespace spelling;
+using spelling::is_blank;
+using spelling::is_digit;
+using spelling::is_letter;
+using spelling::lower;
 
 namespace {
 

@@ -6,7 +6,8 @@
 namespace haulout::agent {
 namespace {
 
-using namespace spelling;
+using spelling::is_digit;
+using spelling::small_number;
 
 using Unit = MaxUnavailable::Unit;
 

@@ -8,7 +8,12 @@
 namespace haulout::agent {
 namespace {
 
-using namespace spelling;
+using spelling::is_blank;
+using spelling::is_digit;
+using spelling::is_letter;
+using spelling::lower;
+using spelling::small_number;
+using spelling::weekday_named;
 
 using std::chrono::days;
 using std::chrono::minutes;
