@@ -1,0 +1,49 @@
+#include "agent/gates/max_unavailable.hpp"
+
+#include "agent/gates/grammar.hpp"
+#include "agent/text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using spelling::is_digit;
+using spelling::small_number;
+
+using Unit = MaxUnavailable::Unit;
+
+constexpr std::size_t shown_columns = 60;  // of a value that is wrong
+
+}  // namespace
+
+std::size_t MaxUnavailable::of(std::size_t nodes) const {
+  if (unit == Unit::nodes) return value;
+  if (value == 0 || nodes == 0) return 0;
+  // In two parts, so that no product overflows.
+  const std::size_t share = nodes / 100 * value + nodes % 100 * value / 100;
+  return std::max<std::size_t>(share, 1);
+}
+
+Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
+  const auto wrong = [&](std::string_view cause) {
+    return Error(
+        Errc::invalid,
+        fmt::format("max-unavailable \"{}\": {}; write a number of nodes like 1, or a share of the pool like 25%",
+                    clipped(printable(text), shown_columns), cause));
+  };
+  if (text.empty()) return wrong("it is empty");
+  if (text.starts_with('-')) return wrong("it cannot be negative");
+  const bool percent = text.ends_with('%');
+  const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
+  if (digits.empty()) return wrong("the number is missing");
+  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return wrong("it is no whole number");
+  const auto value = small_number(digits);
+  if (!value) return wrong("it is too large");
+  if (percent && *value > 100) return wrong("a share ends at 100%");
+  return MaxUnavailable{*value, percent ? Unit::percent : Unit::nodes};
+}
+
+std::string to_string(const MaxUnavailable& limit) {
+  return fmt::format("{}{}", limit.value, limit.unit == Unit::percent ? "%" : "");
+}
+
+}  // namespace haulout::agent

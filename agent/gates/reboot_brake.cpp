@@ -1,0 +1,66 @@
+#include "agent/gates/reboot_brake.hpp"
+
+#include "agent/text.hpp"
+#include "k8s/codec.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::chrono::hours a_day(24);
+
+bool among(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool same_need(const PastReboot& last, const Pending& wanted) {
+  if (last.cleared) return false;
+  if (!last.target.empty() || !wanted.target.empty()) return last.target == wanted.target;
+  return std::all_of(wanted.reasons.begin(), wanted.reasons.end(),
+                     [&](const std::string& reason) { return among(last.reasons, reason); });
+}
+
+std::string named(const Pending& wanted) {
+  if (!wanted.target.empty()) return "to version " + printable(wanted.target);
+  if (wanted.reasons.empty()) return "which gives no reasons";
+  return "for " + printable(joined(wanted.reasons, ", "));
+}
+
+std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
+  if (!same_need(last, wanted)) return std::nullopt;
+  return Brake{"RebootLoop",
+               fmt::format("the node was rebooted {} and the operating system still asks for a reboot, {}: another one "
+                           "would change nothing; see on the node why the update does not take effect",
+                           k8s::format_time(last.at), named(wanted))};
+}
+
+std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now, std::size_t per_day) {
+  std::vector<WallTime> recent;
+  for (const PastReboot& reboot : past) {
+    if (reboot.at > now - a_day) recent.push_back(reboot.at);
+  }
+  if (recent.size() < per_day) return std::nullopt;
+  Brake brake{
+      "TooManyReboots",
+      fmt::format("the node was rebooted {} within 24 hours and {} a day are allowed; see why it wants to reboot "
+                  "so often, or wait",
+                  count_of(recent.size(), "time"), per_day)};
+  if (per_day > 0) {
+    // One fewer than allowed are left as soon as this one is a day old.
+    std::sort(recent.begin(), recent.end());
+    brake.look_again = recent[recent.size() - per_day] + a_day;
+  }
+  return brake;
+}
+
+}  // namespace
+
+std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
+                                  std::size_t per_day) {
+  if (wanted.need != Need::yes) return std::nullopt;
+  if (!past.empty()) {
+    if (auto brake = changes_nothing(past.back(), wanted)) return brake;
+  }
+  return too_many(past, now, per_day);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,41 @@
+// Whether one more reboot would be a loop: a reboot that changes nothing, or one too many in a day. Pure. The record is
+// kept with the node; a reboot is added before it is asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/backend.hpp"
+#include "retry/clock.hpp"
+
+namespace haulout::agent {
+
+struct PastReboot {
+  WallTime at{};
+  std::vector<std::string> reasons{};  // why, as the back end said
+  std::string target{};                // the version that it was to lead to; empty where there are no versions
+  // The back end has said since then that no reboot is needed: what it asks for later is new, though it may have the
+  // same name (each kernel update does).
+  bool cleared = false;
+  bool operator==(const PastReboot&) const = default;
+};
+
+struct Brake {
+  std::string reason;                    // CamelCase for the label: RebootLoop, TooManyReboots
+  std::string message;                   // one sentence: thing, cause, way out
+  std::optional<WallTime> look_again{};  // when time alone may release it
+  bool operator==(const Brake&) const = default;
+};
+
+inline constexpr std::size_t default_reboots_per_day = 3;
+
+// Nothing: go on. `past` is in the order in which they were made. A reboot at a later time than `now` counts as one of
+// the last day: the clock was put back. Only for a need that is `yes`.
+//   RebootLoop      the last reboot had the same target, or all of the reasons, and the need never went away after it;
+//                   a need without reasons is the same as any
+//   TooManyReboots  this one would be one more than `per_day` within 24 hours
+std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
+                                  std::size_t per_day = default_reboots_per_day);
+
+}  // namespace haulout::agent
