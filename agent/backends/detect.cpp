@@ -1,0 +1,94 @@
+#include "agent/backends/detect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/backends/debian_backend.hpp"
+#include "agent/hosts/os_release.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// transactional-update's mark of a new snapshot (MicroOS, Leap Micro).
+constexpr const char* suse_sentinel = "/run/reboot-needed";
+
+Error contradiction(std::string text) {
+  return Error(Errc::invalid, std::move(text));
+}
+
+Result<BackendChoice> as_wished(const BackendWish& wish) {
+  const auto& names = backend_names();
+  if (std::find(names.begin(), names.end(), wish.backend) == names.end())
+    return contradiction(
+        fmt::format("--backend \"{}\" is none that there is; choose one of {}", wish.backend, fmt::join(names, ", ")));
+  const bool file = wish.backend == "file";
+  const bool command = wish.backend == "command";
+  if (file && wish.sentinel.empty()) return contradiction("--backend=file needs --sentinel FILE");
+  if (command && wish.sentinel_command.empty()) return contradiction("--backend=command needs --sentinel-command");
+  if (!file && !wish.sentinel.empty())
+    return contradiction(fmt::format("--sentinel goes with --backend=file, not with --backend={}", wish.backend));
+  if (!command && !wish.sentinel_command.empty())
+    return contradiction(
+        fmt::format("--sentinel-command goes with --backend=command, not with --backend={}", wish.backend));
+  return BackendChoice{wish.backend, wish.sentinel, "--backend says so"};
+}
+
+std::string called(const OsRelease& release) {
+  return release.pretty_name.empty() ? release.id : fmt::format("{} ({})", release.pretty_name, release.id);
+}
+
+bool is_transactional_suse(const OsRelease& release) {
+  const std::vector<std::string> ids = {"opensuse-microos", "opensuse-leap-micro", "opensuse-aeon", "sle-micro",
+                                        "sl-micro"};
+  return std::any_of(ids.begin(), ids.end(), [&](const std::string& id) { return release.is_like(id); });
+}
+
+std::optional<BackendChoice> by_release(const OsRelease& release) {
+  const std::string os = "/etc/os-release names " + called(release);
+  if (release.id == "bottlerocket") return BackendChoice{"bottlerocket", "", os};
+  if (release.is_like("flatcar")) return BackendChoice{"flatcar", "", os};
+  if (is_transactional_suse(release))
+    return BackendChoice{"file", suse_sentinel, fmt::format("{}, which leaves {}", os, suse_sentinel)};
+  if (DebianBackend::detect(release)) return BackendChoice{"debian", "", os};
+  return std::nullopt;
+}
+
+Result<BackendChoice> found(const HostRoot& root) {
+  auto ostree = root.exists("/run/ostree-booted");
+  if (!ostree) return std::move(ostree).error();
+  if (*ostree) return BackendChoice{"rpm-ostree", "", root.display("/run/ostree-booted") + " is there"};
+  auto release = read_os_release(root);
+  if (!release) return std::move(release).error();
+  if (*release) {
+    if (auto choice = by_release(**release)) return *std::move(choice);
+  } else {
+    // Some mount nothing of Bottlerocket but this.
+    auto socket = root.exists("/run/api.sock");
+    if (!socket) return std::move(socket).error();
+    if (*socket) return BackendChoice{"bottlerocket", "", root.display("/run/api.sock") + " is there"};
+  }
+  const std::string seen = *release ? "there is none for " + called(**release)
+                                    : fmt::format("{} is not there", root.display("/etc/os-release"));
+  return Error(Errc::unavailable, fmt::format("no update back end was found: {}; name one by --backend ({}), or give "
+                                              "--sentinel FILE or --sentinel-command",
+                                              seen, fmt::join(backend_names(), ", ")));
+}
+
+}  // namespace
+
+const std::vector<std::string>& backend_names() {
+  static const std::vector<std::string> names = {"bottlerocket", "command", "debian", "file", "flatcar", "rpm-ostree"};
+  return names;
+}
+
+Result<BackendChoice> choose_backend(const BackendWish& wish, const HostRoot& root) {
+  if (!wish.backend.empty()) return as_wished(wish);
+  if (!wish.sentinel.empty() && !wish.sentinel_command.empty())
+    return contradiction("--sentinel and --sentinel-command exclude each other; give one");
+  if (!wish.sentinel.empty()) return BackendChoice{"file", wish.sentinel, "--sentinel says so"};
+  if (!wish.sentinel_command.empty()) return BackendChoice{"command", "", "--sentinel-command says so"};
+  return found(root);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,31 @@
+// A sentinel file (--sentinel FILE): something else updates the system and leaves that file when it wants a reboot. The
+// tool has no versions, and nothing has to be put in place.
+//
+// Files beneath the host's root, read as they are asked for. Clock and Rng must outlive the back end; it must be
+// destroyed before the io_context that it runs on.
+#pragma once
+
+#include "agent/backend.hpp"
+#include "agent/backends/file_watch.hpp"
+
+namespace haulout::agent {
+
+class FileBackend final : public Backend {
+ public:
+  FileBackend(HostRoot root, Clock& clock, Rng& rng, std::string sentinel);
+
+  std::string name() const override { return "file"; }
+  boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
+  Task<std::string> booted(TimePoint deadline) override;
+  Task<> apply(std::string target, TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override;
+
+ private:
+  HostRoot root_;
+  Clock& clock_;
+  Rng& rng_;
+  std::string sentinel_;
+  FileWatch watch_;
+};
+
+}  // namespace haulout::agent

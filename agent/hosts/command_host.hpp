@@ -1,0 +1,28 @@
+// The host that a command reboots (--reboot-method=command with --reboot-command). One method. The request counts as
+// accepted when the command ends with exit status 0; any other status, a signal, a passed deadline or a program that
+// cannot be started is an error which names the program, with the end of its stderr.
+//
+// The clock must outlive the host. Cancelling a reboot kills the command.
+#pragma once
+
+#include "agent/hosts/file_host.hpp"
+#include "agent/hosts/host_command.hpp"
+
+namespace haulout::agent {
+
+class CommandHost final : public FileHost {
+ public:
+  CommandHost(HostRoot root, Clock& clock, HostCommand command)
+      : FileHost(std::move(root)), clock_(clock), command_(std::move(command)) {}
+
+  std::vector<std::string> reboot_methods() const override;
+  // Whether the program is there and executable; it is not run.
+  Task<> can_reboot(TimePoint deadline) override;
+  Task<> reboot(std::size_t method, TimePoint deadline) override;
+
+ private:
+  Clock& clock_;
+  HostCommand command_;
+};
+
+}  // namespace haulout::agent

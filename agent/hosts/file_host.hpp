@@ -1,0 +1,22 @@
+// What every host has in common: boot id and ready file beneath the host's root. Whether the boot has come to its end
+// is the service manager's knowledge; a host that cannot ask it says yes.
+#pragma once
+
+#include "agent/host.hpp"
+#include "agent/hosts/host_root.hpp"
+
+namespace haulout::agent {
+
+class FileHost : public Host {
+ public:
+  explicit FileHost(HostRoot root) : root_(std::move(root)) {}
+
+  Result<std::string> boot_id() override { return read_boot_id(root_); }
+  Result<> show_ready(bool ready) override { return agent::show_ready(root_, ready); }
+  Task<bool> boot_complete(TimePoint deadline) override;
+
+ private:
+  HostRoot root_;
+};
+
+}  // namespace haulout::agent

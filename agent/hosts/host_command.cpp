@@ -1,0 +1,105 @@
+#include "agent/hosts/host_command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "agent/hosts/plain_text.hpp"
+#include "agent/hosts/shell_words.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::size_t stdout_limit = std::size_t{1} << 20;
+constexpr std::size_t shown_stderr = 300;
+
+// 0, or why it cannot be executed.
+int check_executable(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return errno;
+  if (S_ISDIR(info.st_mode)) return EISDIR;
+  return ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+Error not_executable(int cause) {
+  std::string text = std::generic_category().message(cause);
+  if (cause == EACCES) text += "; make it executable";
+  return Error(Errc::unavailable, std::move(text));
+}
+
+// The end of it, since that is where programs say why they gave up.
+std::string tail_of(const std::string& text) {
+  const std::string line = one_line(text, text.size());
+  if (line.size() <= shown_stderr) return line;
+  std::size_t begin = line.size() - shown_stderr;
+  while (begin < line.size() && (static_cast<unsigned char>(line[begin]) & 0xC0) == 0x80) ++begin;
+  return "…" + line.substr(begin);
+}
+
+}  // namespace
+
+Result<HostCommand> parse_host_command(std::string_view option, std::string_view text) {
+  auto words = shell_words(text);
+  if (!words) return std::move(words).error().with_context(option);
+  if (words->empty() || words->front().empty())
+    return Error(Errc::invalid, fmt::format("{} names no program; give one with its arguments", option));
+  HostCommand command{.program = words->front()};
+  command.args.assign(words->begin() + 1, words->end());
+  return command;
+}
+
+Result<std::string> find_program(const std::string& program, std::string_view search) {
+  if (program.find('/') != std::string::npos) {
+    const int cause = check_executable(program);
+    if (cause != 0) return not_executable(cause);
+    return program;
+  }
+  int best_cause = ENOENT;
+  for (bool more = !program.empty(); more;) {
+    const std::size_t end = search.find(':');
+    const std::string_view directory = search.substr(0, end);
+    // An empty entry is the working directory.
+    std::string path = fmt::format("{}/{}", directory.empty() ? "." : directory, program);
+    const int cause = check_executable(path);
+    if (cause == 0) return path;
+    if (cause == EACCES) best_cause = cause;
+    more = end != std::string_view::npos;
+    if (more) search.remove_prefix(end + 1);
+  }
+  if (best_cause == EACCES) return not_executable(best_cause);
+  return Error(Errc::unavailable, "there is no such program in PATH");
+}
+
+std::string program_search_path() {
+  if (const char* path = std::getenv("PATH")) return path;
+  return "/bin:/usr/bin";  // where posix_spawnp looks then
+}
+
+Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, TimePoint deadline) {
+  k8s::ChildCommand child;
+  child.program = command.program;
+  child.args = std::move(command.args);
+  child.stdout_limit = stdout_limit;
+  auto outcome = co_await k8s::run_child(clock, std::move(child), deadline);
+  if (outcome) co_return std::move(*outcome);
+  if (outcome.error().code() == Errc::timeout)
+    co_return Error(Errc::timeout, command.program + ": did not end in time and was killed; run it by hand to see why");
+  co_return Error(outcome.error().code(),
+                  fmt::format("{}: cannot be started: {}", command.program, outcome.error().message()));
+}
+
+std::string describe_end(const k8s::ChildOutcome& outcome) {
+  std::string end = fmt::format("exit status {}", outcome.exit_code);
+  if (outcome.signal != 0) end = fmt::format("ended by signal {} ({})", outcome.signal, ::strsignal(outcome.signal));
+  if (outcome.too_much_output) end = "printed more than 1 MiB";
+  const std::string tail = tail_of(outcome.error_tail);
+  return tail.empty() ? end : fmt::format("{}: {}", end, tail);
+}
+
+}  // namespace haulout::agent
