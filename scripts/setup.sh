@@ -7,13 +7,8 @@ packages=(
   clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev llvm-19 g++
   cmake ninja-build ccache pkg-config git ca-certificates python3
   # what the program is made of
-<<<<<<< HEAD
   libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
-  libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
-=======
-  libboost1.81-dev libboost-log1.81-dev libboost-url1.81-dev
   libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libhowardhinnant-date-dev tzdata
->>>>>>> i4-gates
   # what only tests need
   libgtest-dev libgmock-dev openssl
 )
@@ -67,11 +62,8 @@ setup() {
   [[ -z ${HAULOUT_SKIP_SETUP:-} ]] || return 0
   if ! command -v apt-get >/dev/null; then
     warn "setup knows Debian only; here it changes nothing. Needed: clang ≥ 16 as clang++-19, cmake ≥ 3.25, ninja," \
-<<<<<<< HEAD
-      "Boost ≥ 1.81 (headers, json, log, url), OpenSSL 3, nlohmann_json ≥ 3.11, yaml-cpp, fmt, CLI11, GoogleTest, python3"
-=======
-      "Boost ≥ 1.81 (headers, log, url), OpenSSL 3, nlohmann_json ≥ 3.11, yaml-cpp, fmt, CLI11, date (Howard Hinnant), GoogleTest, python3"
->>>>>>> i4-gates
+  libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
+  libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev libhowardhinnant-date-dev tzdata
     return 0
   fi
   local -a missing
