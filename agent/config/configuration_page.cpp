@@ -59,7 +59,7 @@ std::string code(std::string_view text) {
 
 std::string form_of(const Option& option) {
   std::string form = escaped(option.values.form);
-  if (!option.values.unit.empty()) form += ", in " + option.values.unit;
+  if (!option.values.unit.empty()) form += fmt::format(" ({})", option.values.unit);
   if (option.repeatable()) form += "; list";
   return form;
 }

@@ -108,14 +108,15 @@ class FileReader {
       return problem(key.line, name + " has keys of its own: the file is flat, it takes a value here");
     if (value.kind == Kind::sequence) return read_list(*option, key, value);
     if (meaning_of(value) == Meaning::null) return;
-    const GivenValue given{value.text, option->name, place(key.line)};
+    GivenValue given{value.text, option->name, place(key.line)};
     const std::string wrong = misread(*option, value);
+    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;  // yes, on
     if (!wrong.empty())
       reading_.problems.push_back(invalid_value(given, wrong));
     else if (option->repeatable() && value.text.empty())
       reading_.given[option->name] = {};
     else
-      reading_.given[option->name] = {given};
+      reading_.given[option->name] = {std::move(given)};
   }
 
   void unknown(std::size_t line, const std::string& name) {

@@ -52,7 +52,7 @@ const std::vector<Row>& rows() {
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
-      {"blocking-pod-selector", "a in (b", "expected"},
+      {"blocking-pod-selector", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"window", " ", "it is empty"},
       {"sentinel-command", "/bin/x 'a", "a ' is not closed"},
       {"reboot-command", " ", "it names no program"},

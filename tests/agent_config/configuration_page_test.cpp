@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string path = std::string(HAULOUT_DOCS_DIR) + "/configuration.md";
+const std::string path = std::string(HAULOUT_DOCS_DIR "/") + "configuration.md";
 
 TEST(ConfigurationPageTest, IsTheOneInTheTree) {
   if (std::getenv("HAULOUT_UPDATE_DOCS") != nullptr) std::ofstream(path, std::ios::trunc) << configuration_page();

@@ -38,8 +38,8 @@ const std::vector<Row>& rows() {
        "5"},
       {"max-unavailable", "2", "10%", "20%", [](const C& c) { return c.max_unavailable; }, "2", "10%", "20%", "1"},
       {"soak", "1s", "1m", "1h", [](const C& c) { return in_seconds(c.soak); }, "1s", "60s", "3600s", "0s"},
-      {"blackout", "f", "v1; v2", "[x, y]", [](const C& c) { return joined_with(c.blackouts); }, "[f]", "[v1|v2]",
-       "[x|y]", "[]"},
+      {"blackout", "f", "v1; v2", "[f1, f2]", [](const C& c) { return joined_with(c.blackouts); }, "[f]", "[v1|v2]",
+       "[f1|f2]", "[]"},
       {"sentinel-command", "/f 1", "/v 'a b'", "[/y, c d]", [](const C& c) { return joined_with(c.sentinel_command); },
        "[/f|1]", "[/v|a b]", "[/y|c d]", "[]"},
       {"reboot-method", "systemd", "none", "[systemd, logind]",
@@ -88,7 +88,7 @@ TEST(PrecedenceTest, OfARepeatedFlagTheLastStandsAndListsGrow) {
 
 TEST(PrecedenceTest, ASourceIsMixedWithOthersOptionByOption) {
   const AgentConfig config = config_of({{"settle", "1s"}}, {{"HAULOUT_POOL", "v"}, {"HAULOUT_SETTLE", "2s"}},
-                                       a_file("pool: y\nsettle: 3s\nsoak: 4s\n"));
+                                       a_file("pool: from-file\nsettle: 3s\nsoak: 4s\n"));
   EXPECT_EQ(config.settle, Duration(1s));
   EXPECT_EQ(config.pool, "v");
   EXPECT_EQ(config.soak, Duration(4s));
