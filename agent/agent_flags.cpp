@@ -12,8 +12,8 @@ Flag flag_of(const Option& option) {
   flag.kind = option.values.type == ValueType::boolean ? Flag::Kind::boolean : Flag::Kind::value;
   flag.shown_default = option.shown_default;
   flag.help = option.help;
-  if (option.values.type == ValueType::choice || option.values.type == ValueType::choices)
-    flag.help += " One of: " + option.values.form + ".";
+  if (option.values.type == ValueType::choice) flag.help += " One of: " + option.values.form + ".";
+  if (option.values.type == ValueType::choices) flag.help += " Any of: " + option.values.form + ".";
   flag.apply = [name = option.name](Settings& settings, const std::string& value) -> std::string {
     settings.agent_options.emplace_back(name, value);
     return {};

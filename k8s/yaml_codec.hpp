@@ -25,7 +25,7 @@ struct YamlValue {
   enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
   std::size_t line = 0;  // from 1; behind an alias: of what it repeats
   std::string json;      // of a scalar: what it means
-  std::string text;      // of a scalar: what stands there, without quotes
+  std::string text;      // of a scalar: what stands there, without quotes; of null nothing
   std::vector<YamlPtr> items;
   std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order, merged ones last, repeated keys included
 };

@@ -18,6 +18,8 @@ std::string named_file(const FlagValues& flags, const Variables& environment) {
   return variable == environment.end() ? "" : variable->second;
 }
 
+constexpr std::size_t largest_file = std::size_t{1} << 20;  // what a ConfigMap can hold
+
 struct FileText {
   std::string text;
   int failure = 0;  // errno
@@ -27,10 +29,12 @@ FileText contents_of(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  for (std::array<char, 4096> chunk{}; file;) {  // istreambuf_iterator would throw at a directory
+  for (std::array<char, 4096> chunk{};
+       file && text.size() <= largest_file;) {  // istreambuf_iterator would throw at a directory
     file.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
   }
+  if (text.size() > largest_file) return {"", EFBIG};
   if (!file.eof()) return {"", errno != 0 ? errno : EIO};
   return {std::move(text), 0};
 }

@@ -60,6 +60,7 @@ TEST_F(LoadConfigTest, MistakesNameTheFile) {
 TEST_F(LoadConfigTest, LongFilesAreReadWhole) {
   const std::string file = dir_.write("long.yaml", std::string(20'000, '#') + "\npool: at-the-end\n");
   EXPECT_EQ(pool({{"config", file}}), "at-the-end");
+  EXPECT_THAT(pool({{"config", "/dev/zero"}}), HasSubstr("cannot be read: File too large"));
 }
 
 }  // namespace

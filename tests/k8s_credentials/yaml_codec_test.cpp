@@ -131,8 +131,8 @@ TEST(YamlTree, KnowsWhatStandsWhere) {
             "2: a=\"a\"\n2: 010=8\n"
             "3: a=\"a\"\n3: x=\"x\"\n3: true=\"true\"\n"
             "4: on=true\n4: text\n=\"text\\n\"\n"
-            "6: b=\"b\"\n6: c=\"c\"\n6: ~=null\n"
-            "7: d=\"d\"\n6: c=\"c\"\n6: ~=null\n");
+            "6: b=\"b\"\n6: c=\"c\"\n6: =null\n"
+            "7: d=\"d\"\n6: c=\"c\"\n6: =null\n");
 }
 
 TEST(YamlTree, HasOneDocumentOrNone) {
