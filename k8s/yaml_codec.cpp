@@ -42,7 +42,7 @@ std::string scalar_json(const YAML::Mark& mark, const std::string& tag, const st
 }
 
 std::size_t line_of(const YAML::Mark& mark) {
-  return static_cast<std::size_t>(mark.line + 1);
+  return static_cast<std::size_t>(mark.line) + 1;
 }
 
 ValuePtr scalar(const YAML::Mark& mark, std::string json, std::string text) {

@@ -154,6 +154,7 @@ class FileReader {
   // What a flag would need to say the same.
   static GivenValue as_one(const Option& option, const std::vector<GivenValue>& values, std::string place) {
     std::vector<std::string> texts;
+    texts.reserve(values.size());
     for (const GivenValue& value : values) texts.push_back(value.text);
     const bool program = option.values.type == ValueType::command;
     return {program ? quoted_words(texts) : joined(texts, ","), option.name, std::move(place)};

@@ -103,7 +103,7 @@ std::string check_listen_address(const std::string& text) {
 }
 
 std::string check_limit(const std::string& text) {
-  const std::string how = "it must be a number of nodes like 2, or a percentage of them like 10%";
+  std::string how = "it must be a number of nodes like 2, or a percentage of them like 10%";
   const bool percentage = text.ends_with('%');
   const auto number = whole_number(std::string_view(text).substr(0, text.size() - (percentage ? 1 : 0)));
   if (!number) return how;
@@ -121,7 +121,7 @@ std::optional<bool> parse_bool(std::string_view text) {
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {
-  const std::string how = "write it like 0=yes,1=no: exit codes from 0 to 255, each once";
+  std::string how = "write it like 0=yes,1=no: exit codes from 0 to 255, each once";
   std::map<int, bool> result;
   for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
