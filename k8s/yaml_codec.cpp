@@ -6,9 +6,8 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <sstream>
 
 #include "k8s/yaml_scalar.hpp"
@@ -18,15 +17,8 @@ namespace {
 
 constexpr std::size_t max_depth = 256;
 
-struct Value;
-using ValuePtr = std::shared_ptr<const Value>;
-
-struct Value {
-  enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
-  std::string json;  // of a scalar
-  std::vector<ValuePtr> items;
-  std::vector<std::pair<std::string, ValuePtr>> members;
-};
+using Value = YamlValue;
+using ValuePtr = YamlPtr;
 
 // Leaves yaml-cpp by the only way that its event interface offers; never leaves this file.
 struct Refusal {
@@ -49,26 +41,39 @@ std::string scalar_json(const YAML::Mark& mark, const std::string& tag, const st
   throw Refusal{mark, "this tag is not supported"};
 }
 
+std::size_t line_of(const YAML::Mark& mark) {
+  return static_cast<std::size_t>(mark.line) + 1;
+}
+
+ValuePtr scalar(const YAML::Mark& mark, std::string json, std::string text) {
+  auto value = std::make_shared<Value>();
+  value->line = line_of(mark);
+  value->json = std::move(json);
+  value->text = std::move(text);
+  return value;
+}
+
 // Builds the tree of one document.
 class Builder final : public YAML::EventHandler {
  public:
   // `budget`: how many members merge keys may copy.
   explicit Builder(std::size_t budget) : budget_(budget) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    start_ = mark;
     root_.reset();
     anchors_.clear();
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, anchor, "null"); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, anchor, "null", ""); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     if (expects_key() && tag == "?" && text == "<<") {
-      open_.back().key = text;
+      open_.back().key = scalar(mark, json_string(text), text);
       open_.back().merge = true;
       return;
     }
-    add_scalar(mark, anchor, scalar_json(mark, tag, text));
+    add_scalar(mark, anchor, scalar_json(mark, tag, text), text);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
@@ -87,15 +92,16 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override { end(); }
 
   const ValuePtr& root() const { return root_; }
+  const YAML::Mark& start() const { return start_; }
 
  private:
   struct Open {
     std::shared_ptr<Value> value;
     YAML::anchor_t anchor;
     YAML::Mark mark;
-    std::optional<std::string> key;  // read, its value still to come
-    bool merge = false;              // the key is <<
-    std::vector<std::pair<std::string, ValuePtr>> merged;
+    ValuePtr key;        // read, its value still to come
+    bool merge = false;  // the key is <<
+    std::vector<std::pair<ValuePtr, ValuePtr>> merged;
   };
 
   bool expects_key() const {
@@ -109,6 +115,7 @@ class Builder final : public YAML::EventHandler {
     if (expects_key()) throw Refusal{mark, "a key must be a scalar"};
     auto value = std::make_shared<Value>();
     value->kind = kind;
+    value->line = line_of(mark);
     open_.push_back({std::move(value), anchor, mark, {}, false, {}});
   }
 
@@ -116,19 +123,18 @@ class Builder final : public YAML::EventHandler {
     Open done = std::move(open_.back());
     open_.pop_back();
     std::map<std::string_view, bool> own;
-    for (const auto& [key, value] : done.value->members) own.emplace(key, true);
-    std::vector<std::pair<std::string, ValuePtr>> merged;
+    for (const auto& [key, value] : done.value->members) own.emplace(key->json, true);
+    std::vector<std::pair<ValuePtr, ValuePtr>> merged;
     for (auto& member : done.merged) {
-      if (!own.contains(member.first)) merged.push_back(std::move(member));
+      if (!own.contains(member.first->json)) merged.push_back(std::move(member));
     }
     for (auto& member : merged) done.value->members.push_back(std::move(member));
     if (done.anchor != 0) anchors_[done.anchor] = done.value;
     add(done.mark, std::move(done.value));
   }
 
-  void add_scalar(const YAML::Mark& mark, YAML::anchor_t anchor, std::string json) {
-    auto value = std::make_shared<Value>();
-    value->json = std::move(json);
+  void add_scalar(const YAML::Mark& mark, YAML::anchor_t anchor, std::string json, std::string text) {
+    ValuePtr value = scalar(mark, std::move(json), std::move(text));
     if (anchor != 0) anchors_[anchor] = value;
     add(mark, std::move(value));
   }
@@ -143,12 +149,12 @@ class Builder final : public YAML::EventHandler {
       parent.value->items.push_back(std::move(value));
     } else if (!parent.key) {
       if (value->kind != Value::Kind::scalar) throw Refusal{mark, "a key must be a scalar"};
-      parent.key = value->json;
+      parent.key = std::move(value);
     } else {
       if (parent.merge)
         merge(mark, parent, *value);
       else
-        parent.value->members.emplace_back(std::move(*parent.key), std::move(value));
+        parent.value->members.emplace_back(std::move(parent.key), std::move(value));
       parent.key.reset();
       parent.merge = false;
     }
@@ -165,15 +171,16 @@ class Builder final : public YAML::EventHandler {
     }
     if (value.kind != Value::Kind::mapping) throw Refusal{mark, "<< needs a mapping or a list of mappings"};
     std::map<std::string, bool> known;
-    for (const auto& [key, member] : parent.merged) known.emplace(key, true);
+    for (const auto& [key, member] : parent.merged) known.emplace(key->json, true);
     if (value.members.size() + known.size() > budget_) throw Refusal{mark, "aliases blow the document up"};
     budget_ -= value.members.size() + known.size();
     for (const auto& member : value.members) {
-      if (!known.contains(member.first)) parent.merged.push_back(member);
+      if (!known.contains(member.first->json)) parent.merged.push_back(member);
     }
   }
 
   std::size_t budget_;
+  YAML::Mark start_;
   ValuePtr root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, ValuePtr> anchors_;
@@ -201,7 +208,7 @@ bool write(const Value& value, std::size_t depth, std::size_t limit, std::string
       out += '{';
       for (std::size_t i = 0; i < value.members.size(); ++i) {
         if (i > 0) out += ',';
-        out += key_json(value.members[i].first);
+        out += key_json(value.members[i].first->json);
         out += ':';
         if (!write(*value.members[i].second, depth + 1, limit, out)) return false;
       }
@@ -216,20 +223,22 @@ Error error_at(const YAML::Mark& mark, std::string_view cause) {
   return Error(Errc::decode, fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, cause));
 }
 
-Result<std::vector<std::string>> convert(std::string_view text, std::size_t max_documents) {
-  // Written as JSON no honest document grows tenfold; one that does repeats itself by aliases.
-  const std::size_t limit = text.size() * 10 + (std::size_t{1} << 20);
-  std::vector<std::string> documents;
+// Written as JSON no honest document grows tenfold; one that does repeats itself by aliases.
+std::size_t json_limit(std::string_view text) {
+  return text.size() * 10 + (std::size_t{1} << 20);
+}
+
+// Gives each document that is not empty to `take` until that says to stop; `take` may throw a Refusal.
+using Take = std::function<bool(const YAML::Mark& start, const ValuePtr& root)>;
+Result<> read_documents(std::string_view text, const Take& take) {
   try {
     std::istringstream input{std::string(text)};
     YAML::Parser parser(input);
-    Builder builder(limit / 16);
-    while (documents.size() < max_documents && parser.HandleNextDocument(builder)) {
-      std::string json;
-      if (!builder.root()) continue;
-      if (!write(*builder.root(), 0, limit, json))
-        return Error(Errc::decode, "aliases blow the document up; write it out in full");
-      if (json != "null") documents.push_back(std::move(json));
+    Builder builder(json_limit(text) / 16);
+    bool more = true;
+    while (more && parser.HandleNextDocument(builder)) {
+      const ValuePtr& root = builder.root();
+      if (root && root->json != "null") more = take(builder.start(), root);
     }
   } catch (const Refusal& refusal) {
     return error_at(refusal.mark, refusal.cause);
@@ -238,6 +247,21 @@ Result<std::vector<std::string>> convert(std::string_view text, std::size_t max_
     const std::string_view cause = failure.msg;
     return error_at(failure.mark, cause.substr(0, cause.find(':')));
   }
+  return {};
+}
+
+Result<std::vector<std::string>> convert(std::string_view text, std::size_t max_documents) {
+  const std::size_t limit = json_limit(text);
+  std::vector<std::string> documents;
+  const auto take = [&](const YAML::Mark&, const ValuePtr& root) {
+    std::string json;
+    if (!write(*root, 0, limit, json))
+      throw Refusal{YAML::Mark::null_mark(), "aliases blow the document up; write it out in full"};
+    documents.push_back(std::move(json));
+    return documents.size() < max_documents;
+  };
+  const auto read = read_documents(text, take);
+  if (!read) return read.error();
   return documents;
 }
 
@@ -252,6 +276,18 @@ Result<std::string> yaml_to_json(std::string_view text) {
 
 Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text) {
   return convert(text, text.size() + 1);
+}
+
+Result<YamlPtr> yaml_to_tree(std::string_view text) {
+  YamlPtr tree;
+  const auto take = [&tree](const YAML::Mark& start, const ValuePtr& root) {
+    if (tree) throw Refusal{start, "a second document begins here; only one is read"};
+    tree = root;
+    return true;
+  };
+  const auto read = read_documents(text, take);
+  if (!read) return read.error();
+  return tree;
 }
 
 }  // namespace haulout::k8s

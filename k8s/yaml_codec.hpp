@@ -7,17 +7,35 @@
 // Pure. Large JSON is better given to a JSON parser first: this one is an order of magnitude slower.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "retry/result.hpp"
 
 namespace haulout::k8s {
 
+struct YamlValue;
+using YamlPtr = std::shared_ptr<const YamlValue>;
+
+// A value with its place, for files whose mistakes are to be pointed at.
+struct YamlValue {
+  enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
+  std::size_t line = 0;  // from 1; behind an alias: of what it repeats
+  std::string json;      // of a scalar: what it means
+  std::string text;      // of a scalar: what stands there, without quotes; of null nothing
+  std::vector<YamlPtr> items;
+  std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order, merged ones last, repeated keys included
+};
+
 // The first document; an empty text is "null".
 Result<std::string> yaml_to_json(std::string_view text);
 // Every document in order; empty ones are left out.
 Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text);
+// The one document that is not empty, none for an empty text; a second one is refused. Aliases are not counted here:
+// whoever walks the tree bounds the walk.
+Result<YamlPtr> yaml_to_tree(std::string_view text);
 
 }  // namespace haulout::k8s

@@ -112,5 +112,41 @@ TEST(Yaml, AliasBombsAreRefused) {
   EXPECT_FALSE(yaml_to_json(merges));
 }
 
+// "line: text=json" of scalars, in the order of the document.
+void outline(const YamlValue& value, std::string& out) {
+  if (value.kind == YamlValue::Kind::scalar) out += fmt::format("{}: {}={}\n", value.line, value.text, value.json);
+  for (const auto& item : value.items) outline(*item, out);
+  for (const auto& [key, member] : value.members) {
+    outline(*key, out);
+    outline(*member, out);
+  }
+}
+
+TEST(YamlTree, KnowsWhatStandsWhere) {
+  const auto tree = yaml_to_tree("# c\na: 010\n'a': [x, \"true\"]\non: |\n  text\nb: &n {c: ~}\nd: *n\n");
+  ASSERT_TRUE(tree) << tree.error().message();
+  std::string out;
+  outline(**tree, out);
+  EXPECT_EQ(out,
+            "2: a=\"a\"\n2: 010=8\n"
+            "3: a=\"a\"\n3: x=\"x\"\n3: true=\"true\"\n"
+            "4: on=true\n4: text\n=\"text\\n\"\n"
+            "6: b=\"b\"\n6: c=\"c\"\n6: =null\n"
+            "7: d=\"d\"\n6: c=\"c\"\n6: =null\n");
+}
+
+TEST(YamlTree, HasOneDocumentOrNone) {
+  for (const char* text : {"", "# nothing\n", "---\n", "null", "---\n...\n---\n"}) {
+    const auto tree = yaml_to_tree(text);
+    ASSERT_TRUE(tree) << text;
+    EXPECT_EQ(*tree, nullptr) << text;
+  }
+  EXPECT_TRUE(yaml_to_tree("---\n---\na: 1\n---\n"));
+  const auto two = yaml_to_tree("a: 1\n---\nb: 2\n");
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().code(), Errc::decode);
+  EXPECT_THAT(two.error().message(), HasSubstr("line 2"));
+}
+
 }  // namespace
 }  // namespace haulout::k8s

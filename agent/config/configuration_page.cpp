@@ -1,0 +1,97 @@
+#include "agent/config/configuration_page.hpp"
+
+#include "agent/config/option_table.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::string_view head = R"(# The configuration of the agent
+
+This page is made from the table of options in `agent/config/`; a test compares the two.
+
+What `haulout agent` does by default is meant to be right for most fleets. What you change, you write in any of these
+places; the first that has an option decides about it, lists included:
+
+1. flags: `--max-unavailable 2`, `--max-unavailable=2`; repeat a flag to make a list
+2. environment variables: `HAULOUT_MAX_UNAVAILABLE=2`; a list is separated by semicolons
+3. the file, in YAML: `max-unavailable: 2`
+4. the defaults below
+
+The file is `/etc/haulout/config.yaml`, or the one that `--config` or `HAULOUT_CONFIG` names; in a cluster it usually is
+a ConfigMap, mounted. It is flat: each line is an option and its value, or its list of values.
+
+```yaml
+max-unavailable: 10%
+blocking-pod-selector:
+  - app=batch,stage=running
+  - backup
+reboot-method: [logind, command]
+reboot-command: /usr/local/sbin/power-cycle --wait
+drain-deadline: 2h
+```
+
+Mistakes are errors: an unknown key, a value of the wrong kind, a key that stands there twice, or options that contradict
+each other. The agent then says where and what to write instead, and ends with exit code 2 before it connects to
+anything. `haulout agent --check` does that and more without touching anything.
+
+- A duration has a unit, as in Go: `90s`, `5m`, `1h30m`, `1.5h`; only `0` needs none.
+- A command is split at blanks, and quotes and `\` keep blanks together. There is no shell: no variables, no pipes. In
+  the file it may also be a list of words.
+- An empty value (`--pool-label=`, `HAULOUT_WINDOW=`) of a text, a list or a command is its default again, whatever the
+  places below say. In the file `null` is the same as leaving the option out.
+- YAML reads unquoted `on`, `yes`, `010` or `1e3` as something else; where that matters, the agent asks for quotes.
+- Variables that Kubernetes injects for a Service called `haulout`, like `HAULOUT_SERVICE_HOST`, are no options and do no
+  harm. A variable that looks like an option misspelt is ignored with a warning.
+)";
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string code(std::string_view text) {
+  return text.empty() ? "" : fmt::format("`{}`", escaped(text));
+}
+
+std::string form_of(const Option& option) {
+  std::string form = escaped(option.values.form);
+  if (!option.values.unit.empty()) form += fmt::format(" ({})", option.values.unit);
+  if (option.repeatable()) form += "; list";
+  return form;
+}
+
+std::string spelling_of(const Option& option) {
+  const std::string letter = option.letter != 0 ? fmt::format("`-{}`, ", option.letter) : "";
+  return letter + code("--" + option.name);
+}
+
+std::string_view places_of(const Option& option) {
+  switch (option.home) {
+    case Option::Home::everywhere: return "";
+    case Option::Home::flag_and_environment: return " Not in the file.";
+    case Option::Home::flag_only: return " A flag only.";
+  }
+  return "";
+}
+
+std::string row_of(const Option& option) {
+  return fmt::format("| {} | {} | {} | {}{} |\n", spelling_of(option), form_of(option), code(option.shown_default),
+                     escaped(option.help), places_of(option));
+}
+
+}  // namespace
+
+std::string configuration_page() {
+  std::string page(head);
+  for (const OptionGroup& group : option_groups()) {
+    page += fmt::format("\n## {}\n\n| option | value | default | meaning |\n|---|---|---|---|\n", group.title);
+    for (const Option& option : group.options) page += row_of(option);
+  }
+  return page;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,57 @@
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "agent/config/read_config.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// As flags and environment name it; nothing, or an empty name: the default one.
+std::string named_file(const FlagValues& flags, const Variables& environment) {
+  std::optional<std::string> name;
+  for (const auto& [flag, value] : flags)
+    if (flag == "config") name = value;
+  if (name) return *name;
+  const auto variable = environment.find("HAULOUT_CONFIG");
+  return variable == environment.end() ? "" : variable->second;
+}
+
+constexpr std::size_t largest_file = std::size_t{1} << 20;  // what a ConfigMap can hold
+
+struct FileText {
+  std::string text;
+  int failure = 0;  // errno
+};
+
+FileText contents_of(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  for (std::array<char, 4096> chunk{};
+       file && text.size() <= largest_file;) {  // istreambuf_iterator would throw at a directory
+    file.read(chunk.data(), chunk.size());
+    text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (text.size() > largest_file) return {"", EFBIG};
+  if (!file.eof()) return {"", errno != 0 ? errno : EIO};
+  return {std::move(text), 0};
+}
+
+}  // namespace
+
+std::variant<AgentConfig, std::string> load_config(const FlagValues& flags, const Variables& environment,
+                                                   std::string_view default_file) {
+  const std::string named = named_file(flags, environment);
+  const std::string path = named.empty() ? std::string(default_file) : named;
+  FileText file = contents_of(path);
+  if (file.failure == 0) return read_config(flags, environment, ConfigFile{path, std::move(file.text)});
+  if (named.empty() && file.failure == ENOENT) return read_config(flags, environment, std::nullopt);
+  return fmt::format("the configuration file {} cannot be read: {}: {}", path,
+                     std::generic_category().message(file.failure),
+                     named.empty() ? "make it readable, or remove it"
+                                   : "correct its name (--config, HAULOUT_CONFIG), or make it readable");
+}
+
+}  // namespace haulout::agent

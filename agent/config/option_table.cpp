@@ -1,0 +1,239 @@
+#include "agent/config/option_table.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using C = AgentConfig;
+using drain::Treatment;
+
+constexpr std::uint32_t many = 1'000'000;
+
+OptionGroup agent_and_node() {
+  using A = AuthorityChoice;
+  return {"The agent and its node",
+          {
+              {"config", text(&C::config_file, "file"), "/etc/haulout/config.yaml",
+               "The configuration file. One that is named must exist; the default one need not.",
+               Option::Home::flag_and_environment},
+              {"node-name", text(&C::node_name, "name", check_node_name), "",
+               "The Node this agent serves; not given: the one that its credential is bound to."},
+              {"namespace", text(&C::ns, "name", check_dns_label), "haulout",
+               "Where the fleet's Leases and the ConfigMap haulout are.", Option::Home::everywhere, 'n'},
+              {"kubeconfig", text(&C::kubeconfig, "file"), "",
+               "The kubeconfig file; not given: $KUBECONFIG, the pod's ServiceAccount, the kubelet's kubeconfig."},
+              {"authority",
+               choice<A>(&C::authority, {{"auto", A::automatic},
+                                         {"impersonation", A::impersonation},
+                                         {"kubelet", A::kubelet},
+                                         {"policies", A::policies},
+                                         {"serviceaccount", A::service_account}}),
+               "auto",
+               "What keeps the agent to its own Node; auto: the best that works. A plain ServiceAccount, which nothing "
+               "keeps there, must be asked for: serviceaccount."},
+              {"host-root", text(&C::host_root, "directory", check_absolute_path), "/",
+               "Every file of the host (boot id, os-release, sentinels, sockets, the system bus) is looked for beneath "
+               "this "
+               "directory: where a container has mounted its host."},
+          }};
+}
+
+OptionGroup turns() {
+  using S = SlotsChoice;
+  return {
+      "Turns",
+      {
+          {"slots", choice<S>(&C::slots, {{"lease", S::lease}, {"fleetlock", S::fleetlock}, {"none", S::none}}),
+           "lease",
+           "Who gives a node its turn. lease: Leases in the namespace. fleetlock: a FleetLock server, for credentials "
+           "that may not write Leases. none: nobody, for a machine on its own."},
+          {"pool", text(&C::pool, "name", check_dns_label), "default",
+           "The nodes that take turns with this one; with FleetLock the group."},
+          {"pool-label", text(&C::pool_label, "label key", check_label_key), "",
+           "The pool is the value of this label of the Node."},
+          {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_limit), "1",
+           "How many nodes of the pool may be out at once: a number, or a percentage of the pool. Nodes that are "
+           "NotReady, degraded or cordoned by somebody else count."},
+          {"zone-label", text(&C::zone_label, "label key", check_label_key), "",
+           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone."},
+          {"soak", duration(&C::soak, Zero::allowed), "0s",
+           "How long an updated node must have run well before the next one gets its turn."},
+          {"fleetlock-url", text(&C::fleetlock_url, "URL", check_url), "", "The FleetLock server."},
+      }};
+}
+
+OptionGroup operating_system() {
+  using B = BackendChoice;
+  using M = RebootMethod;
+  return {
+      "The operating system",
+      {
+          {"backend",
+           choice<B>(&C::backend, {{"auto", B::automatic},
+                                   {"debian", B::debian},
+                                   {"file", B::file},
+                                   {"command", B::command},
+                                   {"bottlerocket", B::bottlerocket},
+                                   {"flatcar", B::flatcar},
+                                   {"rpm-ostree", B::rpm_ostree}}),
+           "auto",
+           "Who knows whether a reboot is needed; auto: what the host has, or file or command where a sentinel or a "
+           "sentinel-command is given."},
+          {"sentinel", text(&C::sentinel, "file", check_absolute_path), "",
+           "backend file: a reboot is needed while this file exists on the host."},
+          {"sentinel-command", command(&C::sentinel_command), "",
+           "backend command: a program, with arguments, whose exit code says whether a reboot is needed. No shell."},
+          {"sentinel-exit-codes", exit_codes(&C::sentinel_exit_codes), "0=yes,1=no",
+           "What the exit codes of sentinel-command mean. All others mean that nobody knows, and then nothing is "
+           "rebooted."},
+          {"sentinel-interval", duration(&C::sentinel_interval, Zero::refused), "1m",
+           "How often sentinel-command is asked."},
+          {"reboot-method",
+           choices<M>(&C::reboot_methods,
+                      {{"logind", M::logind}, {"systemd", M::systemd}, {"command", M::command}, {"none", M::none}}),
+           "logind,systemd",
+           "The ways to reboot, best first: the next one is tried when one does not bring the machine down. none: "
+           "somebody else reboots nodes that are ready."},
+          {"reboot-command", command(&C::reboot_command), "",
+           "reboot-method command: the program, with arguments, that reboots the host. No shell."},
+          {"reboot-limit", duration(&C::reboot_limit, Zero::refused), "10m",
+           "A machine that is still up this long after a reboot was accepted is not going down."},
+          {"verify-limit", duration(&C::verify_limit, Zero::refused), "15m",
+           "How long a booted node has to become Ready with the version that was expected; then it is degraded."},
+      }};
+}
+
+OptionGroup gates() {
+  using F = FailMode;
+  return {
+      "When a node may go",
+      {
+          {"window", list(&C::windows, "start + duration", check_not_blank), "",
+           "A time in which nodes may be updated; several may be given, and without any it is always."},
+          {"blackout", list(&C::blackouts, "start + duration", check_not_blank), "",
+           "A time in which no node is updated, whatever the windows say; several may be given."},
+          {"blocking-pod-selector", list(&C::blocking_pod_selectors, "label selector", check_label_selector), "",
+           "A node with a pod that this matches waits until the pod is gone; several may be given."},
+          {"max-reboots-per-day", number(&C::max_reboots_per_day, "reboots in 24 hours", 0, 1000), "3",
+           "More reboots of one node than this are a loop, and the node is degraded; 0: no limit."},
+          {"backoff", duration(&C::backoff, Zero::refused), "5m",
+           "The wait after a drain that did not succeed; doubled each time, up to an hour."},
+          {"prometheus-url", text(&C::prometheus_url, "URL", check_url), "",
+           "A Prometheus whose alerts hold nodes back."},
+          {"prometheus-query", text(&C::prometheus_query, "PromQL", check_not_blank), "ALERTS{alertstate=\"firing\"}",
+           "Each series in the answer holds the node back; $node in it stands for the node's name."},
+          {"prometheus-token-file", text(&C::prometheus_token_file, "file", check_absolute_path), "",
+           "A file with the bearer token for Prometheus; read again when it changes."},
+          {"prometheus-username", text(&C::prometheus_username, "name", check_not_blank), "",
+           "The user for Prometheus."},
+          {"prometheus-password-file", text(&C::prometheus_password_file, "file", check_absolute_path), "",
+           "A file with that user's password."},
+          {"prometheus-ca-file", text(&C::prometheus_ca_file, "file", check_absolute_path), "",
+           "The certificates that vouch for Prometheus; not given: those of the system."},
+          {"prometheus-cert-file", text(&C::prometheus_cert_file, "file", check_absolute_path), "",
+           "A client certificate for Prometheus."},
+          {"prometheus-key-file", text(&C::prometheus_key_file, "file", check_absolute_path), "",
+           "The key of that certificate."},
+          {"prometheus-fail-mode", choice<F>(&C::prometheus_fail_mode, {{"closed", F::closed}, {"open", F::open}}),
+           "closed", "While Prometheus does not answer, nodes wait (closed) or go (open)."},
+          {"prometheus-max-age", duration(&C::prometheus_max_age, Zero::allowed), "0s",
+           "An alert older than this holds nobody back any more; 0: it does for ever."},
+      }};
+}
+
+OptionGroup the_drain() {
+  using T = Treatment;
+  return {
+      "The drain",
+      {
+          {"max-concurrent", number_or_word(&C::max_concurrent, "pods", "unlimited", many), "5",
+           "Pods that may be on their way out at the same time."},
+          {"drain-deadline", duration(&C::drain_deadline, Zero::allowed), "0s",
+           "A drain that takes longer is given up: the node is uncordoned and tries again later; 0: it may take for "
+           "ever."},
+          {"settle", duration(&C::settle, Zero::allowed), "5s",
+           "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled "
+           "arrive late."},
+          {"emptydir", choice<T>(&C::emptydir, {{"evict", T::evict}, {"refuse", T::refuse}}), "evict",
+           "Pods that use emptyDir: their local data is lost with them."},
+          {"unmanaged", choice<T>(&C::unmanaged, {{"evict", T::evict}, {"refuse", T::refuse}, {"skip", T::skip}}),
+           "evict", "Pods without a controller: nothing brings them back."},
+          {"finished", choice<T>(&C::finished, {{"skip", T::skip}, {"evict", T::evict}}), "skip",
+           "Pods that have Succeeded or Failed."},
+          {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
+           "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"lb-drain-wait", duration(&C::lb_drain_wait, Zero::allowed), "0s",
+           "Take the node out of external load balancers and wait this long before the first eviction; 0: leave load "
+           "balancers alone."},
+      }};
+}
+
+OptionGroup hooks() {
+  using F = HookFailure;
+  return {"Hooks",
+          {
+              {"hooks-dir", text(&C::hooks_dir, "directory", check_absolute_path), "/etc/haulout/hooks.d",
+               "Executables to run before and after the drain, after the boot and before the turn is passed on. It "
+               "need not exist."},
+              {"hook-limit", duration(&C::hook_limit, Zero::refused), "5m", "How long one hook may take."},
+              {"hook-failure", choice<F>(&C::hook_failure, {{"stop", F::stop}, {"continue", F::go_on}}), "stop",
+               "After a hook that failed or took too long the update stops, or continues."},
+          }};
+}
+
+OptionGroup reporting() {
+  using L = LogFormat;
+  return {"Reporting",
+          {
+              {"metrics-address", text(&C::metrics_address, "address:port", check_listen_address), "",
+               "Where /metrics, /healthz and /readyz are served; not given: nowhere."},
+              {"log-format", choice<L>(&C::log_format, {{"text", L::text}, {"json", L::json}}), "text",
+               "How the log on stderr is written."},
+              {"verbosity", number(&C::verbosity, "level", 0, 10), "0",
+               "How much to log: 0 transitions and warnings, 1 requests, 2 everything.", Option::Home::everywhere, 'v'},
+          }};
+}
+
+OptionGroup instead() {
+  return {"Instead of the agent's work",
+          {
+              {"check", boolean(&C::check), "false",
+               "Check the configuration and try rights, D-Bus and back end without touching anything, then exit.",
+               Option::Home::flag_only},
+              {"release", boolean(&C::release), "false",
+               "Give up: put the cordon back as it was, free the turn, take all marks back, then exit.",
+               Option::Home::flag_only},
+          }};
+}
+
+}  // namespace
+
+std::string Option::variable() const {
+  std::string result(variable_prefix);
+  for (const char c : name) result += c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return result;
+}
+
+bool Option::empty_resets() const {
+  return values.type == ValueType::text || values.type == ValueType::list || values.type == ValueType::command;
+}
+
+const std::vector<OptionGroup>& option_groups() {
+  static const std::vector<OptionGroup> groups = {agent_and_node(), turns(), operating_system(), gates(),
+                                                  the_drain(),      hooks(), reporting(),        instead()};
+  return groups;
+}
+
+std::vector<const Option*> options() {
+  std::vector<const Option*> all;
+  for (const OptionGroup& group : option_groups())
+    for (const Option& option : group.options) all.push_back(&option);
+  return all;
+}
+
+const Option* find_option(std::string_view name) {
+  for (const Option* option : options())
+    if (option->name == name) return option;
+  return nullptr;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,185 @@
+#include "agent/config/value_checks.hpp"
+
+#include <charconv>
+
+#include "http/client.hpp"
+#include "k8s/label_selector.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::size_t longest_label = 63;
+constexpr std::size_t longest_subdomain = 253;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_lower_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z');
+}
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool is_dns_label(std::string_view text) {
+  return !text.empty() && text.size() <= longest_label && is_lower_alphanumeric(text.front()) &&
+         is_lower_alphanumeric(text.back()) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alphanumeric(c) || c == '-'; });
+}
+
+// Plain digits, no sign, nothing before or behind.
+std::optional<std::uint32_t> whole_number(std::string_view text) {
+  if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
+  std::uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::string any_text(const std::string&) {
+  return {};
+}
+
+std::string check_not_blank(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), is_blank) ? "it is empty" : "";
+}
+
+std::string check_dns_label(const std::string& text) {
+  if (is_dns_label(text)) return {};
+  return "it must be of small letters, digits and '-', begin and end with a letter or digit, and be 63 long at most";
+}
+
+std::string check_node_name(const std::string& text) {
+  bool valid = text.size() <= longest_subdomain;
+  for (std::string_view rest = text; valid;) {
+    const auto dot = rest.find('.');
+    valid = is_dns_label(rest.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  return valid ? "" : "a Node's name is of small letters, digits, '-' and '.': see kubectl get nodes";
+}
+
+std::string check_absolute_path(const std::string& text) {
+  return text.starts_with('/') ? "" : "it must be an absolute path: begin it with /";
+}
+
+std::string check_url(const std::string& text) {
+  const auto endpoint = http::parse_endpoint(text, nullptr);
+  if (endpoint && endpoint->kind != http::Endpoint::Kind::unix_socket) return {};
+  return "it must look like https://host:port/path or http://host:port/path, without user, password or query";
+}
+
+std::string check_label_key(const std::string& text) {
+  using Operator = k8s::LabelSelector::Operator;
+  const auto selector = k8s::parse_label_selector(text);
+  if (selector && selector->requirements().size() == 1 && selector->requirements().front().op == Operator::exists &&
+      selector->requirements().front().key == text)
+    return {};
+  return "it must be the key of a label, like topology.kubernetes.io/zone";
+}
+
+std::string check_label_selector(const std::string& text) {
+  const auto selector = k8s::parse_label_selector(text);
+  if (!selector) return selector.error().message();
+  return selector->empty() ? "an empty selector would match every pod" : "";
+}
+
+std::string check_listen_address(const std::string& text) {
+  const std::string how = "write it like 127.0.0.1:9090, [::1]:9090 or :9090 (all addresses)";
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) return "the port is missing; " + how;
+  const auto port = whole_number(std::string_view(text).substr(colon + 1));
+  if (!port || *port > 65535) return "the port must be a number from 0 to 65535; " + how;
+  const std::string_view host = std::string_view(text).substr(0, colon);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (!bracketed && host.find_first_of(":/[] ") != std::string_view::npos)
+    return "this is no address to listen on; " + how;
+  return {};
+}
+
+std::string check_limit(const std::string& text) {
+  std::string how = "it must be a number of nodes like 2, or a percentage of them like 10%";
+  const bool percentage = text.ends_with('%');
+  const auto number = whole_number(std::string_view(text).substr(0, text.size() - (percentage ? 1 : 0)));
+  if (!number) return how;
+  if (*number == 0) return "no node could ever be updated; to hold the fleet back, pause it (haulout pause)";
+  if (percentage && *number > 100) return how + ", 100% at most";
+  return {};
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
+    if (text == word) return true;
+  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
+std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {
+  std::string how = "write it like 0=yes,1=no: exit codes from 0 to 255, each once";
+  std::map<int, bool> result;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    const std::string_view entry = rest.substr(0, comma);
+    const auto equals = entry.find('=');
+    const auto code = whole_number(entry.substr(0, equals));
+    const std::string_view answer = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
+    if (!code || *code > 255 || (answer != "yes" && answer != "no")) return how;
+    if (!result.emplace(static_cast<int>(*code), answer == "yes").second) return how;
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  const bool any = std::any_of(result.begin(), result.end(), [](const auto& entry) { return entry.second; });
+  if (!any) return "no exit code says yes: no reboot would ever be needed";
+  codes = std::move(result);
+  return {};
+}
+
+std::string split_words(const std::string& text, std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quote != '\'') {
+      if (i + 1 == text.size()) return "a \\ stands at its end: it quotes the character behind it";
+      (word ? *word : word.emplace()) += text[++i];
+    } else if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else
+        *word += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      if (!word) word.emplace();
+    } else if (is_blank(c)) {
+      if (word) result.push_back(std::move(*word));
+      word.reset();
+    } else {
+      (word ? *word : word.emplace()) += c;
+    }
+  }
+  if (quote != 0) return fmt::format("a {} is not closed", quote);
+  if (word) result.push_back(std::move(*word));
+  if (result.empty() || result.front().empty()) return "it names no program";
+  words = std::move(result);
+  return {};
+}
+
+std::string quoted_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    text += '\'';
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return text;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,43 @@
+// What a text must look like to be the value of an option. Each check returns what is wrong and how to write it, or
+// nothing. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace haulout::agent {
+
+using Check = std::string (*)(const std::string&);
+
+std::string any_text(const std::string& text);
+std::string check_not_blank(const std::string& text);
+// A namespace or a pool: one part of a Lease's name.
+std::string check_dns_label(const std::string& text);
+// The name of a Node.
+std::string check_node_name(const std::string& text);
+std::string check_absolute_path(const std::string& text);
+// http:// or https://, without credentials in it.
+std::string check_url(const std::string& text);
+std::string check_label_key(const std::string& text);
+std::string check_label_selector(const std::string& text);
+// ":9090", "127.0.0.1:9090", "[::1]:9090"; port 0 is any free one.
+std::string check_listen_address(const std::string& text);
+// "1" and more, or "1%" to "100%".
+std::string check_limit(const std::string& text);
+
+// The words that Go's strconv.ParseBool knows.
+std::optional<bool> parse_bool(std::string_view text);
+
+// "0=yes,1=no": what a sentinel command's exit codes say. Returns what is wrong.
+std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);
+
+// Words at blanks, as a shell splits them: '…' and "…" and \ quote, and nothing else means anything: no variable, no
+// pipe, no ~. Returns what is wrong.
+std::string split_words(const std::string& text, std::vector<std::string>& words);
+// A text that split_words() turns into these words.
+std::string quoted_words(const std::vector<std::string>& words);
+
+}  // namespace haulout::agent
