@@ -114,6 +114,7 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
+  TimePoint looked_at_{};
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};

@@ -8,6 +8,13 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
+namespace {
+
+// Between two looks at all pods while as many requests are out as may be.
+constexpr Duration glance = std::chrono::milliseconds(50);
+
+}  // namespace
+
 asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   if (fresh_deadline) restart_deadline();
   if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
@@ -52,6 +59,12 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   if (!budgets_forbidden_) group.spawn(follow_budgets());
   group.spawn(follow_node());
   while (!ended_) {
+    // While nothing can be sent, events come in dozens; what they mean is looked at now and then.
+    if (pipeline_->full() && now() < looked_at_ + glance) {
+      co_await changed_->wait_until(clock_, looked_at_ + glance);
+      continue;
+    }
+    looked_at_ = now();
     watch_health();
     pipeline_->time_passed(now());
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());

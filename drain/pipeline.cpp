@@ -57,8 +57,15 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   tracked.budgets = book_.selecting(pod);
   tracked.is_late = started_.has_value();
   tracked.state = PodState::left;
+  ++count_of(PodState::left);
   apply_decision(tracked, now);
   if (tracked.is_late) note_late(tracked, now);
+}
+
+void Pipeline::become(TrackedPod& tracked, PodState state) {
+  --count_of(tracked.state);
+  ++count_of(state);
+  tracked.state = state;
 }
 
 void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
@@ -68,7 +75,7 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   report.verdict = decision.verdict;
   if (decision.verdict == Verdict::skip) {
     order_.erase(tracked.order);
-    tracked.state = PodState::left;
+    become(tracked, PodState::left);
     report.outcome = PodOutcome::skipped;
     report.reason = decision.reason;
     report.message = decision.message;
@@ -137,7 +144,7 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, Ti
     if (found != pods_.end() && found->second.state == PodState::vanished) {
       // While the list was under way the watch has said more: a UID never comes back by itself.
       if (found->second.report.vanished_at > asked) continue;
-      found->second.state = PodState::left;
+      become(found->second, PodState::left);
       found->second.report.vanished_at.reset();
     }
     // Nor does a deletion: the list is older than what the watch or the answer has said since.
@@ -158,7 +165,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const bool first = tracked.state != PodState::terminating;
   const TimePoint until = now + std::max<Duration>(grace, Duration::zero()) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
-  tracked.state = PodState::terminating;
+  become(tracked, PodState::terminating);
   tracked.report.outcome = PodOutcome::terminating;
   if (!first) return;
   tracked.terminating_since = now;
@@ -178,7 +185,7 @@ void Pipeline::vanish(TrackedPod& tracked, WallTime wall) {
   const bool mattered = must_leave(tracked.state);
   order_.erase(tracked.order);
   tracked.holds_place = false;
-  tracked.state = PodState::vanished;
+  become(tracked, PodState::vanished);
   if (!mattered) return;
   tracked.report.outcome = tracked.report.evicted_at ? PodOutcome::evicted : PodOutcome::gone;
   tracked.report.vanished_at = wall;
@@ -198,6 +205,7 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
     tracked.inferred = true;
   }
   if (tracked.state == PodState::left) {
+    --count_of(PodState::left);
     pods_.erase(found);  // a skipped pod that went away is no part of the report
     return;
   }
@@ -220,7 +228,7 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
 }
 
 void Pipeline::queue(TrackedPod& tracked) {
-  tracked.state = PodState::queued;
+  become(tracked, PodState::queued);
   tracked.hold = TrackedPod::Hold::none;
   tracked.report.outcome = PodOutcome::planned;
   tracked.report.reason = tracked.decision.reason;
@@ -238,7 +246,7 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
   const bool news =
       tracked.state != PodState::parked || tracked.report.reason != reason || tracked.report.message != message;
   const bool told_before = tracked.was_parked && tracked.report.reason == reason && tracked.report.message == message;
-  tracked.state = PodState::parked;
+  become(tracked, PodState::parked);
   tracked.was_parked = true;
   tracked.holds_place = false;
   tracked.wake_at = wake_at;

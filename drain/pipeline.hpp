@@ -14,6 +14,7 @@
 // nothing.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -100,6 +101,8 @@ class Pipeline {
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
 
+  // As many requests are out as may be: until one is answered nothing can be sent.
+  bool full() const { return requests_out_ >= options_.max_requests; }
   // The evictions to send now; each is in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
   // When the next decision can change without an event, always later than `now`; max() if never. What is due already
@@ -129,6 +132,9 @@ class Pipeline {
 
  private:
   void track(const k8s::Pod& pod, TimePoint now);
+  void become(TrackedPod& tracked, PodState state);
+  std::size_t& count_of(PodState state) { return counts_.at(static_cast<std::size_t>(state)); }
+  std::size_t count_of(PodState state) const { return counts_.at(static_cast<std::size_t>(state)); }
   void apply_decision(TrackedPod& tracked, TimePoint now);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
@@ -163,6 +169,7 @@ class Pipeline {
   Backoff throttle_backoff_{backoff_after(EvictionVerdict::throttle)};
   TimePoint throttled_until_{};
   std::string throttle_message_;
+  std::array<std::size_t, 6> counts_{};  // of pods_, by state
   std::size_t requests_out_ = 0;
   bool paused_ = false;
   bool held_by_policy_ = false;

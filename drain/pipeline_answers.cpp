@@ -23,7 +23,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     if (tracked.state == PodState::in_flight) {
       const auto grace =
           std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
-      tracked.state = PodState::terminating;
+      become(tracked, PodState::terminating);
       tracked.terminating_since = now;
       tracked.terminating_until = now + grace + place_margin;
       tracked.report.outcome = PodOutcome::terminating;
@@ -164,17 +164,11 @@ bool Pipeline::hopeless() const {
 
 Progress Pipeline::progress() const {
   Progress progress;
-  for (const auto& [uid, tracked] : pods_) {
-    switch (tracked.state) {
-      case PodState::left: ++progress.skipped; continue;
-      case PodState::vanished: ++progress.vanished; break;
-      case PodState::terminating: ++progress.terminating; break;
-      case PodState::parked: ++progress.waiting; break;
-      case PodState::queued:
-      case PodState::in_flight: break;
-    }
-    ++progress.to_evict;
-  }
+  progress.skipped = count_of(PodState::left);
+  progress.to_evict = pods_.size() - progress.skipped;
+  progress.vanished = count_of(PodState::vanished);
+  progress.terminating = count_of(PodState::terminating);
+  progress.waiting = count_of(PodState::parked);
   return progress;
 }
 

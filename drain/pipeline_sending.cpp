@@ -21,7 +21,7 @@ std::size_t Pipeline::places_taken() const {
 
 void Pipeline::send(TrackedPod& tracked) {
   if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
-  tracked.state = PodState::in_flight;
+  become(tracked, PodState::in_flight);
   tracked.holds_place = true;
   tracked.request_out = true;
   ++requests_out_;
@@ -36,8 +36,7 @@ BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
 
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   std::vector<k8s::Pod> evictions;
-  // With as many requests out as may be, the next answer is the next occasion, milliseconds from now.
-  if (paused_ || now < throttled_until_ || requests_out_ >= options_.max_requests) return evictions;
+  if (paused_ || now < throttled_until_ || full()) return evictions;
   std::size_t places = places_taken();
   if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
   return evictions;

@@ -220,8 +220,23 @@ void read(const Object& json, ConfigMap& config_map) {
 
 template <>
 const std::vector<std::string_view>& dropped_keys<Pod>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "containers", "initContainers",
-                                                     "ephemeralContainers", "affinity"};
+  static const std::vector<std::string_view> keys = {"managedFields",
+                                                     "containers",
+                                                     "initContainers",
+                                                     "ephemeralContainers",
+                                                     "affinity",
+                                                     "projected",
+                                                     "lastState",
+                                                     "securityContext",
+                                                     "resources",
+                                                     "allocatedResources",
+                                                     "volumeMounts",
+                                                     "podIPs",
+                                                     "hostIPs",
+                                                     "nodeSelector",
+                                                     "readinessGates",
+                                                     "imagePullSecrets",
+                                                     "topologySpreadConstraints"};
   return keys;
 }
 
