@@ -1,0 +1,106 @@
+#include "agent/lifecycle/advance.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace haulout::agent {
+
+namespace {
+
+constexpr std::size_t remembered = 10;
+
+template <class T>
+void remember(std::vector<T>& all, T one) {
+  all.push_back(std::move(one));
+  if (all.size() > remembered) all.erase(all.begin());
+}
+
+WallTime after(WallTime now, Duration delay) {
+  return now + std::chrono::duration_cast<WallTime::duration>(delay);
+}
+
+// An attempt that took the node's pods away for nothing must not be repeated at once.
+void back_off(Record& record, const Moment& moment, const LifecycleTimes& times) {
+  Duration delay = times.backoff;
+  for (unsigned i = 0; i < record.failures && delay < times.backoff_cap; ++i) delay *= 2;
+  ++record.failures;
+  record.cause = moment.cause;
+  record.cause_message = moment.cause_message;
+  record.not_before = after(moment.now, std::min(delay, times.backoff_cap));
+}
+
+void take_up(Record& record, const Moment& moment) {
+  record.run = moment.run;
+  record.requested = moment.requested;
+  record.reasons = moment.pending.reasons;
+  record.from = moment.booted;
+  record.to = moment.pending.need == Need::yes ? moment.pending.target : std::string();
+  record.began = moment.now;
+}
+
+void come_to_an_end(Record& record, const Moment& moment) {
+  record.verified_at = moment.now;
+  record.failures = 0;
+  record.not_before.reset();
+  if (record.began && moment.now > *record.began)
+    remember(record.durations, std::chrono::duration_cast<std::chrono::seconds>(moment.now - *record.began).count());
+}
+
+void forget_the_attempt(Record& record) {
+  record.requested = false;
+  record.reasons.clear();
+  record.from.clear();
+  record.to.clear();
+  record.began.reset();
+}
+
+void degrade(Record& record, Event event, const Moment& moment) {
+  record.cause = moment.cause;
+  record.cause_message = moment.cause_message;
+  record.uncordon = event != Event::not_verified;
+  const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
+  if (rolled_back &&
+      std::find(record.bad_targets.begin(), record.bad_targets.end(), record.to) == record.bad_targets.end())
+    remember(record.bad_targets, record.to);
+}
+
+}  // namespace
+
+Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times) {
+  const State from = record.state;
+  const auto to = next_state(from, event);
+  if (!to) std::terminate();
+  record.state = *to;
+  record.since = moment.now;
+  record.boot_id = moment.boot_id;
+  record.deadline.reset();
+  if (from == State::degraded || from == State::pending) {
+    record.cause.clear();
+    record.cause_message.clear();
+    record.uncordon = false;
+  }
+  if (event == Event::boot_changed) remember(record.reboots, Reboot{moment.now, record.reasons, record.to});
+  switch (*to) {
+    case State::idle: forget_the_attempt(record); break;
+    case State::pending:
+      if (event == Event::drain_ended || event == Event::cordon_lost) back_off(record, moment, times);
+      break;
+    case State::draining:
+      if (event == Event::turn_taken) take_up(record, moment);
+      break;
+    case State::rebooting:
+      record.method = event == Event::reboot_overdue ? record.method + 1 : 0;
+      record.deadline = after(moment.now, times.reboot_limit);
+      break;
+    case State::verifying: record.deadline = after(moment.now, times.verify_limit); break;
+    case State::uncordoning: come_to_an_end(record, moment); break;
+    case State::soaking: record.deadline = after(moment.now, times.soak); break;
+    case State::degraded: degrade(record, event, moment); break;
+    case State::unknown:
+    case State::waiting:
+    case State::ready: break;
+  }
+  return record;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,35 @@
+// From one record to the next: what an event does to what is remembered. Pure.
+#pragma once
+
+#include <string>
+
+#include "agent/backend.hpp"
+#include "agent/lifecycle/record.hpp"
+
+namespace haulout::agent {
+
+// Durations of the life cycle; their defaults are the documented ones.
+struct LifecycleTimes {
+  Duration backoff = std::chrono::minutes(5);  // after an attempt that came to nothing; doubled each time
+  Duration backoff_cap = std::chrono::hours(1);
+  Duration reboot_limit = std::chrono::minutes(10);  // from the request to another boot id, for each method
+  Duration verify_limit = std::chrono::minutes(30);  // from the boot to a node that is well
+  Duration soak{};
+};
+
+// What is known at the moment of an event.
+struct Moment {
+  WallTime now{};
+  std::string boot_id{};
+  Pending pending{};
+  bool requested = false;
+  std::string booted{};  // the version that runs
+  std::string run{};     // a name for a new run
+  std::string cause{};   // of a degradation
+  std::string cause_message{};
+};
+
+// The event must be one of the state's (see next_state): anything else is a bug and terminates.
+Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
+
+}  // namespace haulout::agent

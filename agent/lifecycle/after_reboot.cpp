@@ -1,0 +1,110 @@
+// The reboot, and what follows it.
+#include <fmt/format.h>
+
+#include "agent/lifecycle/agent_impl.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+asio::awaitable<Event> Agent::Impl::reboot() {
+  if (rebooted()) co_return Event::boot_changed;
+  const auto methods = parts_.host.reboot_methods();
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  const TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
+  std::string problem = "the machine did not go down";
+  while (!reload_ && now() < deadline) {
+    auto trouble = co_await prove();
+    if (trouble && *trouble) co_return **trouble;
+    if (trouble && record_.method < methods.size()) {
+      auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
+      if (asked) {
+        co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
+        co_await clock_.sleep_until(deadline);
+      } else {
+        problem = methods[record_.method] + ": " + asked.error().message();
+      }
+      break;
+    }
+    // Nothing proceeds without a proof.
+    if (trouble) break;
+    co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
+    co_await clock_.sleep_until(std::min(deadline, now() + backoff.next(rng_, trouble.error().retry_after)));
+  }
+  if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) {
+    boot_id_ = *id;
+    co_return Event::boot_changed;
+  }
+  if (record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
+  cause_ = "RebootFailed";
+  cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
+                   std::string(request_annotation) + "=reboot to have it tried again";
+  co_return Event::reboot_impossible;
+}
+
+asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
+  auto complete = co_await parts_.host.boot_complete(within(request_timeout));
+  if (!complete) co_return Finding{.reason = "BootNotComplete", .message = complete.error().message()};
+  if (!*complete) co_return Finding{.reason = "BootNotComplete", .message = "the boot has not come to its end yet"};
+  if (!node_.ready || (!node_.boot_id.empty() && node_.boot_id != boot_id_))
+    co_return Finding{.reason = "NodeNotReady", .message = "the kubelet has not reported this boot Ready yet"};
+  if (record_.to.empty()) co_return Finding{.well = true};
+  auto version = co_await parts_.backend.booted(within(request_timeout));
+  if (!version) co_return Finding{.reason = "BackendUnknown", .message = version.error().message()};
+  booted_ = *version;
+  if (*version == record_.to) co_return Finding{.well = true};
+  if (*version == record_.from)
+    co_return Finding{.hopeless = true,
+                      .reason = "RolledBack",
+                      .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
+                                             "tried again on this node",
+                                             *version, record_.to)};
+  co_return Finding{.reason = "VersionUnexpected",
+                    .message = fmt::format("version {} runs, {} was to", *version, record_.to)};
+}
+
+asio::awaitable<Event> Agent::Impl::verify() {
+  const TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.verify_limit);
+  while (!reload_) {
+    const Finding finding = co_await look_at_node();
+    if (finding.well) co_return Event::verified;
+    if (finding.hopeless || now() >= deadline) {
+      cause_ = finding.reason;
+      cause_message_ = finding.message;
+      co_return Event::not_verified;
+    }
+    co_await show(finding.reason, finding.message);
+    co_await wait(std::min(deadline, now() + options_.retry));
+  }
+  co_return Event::not_verified;
+}
+
+asio::awaitable<Event> Agent::Impl::soak() {
+  const TimePoint end = at(record_.deadline.value_or(wall()), options_.times.soak);
+  while (!reload_ && now() < end) co_await wait(end);
+  co_return Event::soaked;
+}
+
+asio::awaitable<Event> Agent::Impl::stay_degraded() {
+  if (rebooted() && record_.cause != "RecordUnreadable") co_return Event::boot_changed;
+  co_await first_answer();
+  // What a verification found wrong may have healed; a reboot that failed is for a person, or for the need to go away.
+  const bool unverified = !record_.uncordon && record_.cause != "RecordUnreadable";
+  while (!reload_) {
+    TimePoint until = TimePoint::max();
+    if (unverified) {
+      const Finding finding = co_await look_at_node();
+      if (finding.well) co_return Event::healed;
+      until = now() + std::chrono::minutes(1);
+    } else if (record_.cause != "RecordUnreadable") {
+      if (reboot_requested(node_)) co_return Event::needed;
+      if (pending_.need == Need::no) co_return Event::not_needed;
+      if (record_.cause != "RebootFailed" && pending_.need == Need::yes && !gates().brake) co_return Event::needed;
+      until = now() + std::chrono::minutes(10);
+    }
+    co_await show(record_.cause, record_.cause_message);
+    co_await wait(until);
+  }
+  co_return Event::healed;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,288 @@
+// The loop, and what it writes.
+#include "agent/lifecycle/agent.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/lifecycle/agent_impl.hpp"
+#include "drain/cordon.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
+                                  BackoffOptions::Jitter::equal};
+
+// Our own writes are known before the watch tells of them.
+bool older(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+}  // namespace
+
+Agent::Agent(AgentParts parts, AgentOptions options)
+    : impl_(std::make_unique<Impl>(std::move(parts), std::move(options))) {}
+Agent::~Agent() = default;
+asio::awaitable<void> Agent::run() {
+  return impl_->run();
+}
+
+Agent::Impl::Impl(AgentParts parts, AgentOptions options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      client_(parts_.client),
+      clock_(client_.clock()),
+      rng_(parts_.rng),
+      drain_status_(parts_.drain_observer, [this] { changed_->notify(); }) {}
+
+asio::awaitable<void> Agent::Impl::run() {
+  changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  co_await load();
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(follow_node());
+    group.spawn(follow_backend());
+    return live();
+  });
+}
+
+asio::awaitable<void> Agent::Impl::live() {
+  for (;;) {
+    if (reload_) co_await load();
+    co_await establish();
+    if (reload_) continue;
+    const Event event = co_await activity();
+    if (reload_) continue;
+    co_await commit(event);
+  }
+}
+
+asio::awaitable<void> Agent::Impl::load() {
+  reload_ = false;
+  Backoff backoff(patience);
+  for (;;) {
+    auto id = parts_.host.boot_id();
+    auto node = id ? co_await client_.get_node(options_.node, within(request_timeout))
+                   : Result<k8s::Node>(std::move(id).error());
+    if (node) {
+      boot_id_ = *parts_.host.boot_id();
+      node_ = std::move(*node);
+      node_gone_ = false;
+      break;
+    }
+    parts_.tell(
+        {record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + node.error().message()});
+    co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+  }
+  const auto found = node_.annotations.find(std::string(record_annotation));
+  written_ = found == node_.annotations.end() ? std::string() : found->second;
+  record_ = written_.empty() ? Record{} : decode_record(written_);
+  if (written_.empty()) {
+    record_.since = wall();
+    record_.boot_id = boot_id_;
+  }
+  status_ = {record_.state, {}, {}};
+}
+
+void Agent::Impl::see_node(const k8s::Node& node) {
+  if (node.uid != node_.uid) {
+    node_gone_ = reload_ = true;
+  } else if (!older(node.resource_version, node_.resource_version)) {
+    node_ = node;
+    // Somebody took the record away, or another agent wrote one.
+    const auto found = node_.annotations.find(std::string(record_annotation));
+    const std::string shown = found == node_.annotations.end() ? std::string() : found->second;
+    if (!written_.empty() && record_.cause == "RecordUnreadable" && shown != written_) reload_ = true;
+  }
+  changed_->notify();
+}
+
+asio::awaitable<void> Agent::Impl::follow_node() {
+  k8s::ReflectorOptions options;
+  options.field_selector = "metadata.name=" + options_.node;
+  for (;;) {
+    k8s::Reflector<k8s::Node> view(
+        client_, rng_, k8s::Resource::nodes, options,
+        [this](const std::string& uid, const k8s::Node* node) {
+          if (node) see_node(*node);
+          if (!node && uid == node_.uid) {
+            node_gone_ = reload_ = true;
+            changed_->notify();
+          }
+        },
+        [this] { changed_->notify(); });
+    static_cast<void>(co_await view.run());
+    // Refused from the start: rights may be given later, and the loop reads the Node by itself.
+    co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(20), std::chrono::seconds(40)));
+  }
+}
+
+asio::awaitable<void> Agent::Impl::follow_backend() {
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::minutes(5), BackoffOptions::Jitter::equal});
+  for (;;) {
+    pending_ = co_await parts_.backend.pending(within(std::chrono::minutes(1)));
+    answered_ = true;
+    changed_->notify();
+    if (pending_.need == Need::unknown) {
+      co_await clock_.sleep_until(now() + backoff.next(rng_));
+      continue;
+    }
+    backoff.reset();
+    co_await parts_.backend.changed();
+    co_await clock_.sleep_until(now() + std::chrono::milliseconds(200));  // a burst of changes is one
+  }
+}
+
+bool Agent::Impl::wanted() const {
+  if (reboot_requested(node_)) return true;
+  if (pending_.need != Need::yes) return false;
+  return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
+         record_.bad_targets.end();
+}
+
+GateAnswer Agent::Impl::gates() const {
+  if (pending_.need == Need::unknown && !reboot_requested(node_))
+    return {.open = false, .reason = "BackendUnknown", .message = pending_.problem};
+  return parts_.gates(node_, record_, pending_, wall());
+}
+
+TimePoint Agent::Impl::at(WallTime when, Duration at_most) const {
+  const auto left = std::chrono::duration_cast<Duration>(when - wall());
+  return now() + std::clamp(left, Duration::zero(), at_most);
+}
+
+asio::awaitable<void> Agent::Impl::wait(TimePoint until) {
+  if (!reload_) co_await changed_->wait_until(clock_, until);
+}
+
+asio::awaitable<void> Agent::Impl::establish() {
+  const Duties duties = duties_of(record_.state);
+  if (auto shown = parts_.host.show_ready(duties.shows_ready); !shown)
+    parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
+  const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
+  if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
+  if (!reload_) co_await show_condition();
+}
+
+asio::awaitable<void> Agent::Impl::show_condition() {
+  const auto patch = condition_patch(node_, duties_of(record_.state).maintenance, status_, client_.server_now());
+  if (!patch) co_return;
+  auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
+  if (node && node->uid == node_.uid) node_ = std::move(*node);
+}
+
+asio::awaitable<void> Agent::Impl::first_answer() {
+  while (!reload_ && !answered_) co_await wait(TimePoint::max());
+}
+
+asio::awaitable<void> Agent::Impl::undo_cordon() {
+  Backoff backoff(patience);
+  while (!reload_) {
+    auto change = co_await drain::take_back(client_, rng_, options_.node, record_.run, within(request_timeout));
+    if (change) {
+      if (change->after.uid != node_.uid) {
+        reload_ = true;
+        co_return;
+      }
+      node_ = change->after;
+      record_.run.clear();
+      co_return;
+    }
+    if (k8s::is_gone(change.error())) {
+      reload_ = true;
+      co_return;
+    }
+    co_await show("CannotUncordon", "the own cordon cannot be taken back yet: " + change.error().message());
+    co_await clock_.sleep_until(now() + backoff.next(rng_, change.error().retry_after));
+  }
+}
+
+asio::awaitable<void> Agent::Impl::give_turn_back() {
+  Backoff backoff(patience);
+  while (!reload_) {
+    auto released = co_await parts_.slots.release(within(request_timeout));
+    if (released) co_return;
+    parts_.tell({record_.state, "CannotRelease", "the turn cannot be given back yet: " + released.error().message()});
+    co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
+  }
+}
+
+asio::awaitable<Event> Agent::Impl::activity() {
+  decided_.reset();
+  switch (record_.state) {
+    case State::unknown: return wait_for_answer();
+    case State::idle: return wait_for_need();
+    case State::pending: return wait_for_gates();
+    case State::waiting: return wait_for_turn();
+    case State::draining: return drain();
+    case State::ready: return stay_ready();
+    case State::rebooting: return reboot();
+    case State::verifying: return verify();
+    // Its duty is its work: the cordon has been taken back.
+    case State::uncordoning: return [](Event event) -> asio::awaitable<Event> { co_return event; }(Event::uncordoned);
+    case State::soaking: return soak();
+    case State::degraded: return stay_degraded();
+  }
+  std::terminate();
+}
+
+asio::awaitable<void> Agent::Impl::commit(Event event) {
+  Moment moment;
+  moment.now = wall();
+  moment.boot_id = boot_id_;
+  moment.pending = pending_;
+  moment.requested = reboot_requested(node_);
+  moment.booted = booted_;
+  moment.run = fmt::format("{}.{:x}", options_.node, moment.now.time_since_epoch().count());
+  moment.cause = std::exchange(cause_, {});
+  moment.cause_message = std::exchange(cause_message_, {});
+  record_ = advance(std::move(record_), event, moment, options_.times);
+  status_ = {record_.state, record_.cause, record_.cause_message};
+  // Served by the boot, however it came about.
+  if (co_await write(event == Event::boot_changed)) parts_.tell(status_);
+}
+
+asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
+  const Status status{record_.state, std::move(reason), std::move(message)};
+  if (status == status_ && written_ == encode_record(record_)) co_return;
+  const bool news = status != status_;
+  status_ = status;
+  if (co_await write() && news) parts_.tell(status_);
+}
+
+asio::awaitable<bool> Agent::Impl::write(bool request_served) {
+  Backoff backoff(patience);
+  while (!reload_) {
+    const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
+    if (!patch) co_return true;
+    auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
+    if (!node && k8s::is_conflict(node.error())) {
+      node = co_await client_.get_node(options_.node, within(request_timeout));
+      if (node) {
+        const auto found = node->annotations.find(std::string(record_annotation));
+        const std::string there = found == node->annotations.end() ? std::string() : found->second;
+        // An answer that was lost is found here as well: then it is ours that stands there.
+        const bool foreign = there != written_ && there != encode_record(record_);
+        reload_ = foreign || node->uid != node_.uid;
+        node_ = std::move(*node);
+        co_await clock_.sleep_until(now() +
+                                    rng_.between(std::chrono::milliseconds(10), std::chrono::milliseconds(100)));
+        continue;
+      }
+    }
+    if (node) {
+      reload_ = node->uid != node_.uid;
+      node_ = std::move(*node);
+      written_ = encode_record(record_);
+      co_return !reload_;
+    }
+    reload_ = k8s::is_gone(node.error());
+    if (reload_) break;
+    co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+  }
+  co_return false;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,110 @@
+// What Agent hides: shared by agent.cpp (the loop and what it writes), before_reboot.cpp, proof.cpp and
+// after_reboot.cpp. No public contract.
+#pragma once
+
+#include "agent/lifecycle/agent.hpp"
+#include "agent/lifecycle/drain_status.hpp"
+
+namespace haulout::agent {
+
+inline constexpr Duration request_timeout = std::chrono::seconds(30);
+// How often things that send no event are asked again, at least.
+inline constexpr Duration look_interval = std::chrono::seconds(10);
+
+class Agent::Impl {
+ public:
+  Impl(AgentParts parts, AgentOptions options);
+  boost::asio::awaitable<void> run();
+
+ private:
+  // agent.cpp
+  boost::asio::awaitable<void> live();
+  // Reads the Node until it can be read, and takes over its record.
+  boost::asio::awaitable<void> load();
+  boost::asio::awaitable<void> establish();
+  boost::asio::awaitable<void> undo_cordon();
+  boost::asio::awaitable<void> give_turn_back();
+  // Condition HauloutMaintenance; best effort.
+  boost::asio::awaitable<void> show_condition();
+  boost::asio::awaitable<void> first_answer();
+  boost::asio::awaitable<Event> activity();
+  boost::asio::awaitable<void> commit(Event event);
+  // Makes the Node show record and status; false: somebody else has written a record meanwhile, which counts.
+  boost::asio::awaitable<bool> write(bool request_served = false);
+  boost::asio::awaitable<void> show(std::string reason, std::string message);
+  boost::asio::awaitable<void> follow_node();
+  boost::asio::awaitable<void> follow_backend();
+  void see_node(const k8s::Node& node);
+  boost::asio::awaitable<void> wait(TimePoint until);
+  bool wanted() const;
+  bool rebooted() const { return record_.boot_id != boot_id_; }
+  GateAnswer gates() const;
+
+  // before_reboot.cpp
+  boost::asio::awaitable<Event> wait_for_answer();
+  boost::asio::awaitable<Event> wait_for_need();
+  boost::asio::awaitable<Event> wait_for_gates();
+  boost::asio::awaitable<Event> wait_for_turn();
+  boost::asio::awaitable<Event> drain();
+  boost::asio::awaitable<void> watched_drain(TaskGroup& group);
+  boost::asio::awaitable<void> run_drain();
+  boost::asio::awaitable<void> follow_turn();
+  std::optional<Event> drain_interrupted();
+  Event uncordoned_by_somebody();
+  boost::asio::awaitable<TimePoint> show_drain(TimePoint shown_last);
+
+  // proof.cpp
+  // Proves by most-recent reads that nothing stands against the reboot: nothing, or what does. An error: nobody knows.
+  Task<std::optional<Event>> prove();
+  bool must_leave(const k8s::Pod& pod) const;
+  boost::asio::awaitable<Event> stay_ready();
+  boost::asio::awaitable<void> watched_ready(TaskGroup& group);
+  boost::asio::awaitable<void> follow_pods();
+
+  // after_reboot.cpp
+  boost::asio::awaitable<Event> reboot();
+  boost::asio::awaitable<Event> verify();
+  struct Finding {
+    bool well = false;
+    bool hopeless = false;  // no use to wait for the deadline
+    std::string reason{}, message{};
+  };
+  boost::asio::awaitable<Finding> look_at_node();
+  boost::asio::awaitable<Event> soak();
+  boost::asio::awaitable<Event> stay_degraded();
+
+  TimePoint now() const { return clock_.now(); }
+  WallTime wall() const { return clock_.wall_now(); }
+  TimePoint within(Duration limit) const { return now() + limit; }
+  // A moment of wall time as a deadline, never further away than `at_most`: the clock may have jumped.
+  TimePoint at(WallTime when, Duration at_most) const;
+
+  AgentParts parts_;
+  AgentOptions options_;
+  k8s::Client& client_;
+  Clock& clock_;
+  Rng& rng_;
+
+  Record record_;
+  Status status_;
+  std::string written_;  // the record as the Node has it
+  k8s::Node node_;
+  bool node_gone_ = false;
+  std::string boot_id_;
+  Pending pending_;
+  bool answered_ = false;  // the back end, since we started
+  std::string booted_;
+  std::string cause_, cause_message_;  // of the next degradation
+  bool reload_ = false;
+
+  std::unique_ptr<Notifier> changed_;
+  // Of one activity.
+  std::optional<Event> decided_;
+  DrainStatus drain_status_;
+  bool cordoned_ = false;             // the drain's cordon has been acknowledged
+  bool cordon_seen_ = false;          // and our view has caught up with it
+  std::set<std::string> left_alone_;  // UIDs of pods that the drain skipped
+  bool pods_changed_ = false;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,209 @@
+// From the need to the empty node.
+#include <fmt/chrono.h>
+
+#include "agent/lifecycle/agent_impl.hpp"
+#include "drain/cordon.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// How often a drain under way writes how far it is.
+constexpr Duration status_interval = std::chrono::seconds(15);
+// A turn that becomes free is told by the watch. What else keeps one back, nodes out of service, is looked at so often.
+constexpr Duration turn_look = std::chrono::minutes(2);
+
+}  // namespace
+
+asio::awaitable<Event> Agent::Impl::wait_for_answer() {
+  co_await first_answer();
+  while (!reload_ && pending_.need == Need::unknown && !reboot_requested(node_)) {
+    if (!pending_.problem.empty()) co_await show("BackendUnknown", pending_.problem);
+    co_await wait(TimePoint::max());
+  }
+  co_return Event::answered;
+}
+
+asio::awaitable<Event> Agent::Impl::wait_for_need() {
+  co_await first_answer();
+  while (!reload_ && !wanted()) {
+    if (pending_.need == Need::unknown) {
+      co_await show("BackendUnknown", pending_.problem);
+    } else if (pending_.need == Need::yes) {
+      co_await show("RolledBack",
+                    "version " + pending_.target + " was rolled back on this node and is not tried again");
+    } else {
+      co_await show({}, {});
+    }
+    co_await wait(TimePoint::max());
+  }
+  co_return Event::needed;
+}
+
+asio::awaitable<Event> Agent::Impl::wait_for_gates() {
+  co_await first_answer();
+  while (!reload_) {
+    if (!wanted() && pending_.need != Need::unknown) co_return Event::not_needed;
+    TimePoint until = TimePoint::max();
+    const GateAnswer gate = gates();
+    if (gate.brake) {
+      cause_ = gate.reason;
+      cause_message_ = gate.message;
+      co_return Event::brake;
+    }
+    if (record_.not_before && *record_.not_before > wall()) {
+      until = at(*record_.not_before, options_.times.backoff_cap);
+      co_await show(
+          "BackingOff",
+          fmt::format("{} attempts came to nothing, the last one: {}; the next one follows {}", record_.failures,
+                      record_.cause_message,
+                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
+    } else if (!gate.open) {
+      if (gate.look_again) until = at(*gate.look_again, std::chrono::hours(24));
+      co_await show(gate.reason, gate.message);
+    } else if (parts_.host.reboot_methods().empty()) {
+      co_return Event::gates_open;
+    } else if (auto can = co_await parts_.host.can_reboot(within(request_timeout)); !can) {
+      until = now() + std::chrono::minutes(5);
+      co_await show("CannotReboot", can.error().message());
+    } else {
+      co_return Event::gates_open;
+    }
+    co_await wait(until);
+  }
+  co_return Event::not_needed;
+}
+
+asio::awaitable<Event> Agent::Impl::wait_for_turn() {
+  co_await first_answer();
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  while (!reload_) {
+    if (!wanted()) co_return Event::not_needed;
+    if (!gates().open) co_return Event::gate_closed;
+    auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
+    if (turn && turn->ours) {
+      auto version = co_await parts_.backend.booted(within(request_timeout));
+      if (version) {
+        booted_ = *version;
+        // It took a while: what was asked before the turn came may have changed.
+        if (!wanted()) co_return Event::not_needed;
+        co_return gates().open ? Event::turn_taken : Event::gate_closed;
+      }
+      co_await show("BackendUnknown", version.error().message());
+      co_await clock_.sleep_until(now() + backoff.next(rng_));
+    } else if (turn) {
+      backoff.reset();
+      co_await show("WaitingForSlot", turn->why);
+      decided_.reset();
+      co_await with_task_group([this](TaskGroup& group) {
+        group.spawn(follow_turn());
+        return wait(now() + rng_.between(turn_look, 2 * turn_look));
+      });
+      // Everybody who waits is woken by the same event.
+      co_await clock_.sleep_until(now() + rng_.between(std::chrono::milliseconds(10), std::chrono::milliseconds(500)));
+    } else {
+      co_await show("SlotsUnavailable", turn.error().message());
+      co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+    }
+  }
+  co_return Event::not_needed;
+}
+
+// Wakes the loop when the turns change, and notices when ours is lost.
+asio::awaitable<void> Agent::Impl::follow_turn() {
+  const bool holding = duties_of(record_.state).turn == Duty::yes;
+  for (;;) {
+    co_await parts_.slots.changed();
+    if (holding) {
+      auto turn = co_await parts_.slots.confirm(within(request_timeout));
+      if (turn && !turn->ours) decided_ = Event::turn_lost;
+    }
+    changed_->notify();
+    co_await clock_.sleep_until(now() + std::chrono::milliseconds(200));
+  }
+}
+
+asio::awaitable<Event> Agent::Impl::drain() {
+  if (rebooted()) co_return Event::boot_changed;
+  // Uncordoned while no agent was there to see it: the field has gone, the mark of this run has not.
+  const auto mark = drain::mark_of(node_);
+  if (mark && mark->run == record_.run && !node_.unschedulable) co_return uncordoned_by_somebody();
+  cordoned_ = cordon_seen_ = false;
+  left_alone_.clear();
+  drain_status_.begin();
+  co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
+  co_return decided_.value_or(Event::drain_ended);
+}
+
+asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
+  group.spawn(follow_turn());
+  group.spawn(run_drain());
+  TimePoint shown = now() - status_interval;
+  while (!reload_ && !decided_) {
+    decided_ = drain_interrupted();
+    if (decided_) break;
+    shown = co_await show_drain(shown);
+    if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));
+  }
+}
+
+std::optional<Event> Agent::Impl::drain_interrupted() {
+  cordon_seen_ = cordon_seen_ || (cordoned_ && node_.unschedulable);
+  if (!cordon_seen_ || node_.unschedulable) return std::nullopt;
+  return uncordoned_by_somebody();
+}
+
+Event Agent::Impl::uncordoned_by_somebody() {
+  cause_ = "Uncordoned";
+  cause_message_ = "somebody made the node schedulable while it was being drained";
+  return Event::cordon_lost;
+}
+
+// A new reason is shown at once, how far it is now and then.
+asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
+  std::string reason = drain_status_.reason();
+  const bool due = reason != status_.reason || now() >= shown_last + status_interval;
+  if (!due) co_return shown_last;
+  co_await show(std::move(reason), drain_status_.message());
+  co_return now();
+}
+
+asio::awaitable<void> Agent::Impl::run_drain() {
+  // After a restart the turn may have gone: nothing is evicted without it.
+  for (;;) {
+    auto turn = co_await parts_.slots.confirm(within(request_timeout));
+    if (turn && turn->ours) break;
+    if (turn) {
+      decided_ = Event::turn_lost;
+      changed_->notify();
+      co_return;
+    }
+    co_await clock_.sleep_until(now() + look_interval);
+  }
+  drain::Options options = options_.drain;
+  options.run_id = record_.run;
+  options.cordoned_by = "agent";
+  options.restore_cordon_on_failure = false;  // the duty of the next state
+  drain::Drain drain(client_, rng_, drain_status_, options, options_.node);
+  bool goes_on = co_await drain.preflight();
+  if (goes_on) goes_on = co_await drain.cordon();
+  if (goes_on) {
+    cordoned_ = true;
+    static_cast<void>(co_await drain.evict());
+  }
+  const drain::Report report = drain.report();
+  for (const drain::PodReport& pod : report.pods)
+    if (pod.outcome == drain::PodOutcome::skipped) left_alone_.insert(pod.uid);
+  if (report.outcome == drain::Outcome::node_gone) {
+    reload_ = true;
+  } else if (!decided_) {
+    decided_ = report.outcome == drain::Outcome::drained ? Event::drained : Event::drain_ended;
+    cause_ = "Drain" + std::string(report.outcome == drain::Outcome::blocked ? "Blocked" : "Failed");
+    cause_message_ = report.message;
+  }
+  changed_->notify();
+}
+
+}  // namespace haulout::agent

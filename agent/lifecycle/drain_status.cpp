@@ -1,0 +1,48 @@
+#include "agent/lifecycle/drain_status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace haulout::agent {
+
+void DrainStatus::begin() {
+  waiting_.clear();
+  progress_ = {};
+}
+
+void DrainStatus::on_event(const drain::Event& event) {
+  progress_ = event.progress;
+  using enum drain::EventType;
+  if (event.pod && event.type == parked) {
+    Waiting& waiting = waiting_[event.pod->uid];
+    if (waiting.order == 0) waiting.order = ++seen_;
+    waiting.reason = event.pod->reason;
+    waiting.message = "pod " + event.pod->key() + ": " + event.pod->message;
+  } else if (event.pod && (event.type == evicted || event.type == vanished)) {
+    waiting_.erase(event.pod->uid);
+  }
+  next_.on_event(event);
+  changed_();
+}
+
+const DrainStatus::Waiting* DrainStatus::first() const {
+  const auto found = std::min_element(waiting_.begin(), waiting_.end(),
+                                      [](const auto& a, const auto& b) { return a.second.order < b.second.order; });
+  return found == waiting_.end() ? nullptr : &found->second;
+}
+
+std::string DrainStatus::reason() const {
+  const Waiting* waiting = first();
+  return waiting ? waiting->reason : "Evicting";
+}
+
+std::string DrainStatus::message() const {
+  if (const Waiting* waiting = first()) {
+    return waiting_.size() == 1 ? waiting->message
+                                : fmt::format("{} (and {} more pods wait)", waiting->message, waiting_.size() - 1);
+  }
+  return fmt::format("{} of {} pods have gone", progress_.vanished, progress_.to_evict);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,38 @@
+// What a drain under way waits for, as one reason and one sentence for the Node. Hands every event on.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "drain/observer.hpp"
+
+namespace haulout::agent {
+
+class DrainStatus final : public drain::DrainObserver {
+ public:
+  // `changed` is called when reason or message may have changed. Borrows `next`.
+  DrainStatus(drain::DrainObserver& next, std::function<void()> changed) : next_(next), changed_(std::move(changed)) {}
+
+  void on_event(const drain::Event& event) override;
+  void begin();
+
+  // The pods that wait, the one that has waited longest first; otherwise how far it is.
+  std::string reason() const;
+  std::string message() const;
+
+ private:
+  struct Waiting {
+    std::size_t order = 0;
+    std::string reason{}, message{};
+  };
+  const Waiting* first() const;
+
+  drain::DrainObserver& next_;
+  std::function<void()> changed_;
+  std::map<std::string, Waiting> waiting_;  // by UID
+  std::size_t seen_ = 0;
+  drain::Progress progress_;
+};
+
+}  // namespace haulout::agent

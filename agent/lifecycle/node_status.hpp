@@ -1,0 +1,40 @@
+// What the agent shows on its Node: labels, message and record, in one guarded merge patch. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/backend.hpp"
+#include "agent/lifecycle/record.hpp"
+#include "k8s/objects.hpp"
+
+namespace haulout::agent {
+
+inline constexpr std::string_view state_label = "haulout.dev/state";
+inline constexpr std::string_view reason_label = "haulout.dev/reason";
+inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
+inline constexpr std::string_view message_annotation = "haulout.dev/message";
+// Written by people: "reboot" asks for one whatever the back end says.
+inline constexpr std::string_view request_annotation = "haulout.dev/request";
+
+// Why a node is where it is, in the words of a label and in those of a person.
+struct Status {
+  State state = State::unknown;
+  std::string reason{};   // CamelCase; empty: nothing stands in its way
+  std::string message{};  // one sentence
+  bool operator==(const Status&) const = default;
+};
+
+// Somebody asked for a reboot of this node.
+bool reboot_requested(const k8s::Node& node);
+
+// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion.
+std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
+                                        bool request_served);
+
+inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
+// For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
+// is not set on a Node that never needed it. Nothing when it stands so already.
+std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
+
+}  // namespace haulout::agent

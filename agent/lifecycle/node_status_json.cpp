@@ -1,0 +1,81 @@
+#include <fmt/chrono.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/lifecycle/node_status.hpp"
+
+namespace haulout::agent {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Entries = std::map<std::string, std::string>;
+
+// A null removes.
+void put(Json& changes, const Entries& present, std::string_view key, const std::string& value) {
+  const auto found = present.find(std::string(key));
+  if (value.empty()) {
+    if (found != present.end()) changes[std::string(key)] = nullptr;
+  } else if (found == present.end() || found->second != value) {
+    changes[std::string(key)] = value;
+  }
+}
+
+std::string_view required(Need need) {
+  switch (need) {
+    case Need::yes: return "true";
+    case Need::no: return "false";
+    case Need::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+bool reboot_requested(const k8s::Node& node) {
+  const auto found = node.annotations.find(std::string(request_annotation));
+  return found != node.annotations.end() && found->second == "reboot";
+}
+
+std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
+                                        bool request_served) {
+  Json labels = Json::object();
+  put(labels, node.labels, state_label, std::string(to_string(record.state)));
+  put(labels, node.labels, reason_label, status.reason);
+  put(labels, node.labels, reboot_required_label, std::string(required(need)));
+  Json annotations = Json::object();
+  put(annotations, node.annotations, record_annotation, encode_record(record));
+  put(annotations, node.annotations, message_annotation, status.message);
+  if (request_served) put(annotations, node.annotations, request_annotation, {});
+  if (labels.empty() && annotations.empty()) return std::nullopt;
+  Json metadata{{"resourceVersion", node.resource_version}};
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return Json{{"metadata", std::move(metadata)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,
+                                           WallTime now) {
+  const auto found = std::find_if(node.conditions.begin(), node.conditions.end(),
+                                  [](const auto& condition) { return condition.type == maintenance_condition; });
+  const std::string value = maintenance ? "True" : "False";
+  // The API wants a reason; the state is one when nothing stands in the way.
+  std::string reason = status.reason;
+  if (reason.empty()) {
+    reason = std::string(to_string(status.state));
+    reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
+  }
+  if (found == node.conditions.end() && !maintenance) return std::nullopt;
+  if (found != node.conditions.end() && found->status == value && found->reason == reason) return std::nullopt;
+  const std::string time = fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(now));
+  Json condition{{"type", maintenance_condition},
+                 {"status", value},
+                 {"reason", reason},
+                 {"message", status.message},
+                 {"lastHeartbeatTime", time}};
+  if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
+  return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,
+                                                                           Json::error_handler_t::replace);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,89 @@
+// Ready means ready: proved by most-recent reads, kept while it is said, proved once more right before the reboot.
+#include "agent/lifecycle/agent_impl.hpp"
+#include "drain/pod_filter.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+bool Agent::Impl::must_leave(const k8s::Pod& pod) const {
+  if (left_alone_.contains(pod.uid)) return false;
+  return drain::decide(pod, options_.drain.policy, {}, wall()).verdict != drain::Verdict::skip;
+}
+
+Task<std::optional<Event>> Agent::Impl::prove() {
+  CO_TRY(const Turn turn, co_await parts_.slots.confirm(within(request_timeout)));
+  if (!turn.ours) co_return Event::turn_lost;
+  auto node = co_await client_.get_node(options_.node, within(request_timeout));
+  if (!node) {
+    if (k8s::is_gone(node.error())) reload_ = true;
+    co_return std::move(node).error();
+  }
+  if (node->uid != node_.uid) {
+    reload_ = true;
+    co_return Error(Errc::invalid, "node " + options_.node + " was replaced");
+  }
+  node_ = *std::move(node);
+  if (!node_.unschedulable) co_return Event::cordon_lost;
+  CO_TRY(const auto pods, co_await client_.list_pods_on(options_.node, within(std::chrono::minutes(1))));
+  for (const k8s::Pod& pod : pods.items)
+    if (must_leave(pod)) co_return Event::emptiness_lost;
+  co_return std::nullopt;
+}
+
+asio::awaitable<Event> Agent::Impl::stay_ready() {
+  if (rebooted()) co_return Event::boot_changed;
+  co_await with_task_group([this](TaskGroup& group) { return watched_ready(group); });
+  co_return decided_.value_or(Event::turn_lost);
+}
+
+asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
+  co_await first_answer();
+  const bool by_others = parts_.host.reboot_methods().empty();
+  group.spawn(follow_turn());
+  group.spawn(follow_pods());
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  while (!reload_ && !decided_) {
+    if (!wanted() && pending_.need == Need::no) {
+      decided_ = Event::not_needed;
+      break;
+    }
+    pods_changed_ = false;
+    auto trouble = co_await prove();
+    TimePoint until = TimePoint::max();
+    if (!trouble) {
+      until = now() + backoff.next(rng_, trouble.error().retry_after);
+      co_await show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message());
+    } else if (*trouble) {
+      decided_ = **trouble;
+    } else if (by_others) {
+      backoff.reset();
+      co_await show({}, "empty and cordoned: reboot it whenever you like");
+    } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
+      co_await show("BackendUnknown", pending_.problem);
+    } else {
+      decided_ = Event::reboot_due;
+    }
+    // Any change of the node, its pods or its turn is a reason to prove it again.
+    if (!decided_) co_await wait(until);
+  }
+}
+
+asio::awaitable<void> Agent::Impl::follow_pods() {
+  k8s::ReflectorOptions options;
+  options.field_selector = "spec.nodeName=" + options_.node;
+  for (;;) {
+    k8s::Reflector<k8s::Pod> view(
+        client_, rng_, k8s::Resource::pods, options,
+        [this](const std::string&, const k8s::Pod* pod) {
+          if (!pod || !must_leave(*pod)) return;
+          pods_changed_ = true;
+          changed_->notify();
+        },
+        [] {});
+    static_cast<void>(co_await view.run());
+    co_await clock_.sleep_until(now() + look_interval);
+  }
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,54 @@
+// What an agent must know to go on after a crash, as it stands in the Node's annotation haulout.dev/record: JSON, one
+// line. Written in the same patch as the labels, always before the step that it announces.
+//
+// A record that cannot be read is nobody's idle: it decodes to `degraded`, and says what a person has to do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/lifecycle/state.hpp"
+#include "retry/clock.hpp"
+
+namespace haulout::agent {
+
+inline constexpr std::string_view record_annotation = "haulout.dev/record";
+
+struct Reboot {
+  WallTime at{};
+  std::vector<std::string> reasons{};
+  std::string target{};
+  bool operator==(const Reboot&) const = default;
+};
+
+struct Record {
+  State state = State::unknown;
+  WallTime since{};        // when this state was entered
+  std::string boot_id{};   // of the boot in which it was entered
+  std::string run{};       // names our cordon; empty: there is none to take back
+  bool requested = false;  // a person asked for this reboot
+  std::vector<std::string> reasons{};
+  std::string from{};                      // the version that ran when the turn was taken
+  std::string to{};                        // the version that the reboot is to lead to
+  std::size_t method = 0;                  // of the host's ways to reboot
+  std::optional<WallTime> deadline{};      // of the reboot, the verification, the soak time
+  unsigned failures = 0;                   // attempts in a row that came to nothing
+  std::optional<WallTime> not_before{};    // the next attempt
+  std::optional<WallTime> began{};         // when the turn was taken
+  std::optional<WallTime> verified_at{};   // of the last update
+  std::vector<Reboot> reboots{};           // the last ten
+  std::vector<std::int64_t> durations{};   // of the last ten updates, in seconds
+  std::vector<std::string> bad_targets{};  // versions that were rolled back: not tried again
+  std::string cause{};                     // why degraded, or why the last attempt came to nothing: reason
+  std::string cause_message{};
+  bool uncordon = false;  // degraded, but the node itself is well: it takes pods again
+  bool operator==(const Record&) const = default;
+};
+
+std::string encode_record(const Record& record);
+Record decode_record(std::string_view json);
+
+}  // namespace haulout::agent

@@ -1,0 +1,116 @@
+#include <nlohmann/json.hpp>
+
+#include "agent/lifecycle/record.hpp"
+
+namespace haulout::agent {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t microseconds(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+WallTime wall_time(const Json& json) {
+  return WallTime(std::chrono::microseconds(json.get<std::int64_t>()));
+}
+
+void put(Json& json, const char* key, const std::optional<WallTime>& time) {
+  if (time) json[key] = microseconds(*time);
+}
+
+template <class Value>
+void put_unless_default(Json& json, const char* key, const Value& value) {
+  if (value != Value{}) json[key] = value;
+}
+
+std::optional<WallTime> time_at(const Json& json, const char* key) {
+  if (!json.contains(key)) return std::nullopt;
+  return wall_time(json.at(key));
+}
+
+template <class Value>
+void read(const Json& json, const char* key, Value& value) {
+  if (json.contains(key)) json.at(key).get_to(value);
+}
+
+Record decoded(const Json& json) {
+  Record record;
+  if (json.at("v").get<int>() != 1) throw std::invalid_argument("it was written by a newer version");
+  const auto state = state_of(json.at("state").get<std::string>());
+  if (!state) throw std::invalid_argument("its state is unknown");
+  record.state = *state;
+  record.since = wall_time(json.at("since"));
+  read(json, "bootID", record.boot_id);
+  read(json, "run", record.run);
+  read(json, "requested", record.requested);
+  read(json, "reasons", record.reasons);
+  read(json, "from", record.from);
+  read(json, "to", record.to);
+  read(json, "method", record.method);
+  record.deadline = time_at(json, "deadline");
+  read(json, "failures", record.failures);
+  record.not_before = time_at(json, "notBefore");
+  record.began = time_at(json, "began");
+  record.verified_at = time_at(json, "verifiedAt");
+  if (json.contains("reboots"))
+    for (const Json& each : json.at("reboots"))
+      record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
+                                each.at("target").get<std::string>()});
+  read(json, "durations", record.durations);
+  read(json, "badTargets", record.bad_targets);
+  read(json, "cause", record.cause);
+  read(json, "causeMessage", record.cause_message);
+  read(json, "uncordon", record.uncordon);
+  return record;
+}
+
+}  // namespace
+
+std::string encode_record(const Record& record) {
+  Json json;
+  json["v"] = 1;
+  json["state"] = to_string(record.state);
+  json["since"] = microseconds(record.since);
+  put_unless_default(json, "bootID", record.boot_id);
+  put_unless_default(json, "run", record.run);
+  put_unless_default(json, "requested", record.requested);
+  put_unless_default(json, "reasons", record.reasons);
+  put_unless_default(json, "from", record.from);
+  put_unless_default(json, "to", record.to);
+  put_unless_default(json, "method", record.method);
+  put(json, "deadline", record.deadline);
+  put_unless_default(json, "failures", record.failures);
+  put(json, "notBefore", record.not_before);
+  put(json, "began", record.began);
+  put(json, "verifiedAt", record.verified_at);
+  for (const Reboot& each : record.reboots)
+    json["reboots"].push_back({{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}});
+  put_unless_default(json, "durations", record.durations);
+  put_unless_default(json, "badTargets", record.bad_targets);
+  put_unless_default(json, "cause", record.cause);
+  put_unless_default(json, "causeMessage", record.cause_message);
+  put_unless_default(json, "uncordon", record.uncordon);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Record decode_record(std::string_view json) {
+  std::string problem;
+  try {
+    return decoded(Json::parse(json));
+  } catch (const Json::exception& e) {
+    problem = e.what();
+  } catch (const std::invalid_argument& e) {
+    problem = e.what();
+  }
+  Record record;
+  record.state = State::degraded;
+  record.cause = "RecordUnreadable";
+  record.cause_message =
+      "the annotation haulout.dev/record of this Node cannot be read (" + problem +
+      "): once the node is in order, remove it (kubectl annotate node NAME haulout.dev/record-) to begin anew";
+  return record;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,164 @@
+#include "agent/lifecycle/advance.hpp"
+
+#include <gmock/gmock.h>
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct Advance : testing::Test {
+  Record go(Record record, Event event) { return advance(std::move(record), event, moment, times); }
+  Record in(State state) {
+    Record record;
+    record.state = state;
+    record.boot_id = "boot-1";
+    return record;
+  }
+  Advance() {
+    moment.now = WallTime(1000s);
+    moment.boot_id = "boot-1";
+    moment.booted = "1.0";
+    moment.run = "run-1";
+    moment.pending = {Need::yes, {"kernel"}, "1.1"};
+  }
+  Moment moment;
+  LifecycleTimes times;
+};
+
+TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
+  const Record record = go(in(State::waiting), Event::turn_taken);
+  EXPECT_EQ(record.state, State::draining);
+  EXPECT_EQ(record.run, "run-1");
+  EXPECT_EQ(record.from, "1.0");
+  EXPECT_EQ(record.to, "1.1");
+  EXPECT_THAT(record.reasons, ElementsAre("kernel"));
+  EXPECT_EQ(record.began, moment.now);
+  EXPECT_EQ(record.since, moment.now);
+}
+
+TEST_F(Advance, ARequestWithoutANeedExpectsNoVersion) {
+  moment.pending = {Need::no, {}, "1.1"};
+  moment.requested = true;
+  const Record record = go(in(State::waiting), Event::turn_taken);
+  EXPECT_TRUE(record.requested);
+  EXPECT_EQ(record.to, "");
+}
+
+TEST_F(Advance, AttemptsThatCameToNothingAreSpacedMoreAndMore) {
+  Record record = in(State::draining);
+  std::vector<std::int64_t> minutes;
+  for (int i = 0; i < 6; ++i) {
+    record.state = State::draining;
+    record = go(std::move(record), Event::drain_ended);
+    EXPECT_EQ(record.state, State::pending);
+    minutes.push_back(std::chrono::duration_cast<std::chrono::minutes>(*record.not_before - moment.now).count());
+  }
+  EXPECT_THAT(minutes, ElementsAre(5, 10, 20, 40, 60, 60));
+}
+
+TEST_F(Advance, AClosedGateIsNoFailure) {
+  const Record record = go(in(State::draining), Event::gate_closed);
+  EXPECT_EQ(record.state, State::pending);
+  EXPECT_EQ(record.failures, 0u);
+  EXPECT_EQ(record.not_before, std::nullopt);
+}
+
+TEST_F(Advance, EachWayToRebootHasItsOwnTime) {
+  Record record = go(in(State::ready), Event::reboot_due);
+  EXPECT_EQ(record.method, 0u);
+  EXPECT_EQ(record.deadline, moment.now + 10min);
+  moment.now += 10min;
+  record = go(std::move(record), Event::reboot_overdue);
+  EXPECT_EQ(record.method, 1u);
+  EXPECT_EQ(record.deadline, moment.now + 10min);
+}
+
+TEST_F(Advance, ABootIsRememberedWithItsReasons) {
+  Record record = in(State::rebooting);
+  record.reasons = {"kernel"};
+  record.to = "1.1";
+  moment.boot_id = "boot-2";
+  for (int i = 0; i < 12; ++i) {
+    record.state = State::rebooting;
+    record = go(std::move(record), Event::boot_changed);
+  }
+  EXPECT_EQ(record.state, State::verifying);
+  EXPECT_EQ(record.boot_id, "boot-2");
+  EXPECT_EQ(record.reboots.size(), 10u);
+  EXPECT_EQ(record.reboots.back(), (Reboot{moment.now, {"kernel"}, "1.1"}));
+}
+
+TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
+  Record record = in(State::verifying);
+  record.began = moment.now - 7min;
+  record.failures = 2;
+  record.not_before = moment.now;
+  record = go(std::move(record), Event::verified);
+  EXPECT_EQ(record.state, State::uncordoning);
+  EXPECT_EQ(record.failures, 0u);
+  EXPECT_EQ(record.not_before, std::nullopt);
+  EXPECT_THAT(record.durations, ElementsAre(420));
+  EXPECT_EQ(record.verified_at, moment.now);
+}
+
+TEST_F(Advance, TheSoakTimeIsAPointInTime) {
+  times.soak = 3min;
+  EXPECT_EQ(go(in(State::uncordoning), Event::uncordoned).deadline, moment.now + 3min);
+}
+
+TEST_F(Advance, AVersionThatWasRolledBackIsNotForgotten) {
+  Record record = in(State::verifying);
+  record.from = "1.0";
+  record.to = "1.1";
+  moment.booted = "1.0";
+  moment.cause = "RolledBack";
+  record = go(std::move(record), Event::not_verified);
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_EQ(record.cause, "RolledBack");
+  EXPECT_FALSE(record.uncordon);
+  EXPECT_THAT(record.bad_targets, ElementsAre("1.1"));
+  record = go(std::move(record), Event::healed);
+  EXPECT_EQ(record.cause, "");
+  EXPECT_THAT(record.bad_targets, ElementsAre("1.1"));
+}
+
+TEST_F(Advance, ANodeThatIsOnlyLateIsNoBadVersion) {
+  Record record = in(State::verifying);
+  record.from = "1.0";
+  record.to = "1.1";
+  moment.booted = "1.1";
+  moment.cause = "NodeNotReady";
+  EXPECT_THAT(go(std::move(record), Event::not_verified).bad_targets, IsEmpty());
+}
+
+TEST_F(Advance, ANodeWhoseRebootFailedTakesPodsAgain) {
+  moment.cause = "RebootFailed";
+  const Record record = go(in(State::rebooting), Event::reboot_impossible);
+  EXPECT_TRUE(record.uncordon);
+  EXPECT_EQ(record.cause, "RebootFailed");
+}
+
+TEST_F(Advance, RestForgetsTheAttemptAndKeepsTheHistory) {
+  Record record = in(State::soaking);
+  record.reasons = {"kernel"};
+  record.from = "1.0";
+  record.to = "1.1";
+  record.requested = true;
+  record.durations = {5};
+  record = go(std::move(record), Event::soaked);
+  EXPECT_EQ(record.state, State::idle);
+  EXPECT_THAT(record.reasons, IsEmpty());
+  EXPECT_EQ(record.from + record.to, "");
+  EXPECT_FALSE(record.requested);
+  EXPECT_THAT(record.durations, ElementsAre(5));
+}
+
+TEST_F(Advance, AnEventWithoutMeaningIsABug) {
+  EXPECT_DEATH(go(in(State::idle), Event::reboot_due), "");
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,64 @@
+#include "agent/lifecycle/record.hpp"
+
+#include <gmock/gmock.h>
+
+namespace haulout::agent {
+namespace {
+
+using testing::HasSubstr;
+
+WallTime seconds(int s) {
+  return WallTime(std::chrono::seconds(s));
+}
+
+Record full() {
+  Record record;
+  record.state = State::rebooting;
+  record.since = seconds(100);
+  record.boot_id = "5f3c";
+  record.run = "n1.17";
+  record.requested = true;
+  record.reasons = {"linux-image-6.1.0-30", "libc6 \"quoted\" \xff"};
+  record.from = "1.0";
+  record.to = "1.1";
+  record.method = 1;
+  record.deadline = seconds(200);
+  record.failures = 3;
+  record.not_before = seconds(300);
+  record.began = seconds(50);
+  record.verified_at = seconds(20);
+  record.reboots = {{seconds(10), {"a"}, "0.9"}, {seconds(11), {}, ""}};
+  record.durations = {600, 700};
+  record.bad_targets = {"0.8"};
+  record.cause = "RebootFailed";
+  record.cause_message = "why";
+  record.uncordon = true;
+  return record;
+}
+
+TEST(Records, ComeBackAsTheyWere) {
+  Record record = full();
+  record.reasons = {"linux-image-6.1.0-30"};
+  EXPECT_EQ(decode_record(encode_record(record)), record);
+  EXPECT_EQ(decode_record(encode_record(Record{})), Record{});
+}
+
+TEST(Records, AreOneLineWhateverIsInThem) {
+  EXPECT_EQ(encode_record(full()).find('\n'), std::string::npos);
+  EXPECT_EQ(decode_record(encode_record(full())).state, State::rebooting);
+}
+
+// P4: what cannot be read is not taken for an idle node.
+TEST(Records, ThatCannotBeReadStopTheAgent) {
+  for (const char* text :
+       {"", "{", "null", "[]", "{}", "7", R"({"v":2,"state":"idle","since":0})", R"({"v":1,"state":"busy","since":0})",
+        R"({"v":1,"state":"idle","since":"now"})", R"({"v":1,"state":"idle","since":0,"reboots":[{}]})"}) {
+    const Record record = decode_record(text);
+    EXPECT_EQ(record.state, State::degraded) << text;
+    EXPECT_EQ(record.cause, "RecordUnreadable") << text;
+    EXPECT_THAT(record.cause_message, HasSubstr("kubectl annotate node")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,140 @@
+// Updates that go wrong.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Failures : Fleet {
+  void web(int replicas) { add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 5}})); }
+};
+
+TEST_F(Failures, ARebootThatIsAcceptedAndDoesNotHappenIsTriedTheNextWay) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 1});
+  machine("n2");
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd"));
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+TEST_F(Failures, ARefusedRebootIsTriedTheNextWayAtOnce) {
+  Machine& n1 = machine("n1", {.refused_reboots = 1});
+  run_fleet(10min);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd"));
+  expect_updated(n1);
+}
+
+// The node itself is well: it takes pods again. Its turn stays, so that the fault does not go through the fleet.
+TEST_F(Failures, ARebootThatNeverHappensIsUndoneAndHoldsTheFleet) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 9});
+  Machine& n2 = machine("n2", {.target = ""});
+  web(2);
+  after(10min, [&] { n2.want("1.1"); });
+  run_for(3h);
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootFailed");
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_EQ(n2.boots(), 0u);
+}
+
+TEST_F(Failures, APersonMayHaveAFailedRebootTriedAgain) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 2});
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "degraded");
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(Failures, ARolledBackNodeStopsTheFleetAndIsNotTriedAgain) {
+  Machine& n1 = machine("n1", {.rolls_back = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(10min, [&] { n2.want("1.1"); });
+  run_for(3h);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RolledBack");
+  EXPECT_TRUE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_EQ(n2.boots(), 0u);
+}
+
+// Its slot is never freed by time alone.
+TEST_F(Failures, ANodeThatNeverComesBackHoldsTheFleet) {
+  machine("n1", {.stays_down = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(10min, [&] { n2.want("1.1"); });
+  run_for(24h);
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_EQ(n2.boots(), 0u);
+  EXPECT_EQ(label("n2", "haulout.dev/reason"), "WaitingForSlot") << story();
+  EXPECT_THAT(node("n2")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("n1"));
+}
+
+// A ghost: the machine was replaced under the same name. The garbage collector frees its turn, nobody else has to.
+TEST_F(Failures, TheTurnOfANodeThatWasReplacedIsFree) {
+  Machine& n1 = machine("n1", {.stays_down = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(10min, [&] { n2.want("1.1"); });
+  after(30min, [&] {
+    n1.replaced = true;
+    cluster.replace_node("n1");
+    cluster.node_up("n1", "new-machine");
+  });
+  run_fleet(3h);
+  expect_updated(n2);
+}
+
+TEST_F(Failures, AnApiServerThatIsAwayForAnHourDuringTheReboot) {
+  Machine& n1 = machine("n1", {.down = 5min});
+  after(40s, [&] { cluster.restart(1h); });
+  web(1);
+  run_fleet(6h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// The node is the control plane: with it goes the API server.
+TEST_F(Failures, ASingleControlPlaneNode) {
+  Machine& n1 = machine("n1", {.down = 3min});
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.resource != "nodes" || change.type == sim::ChangeType::deleted) return;
+    if ((*change.object)["metadata"].value("labels", Json::object()).value("haulout.dev/state", "") != "rebooting")
+      return;
+    seen = true;
+    cluster.after(2s, [&] { cluster.restart(4min); });
+  });
+  run_fleet(2h);
+  EXPECT_TRUE(seen);
+  expect_updated(n1);
+}
+
+TEST_F(Failures, ADrainThatEndsWithoutDrainingGivesNodeAndTurnBack) {
+  options.drain.timeout = 2min;
+  Machine& n1 = machine("n1");
+  machine("n2");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  after(40min, [&] { cluster.remove("poddisruptionbudgets", "shop", "held"); });
+  run_fleet(4h);
+  EXPECT_THAT(states_of("n1"), Contains("pending")) << story();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+}  // namespace
+}  // namespace haulout::fleet

@@ -1,0 +1,140 @@
+// What people do meanwhile.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+struct People : Fleet {
+  void held_pod() {
+    PodSpec held;
+    held.labels = {{"app", "held"}};
+    add(a_pod("held-0", held));
+    add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  }
+  void release_pod() { cluster.remove("poddisruptionbudgets", "shop", "held"); }
+};
+
+// P5
+TEST_F(People, AHumansCordonSurvivesTheUpdate) {
+  Machine& n1 = machine("n1");
+  cluster.cordon("n1");
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1") << story();
+  EXPECT_EQ(state("n1"), "idle");
+  EXPECT_TRUE(unschedulable("n1"));
+}
+
+TEST_F(People, AHumansCordonSurvivesAFailure) {
+  machine("n1", {.ignored_reboots = 9});
+  cluster.cordon("n1");
+  run_fleet(3h);
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_TRUE(unschedulable("n1"));
+}
+
+TEST_F(People, UncordoningADrainingNodeIsRespectedForAWhile) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(1min, [&] { cluster.uncordon("n1"); });
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_EQ(slots_held(), 0u);
+    release_pod();
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+// Another tool reboots, or a person: `ready` is said until then, and withdrawn when it is no longer true.
+TEST_F(People, ReadyIsKeptForWhoeverReboots) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_TRUE(n1.shows_ready);
+    PodSpec late;
+    late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
+    add(a_pod("late-0", late));
+  });
+  after(5min + 2s, [&] {
+    EXPECT_NE(state("n1"), "ready") << story();
+    EXPECT_FALSE(n1.shows_ready);
+  });
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.power_cycle();
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
+  Machine& n1 = machine("n1", {.target = ""});
+  after(5min, [&] {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  });
+  after(10min, [] {});
+  run_fleet(20min);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_EQ(state("n1"), "idle");
+  EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
+}
+
+TEST_F(People, AClosedGateHoldsAndReleases) {
+  bool open = false;
+  gates = [&](const auto&, const auto&, const auto&, WallTime now) {
+    return agent::GateAnswer{.open = open, .reason = "Paused", .message = "paused", .look_again = now + 1min};
+  };
+  Machine& n1 = machine("n1");
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "pending");
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "Paused");
+    EXPECT_EQ(slots_held(), 0u);
+    open = true;
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.want("");
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_FALSE(n1.shows_ready);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// P6: never more out than the limit while it is being lowered.
+TEST_F(People, ALimitThatIsLowered) {
+  limit = 3;
+  for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) machine(name);
+  after(2min, [&] { limit = 1; });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+}
+
+TEST_F(People, ANodeOutOfServiceTakesATurnAway) {
+  add(a_node("forgotten"));
+  cluster.cordon("forgotten");
+  Machine& n1 = machine("n1");
+  after(20min, [&] {
+    EXPECT_EQ(state("n1"), "waiting") << story();
+    cluster.uncordon("forgotten");
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+}  // namespace
+}  // namespace haulout::fleet
