@@ -55,6 +55,8 @@ class Bus {
   boost::asio::awaitable<void> run();
 
   bool connected() const { return link_ != nullptr; }
+  const boost::asio::any_io_executor& executor() const { return executor_; }
+  Clock& clock() const { return clock_; }
   // Our name on the bus; empty while there is no connection.
   std::string unique_name() const;
   // Why there is no connection: thing, cause, way out. Empty while there is one or the first is being made.

@@ -20,4 +20,11 @@ inline BusMethod bus_driver(std::string name) {
   return {"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", std::move(name)};
 }
 
+// Tells when `name` gets an owner, loses it or changes it.
+inline std::string owner_changes(const std::string& name) {
+  return "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0="
+         "'" +
+         name + "'";
+}
+
 }  // namespace haulout::agent

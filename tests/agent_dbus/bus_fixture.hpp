@@ -94,6 +94,8 @@ class LiveBusTest : public BusTest {
   PrivateBus daemon;
   FakeLogin1 login1{context.get_executor(), clock, event};
   FakeSystemd1 systemd1{context.get_executor(), clock, event};
+  FakeUpdate1 update1{context.get_executor(), clock, event};
+  FakeRpmOstree1 rpm_ostree1{context.get_executor(), clock, event};
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 // Each writes down what it was asked for and raises `event`.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,12 +63,21 @@ class FakeLogin1 final : public FakeService {
   std::string block_inhibited{};
   std::vector<Inhibitor> inhibitors{};
 
+  std::uint64_t delay_max_usec = 30'000'000;
+  bool refuses_locks = false;
+  bool preparing = false;
+  int locks = 0;  // delay locks that are held
+
   // Answers what silence has held back.
   void answer_late();
+  // Sends PrepareForShutdown.
+  void prepare(bool starts);
 
  private:
   void publish(sdbus::IObject& object) override;
+  void publish_inhibitors(sdbus::IObject& object);
   void forget() override { held_.clear(); }
+  sdbus::UnixFd inhibit(const std::string& request);
 
   std::vector<sdbus::Result<std::string>> held_;
 };
@@ -79,6 +89,43 @@ class FakeSystemd1 final : public FakeService {
       : FakeService(std::move(executor), clock, event, "org.freedesktop.systemd1", "/org/freedesktop/systemd1") {}
 
   std::string system_state = "running";
+  std::map<std::string, std::string> active_states{};  // by unit; the others are inactive
+
+ private:
+  void publish(sdbus::IObject& object) override;
+};
+
+// com.coreos.update1 of Flatcar's update_engine
+class FakeUpdate1 final : public FakeService {
+ public:
+  FakeUpdate1(boost::asio::any_io_executor executor, Clock& clock, Notifier& event)
+      : FakeService(std::move(executor), clock, event, "com.coreos.update1", "/com/coreos/update1") {}
+
+  std::string operation = "UPDATE_STATUS_IDLE";
+  std::string new_version = "0.0.0";
+  bool strange = false;  // answers with other types than documented (before connect)
+
+  // Sends StatusUpdate with what stands above.
+  void send_status(double progress = 0);
+  // A signal of that name with something else in it.
+  void send_nonsense();
+
+ private:
+  void publish(sdbus::IObject& object) override;
+};
+
+// org.projectatomic.rpmostree1 of rpm-ostreed
+class FakeRpmOstree1 final : public FakeService {
+ public:
+  using Deployment = std::map<std::string, sdbus::Variant>;
+  FakeRpmOstree1(boost::asio::any_io_executor executor, Clock& clock, Notifier& event)
+      : FakeService(std::move(executor), clock, event, "org.projectatomic.rpmostree1",
+                    "/org/projectatomic/rpmostree1/Sysroot") {}
+
+  std::vector<Deployment> deployments{};
+
+  // Sends PropertiesChanged.
+  void tell();
 
  private:
   void publish(sdbus::IObject& object) override;
