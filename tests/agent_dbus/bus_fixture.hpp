@@ -78,6 +78,7 @@ class BusTest : public ::testing::Test {
                           }),
                           [&](std::exception_ptr thrown) {
                             ended = true;
+                            for (FakeService* const service : services) service->end();
                             failure = thrown;
                           });
     context.run_for(std::chrono::seconds(60));

@@ -27,6 +27,7 @@ boost::asio::awaitable<void> FakeService::serve() {
   forget();
   object_.reset();
   link_.reset();
+  event_.notify();
 }
 
 void FakeService::note(std::string call) {
@@ -78,6 +79,7 @@ sdbus::UnixFd FakeLogin1::inhibit(const std::string& request) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw sdbus::Error("org.example.NoPipe", "");
   auto reader = std::make_shared<boost::asio::posix::stream_descriptor>(executor(), ends[0]);
+  readers_.push_back(reader);
   ++locks;
   reader->async_wait(boost::asio::posix::stream_descriptor::wait_read,
                      [this, reader](const boost::system::error_code& failure) {
@@ -86,6 +88,10 @@ sdbus::UnixFd FakeLogin1::inhibit(const std::string& request) {
                        note("released");
                      });
   return sdbus::UnixFd(ends[1], sdbus::adopt_fd);
+}
+
+void FakeLogin1::end() {
+  for (const auto& reader : readers_) reader->cancel();
 }
 
 void FakeLogin1::prepare(bool starts) {

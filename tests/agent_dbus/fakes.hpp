@@ -26,6 +26,9 @@ class FakeService {
   // Until the bus goes away or leave().
   boost::asio::awaitable<void> serve();
   void leave() { link_->fail("the service has ended"); }
+  bool connected() const { return link_ != nullptr; }
+  // The test is over: waits for nothing any more.
+  virtual void end() {}
 
   std::vector<std::string> calls;
 
@@ -72,6 +75,7 @@ class FakeLogin1 final : public FakeService {
   void answer_late();
   // Sends PrepareForShutdown.
   void prepare(bool starts);
+  void end() override;
 
  private:
   void publish(sdbus::IObject& object) override;
@@ -80,6 +84,8 @@ class FakeLogin1 final : public FakeService {
   sdbus::UnixFd inhibit(const std::string& request);
 
   std::vector<sdbus::Result<std::string>> held_;
+  // The ends of the locks that logind keeps; they survive its restart.
+  std::vector<std::shared_ptr<boost::asio::posix::stream_descriptor>> readers_;
 };
 
 // org.freedesktop.systemd1(5)

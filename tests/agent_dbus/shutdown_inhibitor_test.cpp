@@ -126,6 +126,8 @@ TEST_F(ShutdownInhibitorTest, TakesItAgainFromALogindThatWasRestarted) {
     inhibitor.hold("x");
     co_await both_hold();
     login1.calls.clear();
+    login1.leave();
+    co_await until([&] { return !login1.connected(); });
     login1.connect(daemon.address());
     group.spawn(login1.serve());
     co_await until([&] { return login1.calls.size() == 2; });
