@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <limits>
@@ -46,7 +47,11 @@ BusLink::BusLink(asio::any_io_executor executor, std::unique_ptr<sdbus::IConnect
       wake_(executor) {
   const int own = ::fcntl(connection_->getEventLoopPollData().fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) throw std::system_error(errno, std::generic_category(), "duplicate the socket");
-  descriptor_.assign(own);
+  boost::system::error_code refused;
+  descriptor_.assign(own, refused);
+  if (!refused) return;
+  ::close(own);
+  throw std::system_error(refused.value(), std::generic_category(), "watch the socket");
 }
 
 void BusLink::fail(std::string why) {

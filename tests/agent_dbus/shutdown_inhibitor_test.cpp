@@ -1,5 +1,7 @@
 #include "agent/dbus/shutdown_inhibitor.hpp"
 
+#include <fcntl.h>
+
 #include "agent/dbus/bus_call.hpp"
 #include "agent/dbus/bus_names.hpp"
 #include "tests/agent_dbus/bus_fixture.hpp"
@@ -48,6 +50,27 @@ TEST_F(ShutdownInhibitorTest, HoldsTheLockWhileAskedTo) {
     co_await until([&] { return login1.locks == 0; });
   });
   EXPECT_THAT(login1.calls, ElementsAre(asked, "released"));
+}
+
+// The pipes among our file descriptors that a child process would inherit.
+int inheritable_pipes() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    const int flags = ::fcntl(std::stoi(entry.path().filename()), F_GETFD);
+    if (target.starts_with("pipe:") && flags >= 0 && (flags & FD_CLOEXEC) == 0) ++count;
+  }
+  return count;
+}
+
+TEST_F(ShutdownInhibitorTest, AChildProcessDoesNotInheritTheLock) {
+  const int before = inheritable_pipes();
+  run_held([&](TaskGroup&) -> awaitable<void> {
+    inhibitor.hold("x");
+    co_await both_hold();
+    EXPECT_EQ(inheritable_pipes(), before);
+  });
 }
 
 TEST_F(ShutdownInhibitorTest, UnaskedItTakesNone) {
