@@ -18,12 +18,12 @@ class BusProbe : public BusTest {
   const std::string path = root / "socket";
 
   // What the probe says to a server that says `lines`, one for each line that it is sent.
-  Result<> against(std::vector<std::string> lines) {
+  Result<> against(std::vector<std::string> lines, TimePoint deadline) {
     Local::acceptor acceptor(context, Local::endpoint(path));
     std::optional<Result<>> probed;
     run({}, [&](TaskGroup& group) -> awaitable<void> {
       group.spawn(serve(acceptor, lines));
-      probed = co_await agent::probe_bus(clock, path, shortly());
+      probed = co_await agent::probe_bus(clock, path, deadline);
     });
     return *probed;
   }
@@ -42,15 +42,15 @@ class BusProbe : public BusTest {
 };
 
 TEST_F(BusProbe, ABusThatKnowsUs) {
-  EXPECT_TRUE(against({"DATA", "OK 0123456789abcdef"}));
+  EXPECT_TRUE(against({"DATA", "OK 0123456789abcdef"}, soon()));
 }
 
 TEST_F(BusProbe, ASocketBehindWhichNobodyAnswersIsNotWaitedForWithoutEnd) {
-  EXPECT_EQ(error_of(against({})).code(), Errc::unreachable);
+  EXPECT_EQ(error_of(against({}, shortly())).code(), Errc::unreachable);
 }
 
 TEST_F(BusProbe, ABusThatDoesNotKnowUsNamesTheTrapsOfAPod) {
-  const Error error = error_of(against({"DATA", "REJECTED EXTERNAL"}));
+  const Error error = error_of(against({"DATA", "REJECTED EXTERNAL"}, soon()));
   EXPECT_EQ(error.code(), Errc::unreachable);
   EXPECT_THAT(error.message(), ::testing::HasSubstr("hostUsers"));
 }
