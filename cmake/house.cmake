@@ -19,6 +19,7 @@ find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
+find_package(sdbus-c++ 1.2 CONFIG REQUIRED)  # in Debian a shared library only
 
 # Debian has fmt as a shared library only, and fmt::fmt-header-only compiles it into every object: three seconds each.
 if(HAULOUT_STATIC)

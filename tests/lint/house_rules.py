@@ -38,6 +38,7 @@ LIBRARY_HOMES = {
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
     "boost/log/": ["agent/logging.cpp"],
     "CLI/": ["agent/*"],
+    "sdbus-c++/": ["agent/dbus/*", "tests/agent_dbus/*"],
     "boost/beast": ["http/*", "tests/*"],
     "boost/asio/ssl": ["http/*", "tests/*"],
     "openssl/": ["http/*", "tests/*"],

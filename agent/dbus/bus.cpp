@@ -1,0 +1,197 @@
+#include "agent/dbus/bus.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "agent/dbus/bus_address.hpp"
+#include "agent/dbus/bus_error.hpp"
+#include "agent/dbus/bus_link.hpp"
+#include "agent/dbus/bus_probe.hpp"
+#include "retry/backoff.hpp"
+#include "retry/notifier.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// A bus that runs answers within a millisecond.
+constexpr std::chrono::seconds probe_limit{5};
+constexpr BackoffOptions reconnect{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(30),
+                                   BackoffOptions::Jitter::equal};
+// A connection that held for so long was a good one: the next pause is short again.
+constexpr std::chrono::seconds settled{10};
+// The library's word for "no limit": the deadline is ours.
+constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+// Before a single byte of the message has gone out.
+bool is_broken(const sdbus::Error& failure) {
+  const std::string& name = failure.getName();
+  return name == bus_error::disconnected || name == "System.Error.ENOTCONN" || name == "System.Error.ECONNRESET" ||
+         name == "System.Error.EPIPE";
+}
+
+}  // namespace
+
+// One exchange in progress: known to the bus for as long as its coroutine's frame lives.
+struct Bus::Call {
+  Call(Bus& owner, BusMethod asked, Write arguments, Read answer)
+      : bus(owner),
+        wake(owner.executor_),
+        method(std::move(asked)),
+        write(std::move(arguments)),
+        read(std::move(answer)) {
+    bus.calls_.insert(this);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() { bus.calls_.erase(this); }
+
+  // Sends over `link`; false when that turned out to be broken, so that nothing was sent. A failure is the outcome.
+  bool send();
+  void replied(sdbus::MethodReply& reply, const sdbus::Error* failure);
+
+  Bus& bus;
+  Notifier wake;
+  BusMethod method;
+  Write write;
+  Read read;
+  std::optional<Result<>> outcome;
+  std::shared_ptr<BusLink> link;         // over which it was sent last
+  std::unique_ptr<sdbus::IProxy> proxy;  // the claim to a reply; goes before the link, and never from inside the reply
+};
+
+bool Bus::Call::send() {
+  try {
+    proxy = sdbus::createProxy(link->connection(), method.service, method.path);
+    auto message = proxy->createMethodCall(method.interface, method.name);
+    write(message);
+    const auto on_reply = [this](sdbus::MethodReply& reply, const sdbus::Error* failure) { replied(reply, failure); };
+    proxy->callMethod(message, on_reply, no_limit);
+  } catch (const sdbus::Error& failure) {
+    if (is_broken(failure)) return false;
+    outcome = bus_failure(method.what(), failure);
+  }
+  return true;
+}
+
+void Bus::Call::replied(sdbus::MethodReply& reply, const sdbus::Error* failure) {
+  if (failure != nullptr)
+    outcome = bus_failure(method.what(), *failure);
+  else if (read(reply))
+    outcome = Result<>();
+  else
+    outcome = Error(Errc::decode, method.what() + " answered with other types than it is documented to");
+  wake.notify();
+}
+
+Bus::Bus(asio::any_io_executor executor, Clock& clock, Rng& rng, std::vector<std::string> addresses)
+    : executor_(std::move(executor)), clock_(clock), rng_(rng), addresses_(std::move(addresses)) {}
+
+Bus::~Bus() = default;
+
+std::string Bus::unique_name() const {
+  return link_ ? link_->unique_name() : std::string();
+}
+
+void Bus::tell_all() {
+  for (Call* const call : calls_) call->wake.notify();
+  for (const BusListener* const listener : listeners_) listener->on_connection();
+}
+
+void Bus::subscribe(const BusListener& listener) {
+  link_->listen(&listener, listener.matches, listener.on_signal);
+}
+
+void Bus::use(std::shared_ptr<BusLink> link) {
+  link_ = std::move(link);
+  if (link_)
+    for (const BusListener* const listener : listeners_) subscribe(*listener);
+  tell_all();
+}
+
+Task<std::shared_ptr<BusLink>> Bus::connect() {
+  std::string causes;
+  for (const std::string& address : addresses_) {
+    Result<> answers;
+    if (const auto path = socket_path_of(address))
+      answers = co_await probe_bus(clock_, *path, saturating_add(clock_.now(), probe_limit));
+    auto link = answers ? BusLink::open(executor_, address) : Result<std::shared_ptr<BusLink>>(answers.error());
+    if (link) co_return link;
+    causes += (causes.empty() ? "" : "; ") + link.error().message();
+  }
+  co_return Error(Errc::unreachable, causes);
+}
+
+asio::awaitable<void> Bus::run() {
+  // Cancelled or not: nobody uses the connection once nobody serves it.
+  struct Dropper {
+    Bus& bus;
+    ~Dropper() {
+      if (bus.link_) bus.use(nullptr);
+    }
+  };
+  const Dropper dropper{*this};
+  Backoff backoff(reconnect);
+  while (true) {
+    auto link = co_await connect();
+    if (link) {
+      const TimePoint since = clock_.now();
+      problem_.clear();
+      use(*link);
+      problem_ = co_await link_->pump(clock_);
+      use(nullptr);
+      if (clock_.now() - since >= settled) backoff.reset();
+    } else {
+      problem_ = link.error().message();
+    }
+    co_await clock_.sleep_until(saturating_add(clock_.now(), backoff.next(rng_)));
+  }
+}
+
+Task<> Bus::send(Call& call, TimePoint deadline) {
+  while (true) {
+    // Not once more over the one that broke.
+    while (!link_ || link_ == call.link) {
+      const bool woken = co_await call.wake.wait_until(clock_, deadline);
+      if (!woken && (!link_ || link_ == call.link))
+        co_return Error(Errc::unavailable, fmt::format("no connection to the system bus: {}",
+                                                       problem_.empty() ? "it did not come about in time" : problem_));
+    }
+    call.proxy.reset();
+    call.link = link_;
+    if (call.send()) {
+      call.link->nudge();
+      co_return Result<>();
+    }
+    call.link->fail("the connection broke");
+  }
+}
+
+Task<> Bus::exchange(BusMethod method, Write write, Read read, TimePoint deadline) {
+  Call call(*this, std::move(method), std::move(write), std::move(read));
+  const std::string what = call.method.what();
+  auto sent = co_await send(call, deadline);
+  if (!sent) co_return std::move(sent).error().with_context(what);
+  while (!call.outcome) {
+    const bool woken = co_await call.wake.wait_until(clock_, deadline);
+    if (call.outcome) break;
+    if (link_ != call.link) co_return Error(Errc::reset, what + ": the bus went away before the answer came");
+    if (!woken) co_return Error(Errc::timeout, what + ": no answer before the deadline");
+  }
+  co_return *std::move(call.outcome);
+}
+
+Listening::Listening(Bus& bus, BusListener listener) : bus_(bus), listener_(std::move(listener)) {
+  bus_.listeners_.insert(&listener_);
+  if (bus_.link_) bus_.subscribe(listener_);
+}
+
+Listening::~Listening() {
+  bus_.listeners_.erase(&listener_);
+  if (bus_.link_) bus_.link_->forget(&listener_);
+}
+
+}  // namespace haulout::agent

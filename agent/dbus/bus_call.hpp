@@ -1,0 +1,55 @@
+// Typed calls over a Bus: bus_call<Out…>(bus, method, deadline, arguments…) yields the Out values as a tuple, and
+// bus_property<T>() one property. They fail as Bus::exchange does. For the files that know D-Bus types; awaited in
+// place.
+#pragma once
+
+#include <sdbus-c++/sdbus-c++.h>
+
+#include <tuple>
+
+#include "agent/dbus/bus.hpp"
+
+namespace haulout::agent {
+
+// Takes the values in order; false when there are fewer or they are of other types.
+template <class... Out>
+bool read_values(sdbus::Message& message, Out&... out) {
+  try {
+    return ((message >> out, static_cast<bool>(message)) && ...);
+  } catch (const sdbus::Error&) {
+    return false;
+  }
+}
+
+template <class... Out, class... In>
+Task<std::tuple<Out...>> bus_call(Bus& bus, BusMethod method, TimePoint deadline, In... in) {
+  std::tuple<Out...> out;
+  const auto write = [&in...](sdbus::Message& message) { (void)(message << ... << in); };
+  const auto read = [&out](sdbus::Message& message) {
+    return std::apply([&message](auto&... value) { return read_values(message, value...); }, out);
+  };
+  auto done = co_await bus.exchange(std::move(method), write, read, deadline);
+  if (!done) co_return std::move(done).error();
+  co_return std::move(out);
+}
+
+// `property.name` is the property.
+template <class T>
+Task<T> bus_property(Bus& bus, BusMethod property, TimePoint deadline) {
+  BusMethod get{property.service, property.path, "org.freedesktop.DBus.Properties", "Get"};
+  T out{};
+  const auto write = [&property](sdbus::Message& message) { message << property.interface << property.name; };
+  const auto read = [&out](sdbus::Message& message) {
+    try {
+      message.enterVariant(sdbus::signature_of<T>::str());
+      return read_values(message, out);
+    } catch (const sdbus::Error&) {
+      return false;
+    }
+  };
+  auto done = co_await bus.exchange(std::move(get), write, read, deadline);
+  if (!done) co_return std::move(done).error().with_context(property.name);
+  co_return std::move(out);
+}
+
+}  // namespace haulout::agent

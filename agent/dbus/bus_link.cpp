@@ -1,0 +1,117 @@
+#include "agent/dbus/bus_link.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <system_error>
+
+#include "agent/dbus/bus_error.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// For the few calls to the bus itself that the library makes in place (a match rule).
+constexpr std::chrono::seconds in_place_limit{5};
+// Messages between two looks at everything else that runs here.
+constexpr int messages_per_turn = 64;
+
+Error no_link(const std::string& address, const std::string& cause, bool denied) {
+  return Error(Errc::unreachable, fmt::format("{}: {}{}", address, cause, denied ? "; " + container_traps() : ""));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<BusLink>> BusLink::open(asio::any_io_executor executor, const std::string& address) {
+  try {
+    auto connection = sdbus::createSessionBusConnectionWithAddress(address);
+    connection->setMethodCallTimeout(in_place_limit);
+    return std::make_shared<BusLink>(std::move(executor), std::move(connection));
+  } catch (const sdbus::Error& failure) {
+    const bool denied = failure.getName() == bus_error::access_denied || failure.getName() == bus_error::auth_failed;
+    return no_link(address, failure.getMessage(), denied);
+  } catch (const std::system_error& failure) {
+    return no_link(address, failure.what(), false);
+  }
+}
+
+BusLink::BusLink(asio::any_io_executor executor, std::unique_ptr<sdbus::IConnection> connection)
+    : connection_(std::move(connection)),
+      unique_name_(connection_->getUniqueName()),
+      descriptor_(executor),
+      wake_(executor) {
+  const int own = ::fcntl(connection_->getEventLoopPollData().fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) throw std::system_error(errno, std::generic_category(), "duplicate the socket");
+  boost::system::error_code refused;
+  descriptor_.assign(own, refused);
+  if (!refused) return;
+  ::close(own);
+  throw std::system_error(refused.value(), std::generic_category(), "watch the socket");
+}
+
+void BusLink::fail(std::string why) {
+  if (failed_.empty()) failed_ = why.empty() ? "closed" : std::move(why);
+  wake_.notify();
+}
+
+void BusLink::listen(const void* owner, const std::vector<std::string>& matches, sdbus::message_handler handler) {
+  try {
+    for (const std::string& match : matches) slots_[owner].push_back(connection_->addMatch(match, handler));
+  } catch (const sdbus::Error& failure) {
+    fail("the bus refused a match rule: " + failure.getMessage());
+  }
+  nudge();  // messages may have been read while the bus was asked
+}
+
+void BusLink::forget(const void* owner) {
+  slots_.erase(owner);
+  nudge();
+}
+
+void BusLink::watch(asio::posix::stream_descriptor::wait_type type, bool& armed) {
+  if (armed) return;
+  armed = true;
+  descriptor_.async_wait(type, [self = shared_from_this(), &armed](const boost::system::error_code& failure) {
+    armed = false;
+    if (failure != asio::error::operation_aborted) self->wake_.notify();
+  });
+}
+
+TimePoint BusLink::dispatch(Clock& clock) {
+  try {
+    for (int handled = 0; connection_->processPendingRequest();)
+      if (++handled == messages_per_turn) return clock.now();
+    const auto poll = connection_->getEventLoopPollData();
+    if ((poll.events & POLLIN) != 0) watch(asio::posix::stream_descriptor::wait_read, reading_);
+    if ((poll.events & POLLOUT) != 0) watch(asio::posix::stream_descriptor::wait_write, writing_);
+    // CLOCK_MONOTONIC in microseconds, the clock of TimePoint; the largest value means never.
+    if (poll.timeout_usec >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1000)
+      return TimePoint::max();
+    return TimePoint(std::chrono::microseconds(poll.timeout_usec));
+  } catch (const sdbus::Error& failure) {
+    if (failed_.empty()) failed_ = "the connection broke: " + failure.getMessage();
+    return clock.now();
+  }
+}
+
+asio::awaitable<std::string> BusLink::pump(Clock& clock) {
+  // The waits hold this object; they must end with the pump.
+  struct Closer {
+    BusLink& link;
+    ~Closer() { link.descriptor_.close(); }
+  };
+  const auto self = shared_from_this();
+  const Closer closer{*this};
+  while (true) {
+    const TimePoint until = failed_.empty() ? dispatch(clock) : clock.now();
+    if (!failed_.empty()) co_return failed_;
+    co_await wake_.wait_until(clock, until);
+  }
+}
+
+}  // namespace haulout::agent

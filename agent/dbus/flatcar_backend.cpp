@@ -1,0 +1,97 @@
+#include "agent/dbus/flatcar_backend.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dbus/bus_call.hpp"
+#include "agent/dbus/bus_error.hpp"
+#include "agent/dbus/bus_names.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// github.com/flatcar/update_engine: update_engine.xml, and the names of update_attempter.cc.
+const std::string service = "com.coreos.update1";
+const std::string path = "/com/coreos/update1";
+const std::string interface = "com.coreos.update1.Manager";
+
+constexpr std::string_view prefix = "UPDATE_STATUS_";
+constexpr std::string_view steps[] = {"IDLE",        "CHECKING_FOR_UPDATE", "UPDATE_AVAILABLE",
+                                      "DOWNLOADING", "VERIFYING",           "FINALIZING"};
+
+Pending unknown(std::string problem) {
+  Pending out;
+  out.problem = std::move(problem);
+  return out;
+}
+
+}  // namespace
+
+Pending judge_update_status(const UpdateStatus& status) {
+  std::string_view operation = status.operation;
+  if (!operation.starts_with(prefix))
+    return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", operation));
+  operation.remove_prefix(prefix.size());
+  Pending out;
+  if (operation == "UPDATED_NEED_REBOOT") {
+    out.need = Need::yes;
+    // What it says after its own restart, when it knows from a marker file only that it has updated.
+    const bool known = !status.new_version.empty() && status.new_version != "0.0.0";
+    if (known) out.target = status.new_version;
+    out.reasons.push_back(known ? "Flatcar " + status.new_version : "Flatcar update");
+    return out;
+  }
+  if (std::find(std::begin(steps), std::end(steps), operation) != std::end(steps)) {
+    out.need = Need::no;
+    return out;
+  }
+  if (operation == "REPORTING_ERROR_EVENT")
+    return unknown("update_engine's last update failed; see journalctl -u update-engine on the machine");
+  return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", status.operation));
+}
+
+FlatcarBackend::FlatcarBackend(Bus& bus, std::string host_root)
+    : bus_(bus),
+      files_(std::move(host_root)),
+      changed_(bus.executor()),
+      listening_(bus, {{fmt::format("type='signal',sender='{}',path='{}',interface='{}',member='StatusUpdate'", service,
+                                    path, interface),
+                        owner_changes(service)},
+                       [this](sdbus::Message& signal) { heard(signal); },
+                       [this] { changed_.notify(); }}) {}
+
+void FlatcarBackend::heard(sdbus::Message& signal) {
+  std::int64_t last_checked = 0, size = 0;
+  double progress = 0;
+  UpdateStatus status;
+  const bool is_status = signal.getMemberName() == "StatusUpdate" &&
+                         read_values(signal, last_checked, progress, status.operation, status.new_version, size);
+  if (is_status && status == last_) return;
+  // Anything else that came is a reason to ask.
+  changed_.notify();
+}
+
+boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
+  auto answer = co_await bus_call<std::int64_t, double, std::string, std::string, std::int64_t>(
+      bus_, {service, path, interface, "GetStatus"}, deadline);
+  if (!answer) {
+    last_.reset();
+    co_return unknown(is_absent(answer.error()) ? "update_engine is not on this bus; does update-engine.service run?"
+                                                : answer.error().message());
+  }
+  last_ = UpdateStatus{std::get<2>(*answer), std::get<3>(*answer)};
+  co_return judge_update_status(*last_);
+}
+
+Task<std::string> FlatcarBackend::booted(TimePoint) {
+  co_return files_.os_version();
+}
+
+Task<> FlatcarBackend::apply(std::string, TimePoint) {
+  co_return Result<>();
+}
+
+boost::asio::awaitable<void> FlatcarBackend::changed() {
+  co_await changed_.wait_until(bus_.clock(), TimePoint::max());
+}
+
+}  // namespace haulout::agent

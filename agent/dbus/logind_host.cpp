@@ -1,0 +1,97 @@
+#include "agent/dbus/logind_host.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "agent/dbus/bus_call.hpp"
+#include "agent/dbus/bus_error.hpp"
+#include "agent/dbus/bus_names.hpp"
+#include "agent/dbus/logind_answers.hpp"
+
+namespace haulout::agent {
+using boost::asio::awaitable;
+namespace {
+
+constexpr std::string_view by_logind = "logind";
+constexpr std::string_view by_systemd = "systemd";
+
+Error no_such_method(std::string_view method) {
+  return Error(Errc::invalid, fmt::format("\"{}\" is no way to reboot over D-Bus: logind, systemd", method));
+}
+
+// The user that the bus takes this process for: another one than geteuid() says in a user namespace.
+awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
+  auto uid = co_await bus_call<std::uint32_t>(bus, bus_driver("GetConnectionUnixUser"), deadline, bus.unique_name());
+  co_return uid ? std::get<0>(*uid) : static_cast<std::uint32_t>(::geteuid());
+}
+
+}  // namespace
+
+Task<> LogindHost::can_reboot(TimePoint deadline) {
+  if (methods_.empty()) co_return Error(Errc::invalid, "no way to reboot is configured");
+  if (methods_.front() == by_logind) co_return co_await logind_permits(deadline);
+  if (methods_.front() == by_systemd) co_return co_await systemd_permits(deadline);
+  co_return no_such_method(methods_.front());
+}
+
+Task<> LogindHost::logind_permits(TimePoint deadline) {
+  auto answer = co_await bus_call<std::string>(bus_, login1("CanReboot"), deadline);
+  if (!answer) co_return explain_refusal("logind", std::move(answer).error());
+  const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
+  CO_CHECK(judge_can_reboot(std::get<0>(*answer), uid));
+  co_return co_await nobody_blocks(deadline);
+}
+
+Task<> LogindHost::nobody_blocks(TimePoint deadline) {
+  CO_TRY(const std::string blocked, co_await bus_property<std::string>(bus_, login1("BlockInhibited"), deadline));
+  if (!names_shutdown(blocked)) co_return Result<>();
+  using Row = sdbus::Struct<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
+  auto rows = co_await bus_call<std::vector<Row>>(bus_, login1("ListInhibitors"), deadline);
+  if (!rows) co_return std::move(rows).error();
+  std::vector<Inhibitor> inhibitors;
+  for (const Row& row : std::get<0>(*rows))
+    inhibitors.push_back(
+        {std::get<0>(row), std::get<1>(row), std::get<2>(row), std::get<3>(row), std::get<4>(row), std::get<5>(row)});
+  co_return judge_inhibitors(inhibitors);
+}
+
+Task<> LogindHost::systemd_permits(TimePoint deadline) {
+  // There is no method that asks: systemd lets the host's root do it, and nobody else without a password.
+  auto state = co_await bus_property<std::string>(bus_, systemd1("SystemState"), deadline);
+  if (!state) co_return explain_refusal("systemd", std::move(state).error());
+  const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
+  if (uid == 0) co_return Result<>();
+  co_return Error(Errc::unavailable, fmt::format("systemd lets only root reboot, and this process is uid {} to it; {}",
+                                                 uid, container_traps()));
+}
+
+Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
+  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+  if (methods_[method] == by_logind) co_return co_await reboot_by_logind(deadline);
+  if (methods_[method] != by_systemd) co_return no_such_method(methods_[method]);
+  auto accepted = co_await bus_call<>(bus_, systemd1("Reboot"), deadline);
+  if (!accepted) co_return explain_refusal("systemd", std::move(accepted).error());
+  co_return Result<>();
+}
+
+Task<> LogindHost::reboot_by_logind(TimePoint deadline) {
+  auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, std::uint64_t{0});
+  // systemd before 246 has only the older one; its argument allows a question to a human.
+  if (!accepted && is_bus_error(accepted.error(), bus_error::unknown_method))
+    accepted = co_await bus_call<>(bus_, login1("Reboot"), deadline, false);
+  if (!accepted) co_return explain_refusal("logind", std::move(accepted).error());
+  co_return Result<>();
+}
+
+Task<bool> LogindHost::boot_complete(TimePoint deadline) {
+  const BusMethod manager = systemd1("SystemState");
+  auto there = co_await bus_call<bool>(bus_, bus_driver("NameHasOwner"), deadline, manager.service);
+  if (!there) co_return std::move(there).error();
+  // Early in a boot systemd may run and not yet be on the bus.
+  if (!std::get<0>(*there)) co_return !files_.systemd_booted();
+  auto state = co_await bus_property<std::string>(bus_, manager, deadline);
+  if (!state) co_return explain_refusal("systemd", std::move(state).error());
+  co_return judge_system_state(*state);
+}
+
+}  // namespace haulout::agent

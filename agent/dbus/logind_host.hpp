@@ -1,0 +1,40 @@
+// The machine below the agent, rebooted over the system bus: by logind ("logind"), which honours inhibitors and the
+// kubelet's graceful shutdown, or by systemd itself ("systemd"), which does not. Files are read beneath the host's
+// root.
+//
+// can_reboot: Errc::unavailable with what to do when it would be refused or is blocked; else as Bus::exchange.
+// reboot: a failure with Errc::timeout or Errc::reset may come from a machine that is already going down.
+// boot_complete: true where no systemd runs. An error when systemd is in a state that does not become complete.
+#pragma once
+
+#include "agent/dbus/bus.hpp"
+#include "agent/dbus/host_files.hpp"
+#include "agent/host.hpp"
+
+namespace haulout::agent {
+
+class LogindHost final : public Host {
+ public:
+  // `methods`: "logind" and "systemd" in the order of preference. The bus outlives the host.
+  LogindHost(Bus& bus, std::string host_root, std::vector<std::string> methods)
+      : bus_(bus), files_(std::move(host_root)), methods_(std::move(methods)) {}
+
+  Result<std::string> boot_id() override { return files_.boot_id(); }
+  std::vector<std::string> reboot_methods() const override { return methods_; }
+  Task<> can_reboot(TimePoint deadline) override;
+  Task<> reboot(std::size_t method, TimePoint deadline) override;
+  Task<bool> boot_complete(TimePoint deadline) override;
+  Result<> show_ready(bool ready) override { return files_.show_ready(ready); }
+
+ private:
+  Task<> logind_permits(TimePoint deadline);
+  Task<> systemd_permits(TimePoint deadline);
+  Task<> nobody_blocks(TimePoint deadline);
+  Task<> reboot_by_logind(TimePoint deadline);
+
+  Bus& bus_;
+  HostFiles files_;
+  std::vector<std::string> methods_;
+};
+
+}  // namespace haulout::agent

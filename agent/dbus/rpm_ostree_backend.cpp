@@ -1,0 +1,88 @@
+#include "agent/dbus/rpm_ostree_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "agent/dbus/bus_call.hpp"
+#include "agent/dbus/bus_error.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// github.com/coreos/rpm-ostree: src/daemon/org.projectatomic.rpmostree1.xml
+const std::string service = "org.projectatomic.rpmostree1";
+const std::string path = "/org/projectatomic/rpmostree1/Sysroot";
+const std::string interface = "org.projectatomic.rpmostree1.Sysroot";
+
+using Dictionary = std::map<std::string, sdbus::Variant>;
+
+// Leaves `out` alone when there is no such key; false when it has another type.
+template <class T>
+bool take(const Dictionary& from, const std::string& key, T& out) {
+  const auto found = from.find(key);
+  if (found == from.end()) return true;
+  if (!found->second.containsValueOfType<T>()) return false;
+  out = found->second.get<T>();
+  return true;
+}
+
+Result<Deployment> decode(const Dictionary& from) {
+  Deployment out;
+  const bool typed = take(from, "version", out.version) && take(from, "checksum", out.checksum) &&
+                     take(from, "booted", out.booted) && take(from, "staged", out.staged) &&
+                     take(from, "finalization-locked", out.locked);
+  if (!typed || out.checksum.empty())
+    return Error(Errc::decode, "rpm-ostree describes a deployment in another way than documented");
+  return out;
+}
+
+}  // namespace
+
+RpmOstreeBackend::RpmOstreeBackend(Bus& bus)
+    : bus_(bus),
+      changed_(bus.executor()),
+      listening_(bus, {{fmt::format("type='signal',sender='{}',path='{}',interface='org.freedesktop.DBus.Properties',"
+                                    "member='PropertiesChanged'",
+                                    service, path)},
+                       [this](sdbus::Message&) { changed_.notify(); },
+                       [this] { changed_.notify(); }}) {}
+
+Task<std::vector<Deployment>> RpmOstreeBackend::deployments(TimePoint deadline) {
+  auto rows = co_await bus_property<std::vector<Dictionary>>(bus_, {service, path, interface, "Deployments"}, deadline);
+  if (!rows && is_absent(rows.error()))
+    co_return Error(Errc::unavailable,
+                    "rpm-ostreed is not on this bus and cannot be started: " + rows.error().message());
+  if (!rows) co_return std::move(rows).error();
+  std::vector<Deployment> out;
+  for (const Dictionary& row : *rows) {
+    CO_TRY(Deployment deployment, decode(row));
+    out.push_back(std::move(deployment));
+  }
+  co_return out;
+}
+
+boost::asio::awaitable<Pending> RpmOstreeBackend::pending(TimePoint deadline) {
+  auto all = co_await deployments(deadline);
+  if (all) co_return judge_deployments(*all);
+  Pending out;
+  out.problem = all.error().message();
+  co_return out;
+}
+
+Task<std::string> RpmOstreeBackend::booted(TimePoint deadline) {
+  CO_TRY(const std::vector<Deployment> all, co_await deployments(deadline));
+  for (const Deployment& deployment : all)
+    if (deployment.booted) co_return version_of(deployment);
+  co_return Error(Errc::unavailable, "rpm-ostree knows no deployment that is booted");
+}
+
+Task<> RpmOstreeBackend::apply(std::string, TimePoint) {
+  co_return Result<>();
+}
+
+boost::asio::awaitable<void> RpmOstreeBackend::changed() {
+  co_await changed_.wait_until(bus_.clock(), TimePoint::max());
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,108 @@
+// An agent's bus, the services it talks to and the daemon between them: one io_context, real sockets.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <set>
+
+#include "agent/dbus/bus.hpp"
+#include "agent/dbus/bus_address.hpp"
+#include "retry/real_clock.hpp"
+#include "retry/task_group.hpp"
+#include "tests/agent_dbus/fakes.hpp"
+#include "tests/agent_dbus/private_bus.hpp"
+#include "tests/k8s_credentials/temp_dir.hpp"
+
+namespace haulout::testing {
+
+using boost::asio::awaitable;
+
+// The real clock, which knows who is to be woken when.
+class WatchedClock final : public Clock {
+ public:
+  TimePoint now() const override { return clock_.now(); }
+  WallTime wall_now() const override { return clock_.wall_now(); }
+  awaitable<void> sleep_until(TimePoint when) override {
+    struct Sleeper {
+      std::multiset<TimePoint>& all;
+      std::multiset<TimePoint>::iterator self;
+      ~Sleeper() { all.erase(self); }
+    };
+    const Sleeper sleeper{due_, due_.insert(when)};
+    co_await clock_.sleep_until(when);
+  }
+  // Sleepers that time will wake.
+  std::size_t due() const {
+    return static_cast<std::size_t>(std::distance(due_.begin(), due_.lower_bound(TimePoint::max())));
+  }
+
+ private:
+  RealClock clock_;
+  std::multiset<TimePoint> due_;
+};
+
+class BusTest : public ::testing::Test {
+ protected:
+  boost::asio::io_context context{1};
+  WatchedClock clock;
+  SeededRng rng{1};
+  TempDir root;
+  Notifier event{context.get_executor()};
+  agent::Bus bus{context.get_executor(), clock, rng, agent::system_bus_addresses(root.path(), nullptr)};
+
+  TimePoint in(Duration delta) const { return clock.now() + delta; }
+  // Far enough never to strike in a good run.
+  TimePoint soon() const { return in(std::chrono::seconds(50)); }
+  // Near enough to wait for.
+  TimePoint shortly() const { return in(std::chrono::milliseconds(100)); }
+
+  // Waits until `holds`, looking at each event.
+  awaitable<void> until(std::function<bool()> holds) {
+    while (!holds()) {
+      const bool happened = co_await event.wait_until(clock, soon());
+      if (!happened) throw std::runtime_error("what the test waits for did not happen");
+    }
+  }
+
+  // Runs `body`, and beside it the bus and the services, which are already connected.
+  void run(std::vector<FakeService*> services, std::function<awaitable<void>(TaskGroup&)> body) {
+    bool ended = false;
+    std::exception_ptr failure;
+    boost::asio::co_spawn(context, with_task_group([&](TaskGroup& group) {
+                            group.spawn(bus.run());
+                            for (FakeService* const service : services) group.spawn(service->serve());
+                            return body(group);
+                          }),
+                          [&](std::exception_ptr thrown) {
+                            ended = true;
+                            for (FakeService* const service : services) service->end();
+                            failure = thrown;
+                          });
+    context.run_for(std::chrono::seconds(60));
+    if (failure) std::rethrow_exception(failure);
+    ASSERT_TRUE(ended) << "hung";
+  }
+};
+
+// With a bus that runs from the start.
+class LiveBusTest : public BusTest {
+ protected:
+  explicit LiveBusTest(std::string rules = "") : daemon(root.path(), std::move(rules)) { daemon.start(); }
+
+  PrivateBus daemon;
+  FakeLogin1 login1{context.get_executor(), clock, event};
+  FakeSystemd1 systemd1{context.get_executor(), clock, event};
+  FakeUpdate1 update1{context.get_executor(), clock, event};
+  FakeRpmOstree1 rpm_ostree1{context.get_executor(), clock, event};
+};
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (result) throw std::runtime_error("a failure was expected");
+  return result.error();
+}
+
+}  // namespace haulout::testing
