@@ -3,7 +3,6 @@
 #include <charconv>
 #include <limits>
 
-#include "agent/agent_flags.hpp"
 #include "agent/duration.hpp"
 
 namespace haulout::agent {
@@ -210,7 +209,6 @@ std::vector<Flag> command_flags(Command command) {
     }
     case Command::cordon:
     case Command::uncordon: return {dry_run_flag(), selector_flag()};
-    case Command::agent: return agent_flags();
     case Command::version: return {};
   }
   return {};

@@ -25,14 +25,14 @@ class WatchedClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
   WallTime wall_now() const override { return clock_.wall_now(); }
-  awaitable<void> sleep_until(TimePoint when) override {
+  awaitable<bool> doze_until(TimePoint when) override {
     struct Sleeper {
       std::multiset<TimePoint>& all;
       std::multiset<TimePoint>::iterator self;
       ~Sleeper() { all.erase(self); }
     };
     const Sleeper sleeper{due_, due_.insert(when)};
-    co_await clock_.sleep_until(when);
+    co_return co_await clock_.doze_until(when);
   }
   // Sleepers that time will wake.
   std::size_t due() const {

@@ -83,7 +83,7 @@ class Machine final : public agent::Host, public agent::Backend {
   Result<> show_ready(bool ready) override;
 
   bool shows_ready = false;
-  bool replaced = false;  // by another machine of the same name; this one is nobody's any more
+  bool replaced = false;           // by another machine of the same name; this one is nobody's any more
   std::vector<std::string> asked;  // the methods by which a reboot was asked for
 
  private:
