@@ -11,7 +11,7 @@
 #include "retry/result.hpp"
 
 namespace date {
-class time_zone;
+class time_zone;  // NOLINT(readability-identifier-naming): the library's own name
 }
 
 namespace haulout::agent {

@@ -35,7 +35,7 @@ Error not_executable(int cause) {
 
 // The end of it, since that is where programs say why they gave up.
 std::string tail_of(const std::string& text) {
-  const std::string line = one_line(text, text.size());
+  std::string line = one_line(text, text.size());
   if (line.size() <= shown_stderr) return line;
   std::size_t begin = line.size() - shown_stderr;
   while (begin < line.size() && (static_cast<unsigned char>(line[begin]) & 0xC0) == 0x80) ++begin;

@@ -63,13 +63,13 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
     } else if (!gate.open) {
       if (gate.look_again) until = at(*gate.look_again, std::chrono::hours(24));
       co_await show(gate.reason, gate.message);
-    } else if (parts_.host.reboot_methods().empty()) {
-      co_return Event::gates_open;
-    } else if (auto can = co_await parts_.host.can_reboot(within(request_timeout)); !can) {
+    } else {
+      // Somebody else's reboot needs no rights of ours.
+      auto can =
+          parts_.host.reboot_methods().empty() ? Result<>() : co_await parts_.host.can_reboot(within(request_timeout));
+      if (can) co_return Event::gates_open;
       until = now() + std::chrono::minutes(5);
       co_await show("CannotReboot", can.error().message());
-    } else {
-      co_return Event::gates_open;
     }
     co_await wait(until);
   }

@@ -55,7 +55,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
       co_await show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message());
     } else if (*trouble) {
-      decided_ = **trouble;
+      decided_ = *trouble;
     } else if (by_others) {
       backoff.reset();
       co_await show({}, "empty and cordoned: reboot it whenever you like");

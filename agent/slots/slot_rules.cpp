@@ -25,6 +25,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::vector<std::string> holders(const std::vector<const k8s::Lease*>& slots) {
   std::vector<std::string> names;
+  names.reserve(slots.size());
   for (const k8s::Lease* slot : slots) names.push_back(node_of(*slot));
   return names;
 }
