@@ -4,20 +4,12 @@
 #include <limits>
 
 #include "agent/duration.hpp"
+#include "agent/text.hpp"
 
 namespace haulout::agent {
 namespace {
 
 using Apply = std::function<std::string(Settings&, const std::string&)>;
-
-// The words that Go's strconv.ParseBool knows.
-std::optional<bool> parse_bool(std::string_view text) {
-  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
-    if (text == word) return true;
-  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
-    if (text == word) return false;
-  return std::nullopt;
-}
 
 Apply boolean(std::function<void(Settings&, bool)> set) {
   return [set = std::move(set)](Settings& settings, const std::string& text) -> std::string {

@@ -70,4 +70,12 @@ std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
 
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
+    if (text == word) return true;
+  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
 }  // namespace haulout::agent

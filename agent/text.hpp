@@ -1,6 +1,7 @@
 // Small text tools for what people read. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,8 @@ std::string padded(std::string_view text, std::size_t width);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 // "1 pod", "2 pods".
 std::string count_of(std::size_t n, std::string_view thing);
+
+// The words that Go's strconv.ParseBool knows; nothing for any other.
+std::optional<bool> parse_bool(std::string_view text);
 
 }  // namespace haulout::agent

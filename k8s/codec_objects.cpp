@@ -40,11 +40,17 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
+// As far as the type keeps it.
+template <class T>
+void read_identity(const Object& metadata, T& object) {
+  if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
+  object.name = metadata.string("name");
+  object.uid = metadata.string("uid");
+  if constexpr (requires { object.resource_version; }) object.resource_version = metadata.string("resourceVersion");
+}
+
 void read_metadata(const Object& metadata, Pod& pod) {
-  pod.ns = metadata.string("namespace");
-  pod.name = metadata.string("name");
-  pod.uid = metadata.string("uid");
-  pod.resource_version = metadata.string("resourceVersion");
+  read_identity(metadata, pod);
   pod.labels = metadata.strings("labels");
   metadata.members("annotations", [&](std::string_view key, const Json& value) {
     const auto* text = value.if_string();
@@ -136,9 +142,7 @@ void read(const Object& json, Pod& pod) {
 
 void read(const Object& json, Node& node) {
   const auto metadata = json.object("metadata");
-  node.name = metadata.string("name");
-  node.uid = metadata.string("uid");
-  node.resource_version = metadata.string("resourceVersion");
+  read_identity(metadata, node);
   node.labels = metadata.strings("labels");
   node.annotations = metadata.strings("annotations");
   node.unschedulable_manager = read_unschedulable_manager(metadata);
@@ -162,10 +166,7 @@ void read(const Object& json, Node& node) {
 
 void read(const Object& json, PodDisruptionBudget& pdb) {
   const auto metadata = json.object("metadata");
-  pdb.ns = metadata.string("namespace");
-  pdb.name = metadata.string("name");
-  pdb.uid = metadata.string("uid");
-  pdb.resource_version = metadata.string("resourceVersion");
+  read_identity(metadata, pdb);
   pdb.generation = metadata.integer("generation").value_or(0);
   const auto spec = json.object("spec");
   pdb.selector = read_selector(spec);
@@ -188,17 +189,12 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
 
 void read(const Object& json, DaemonSet& daemon_set) {
   const auto metadata = json.object("metadata");
-  daemon_set.ns = metadata.string("namespace");
-  daemon_set.name = metadata.string("name");
-  daemon_set.uid = metadata.string("uid");
+  read_identity(metadata, daemon_set);
 }
 
 void read(const Object& json, Lease& lease) {
   const auto metadata = json.object("metadata");
-  lease.ns = metadata.string("namespace");
-  lease.name = metadata.string("name");
-  lease.uid = metadata.string("uid");
-  lease.resource_version = metadata.string("resourceVersion");
+  read_identity(metadata, lease);
   lease.labels = metadata.strings("labels");
   metadata.each("ownerReferences", [&](const Object& owner) {
     if (lease.owners++ == 0) lease.owner = read_owner(owner);
@@ -211,10 +207,7 @@ void read(const Object& json, Lease& lease) {
 
 void read(const Object& json, ConfigMap& config_map) {
   const auto metadata = json.object("metadata");
-  config_map.ns = metadata.string("namespace");
-  config_map.name = metadata.string("name");
-  config_map.uid = metadata.string("uid");
-  config_map.resource_version = metadata.string("resourceVersion");
+  read_identity(metadata, config_map);
   config_map.data = json.strings("data");
 }
 

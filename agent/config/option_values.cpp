@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "agent/duration.hpp"
+#include "agent/text.hpp"
 
 namespace haulout::agent {
 namespace {

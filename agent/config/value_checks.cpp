@@ -112,14 +112,6 @@ std::string check_limit(const std::string& text) {
   return {};
 }
 
-std::optional<bool> parse_bool(std::string_view text) {
-  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
-    if (text == word) return true;
-  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
-    if (text == word) return false;
-  return std::nullopt;
-}
-
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {
   std::string how = "write it like 0=yes,1=no: exit codes from 0 to 255, each once";
   std::map<int, bool> result;

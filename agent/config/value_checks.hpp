@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +26,6 @@ std::string check_label_selector(const std::string& text);
 std::string check_listen_address(const std::string& text);
 // "1" and more, or "1%" to "100%".
 std::string check_limit(const std::string& text);
-
-// The words that Go's strconv.ParseBool knows.
-std::optional<bool> parse_bool(std::string_view text);
 
 // "0=yes,1=no": what a sentinel command's exit codes say. Returns what is wrong.
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);

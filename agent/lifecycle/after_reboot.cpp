@@ -73,7 +73,7 @@ asio::awaitable<Event> Agent::Impl::verify() {
       co_return Event::not_verified;
     }
     co_await show(finding.reason, finding.message);
-    co_await wait(std::min(deadline, now() + options_.retry));
+    co_await wait(std::min(deadline, now() + look_interval));
   }
   co_return Event::not_verified;
 }

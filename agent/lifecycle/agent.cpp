@@ -20,6 +20,12 @@ bool older(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
+// The record as a Node shows it; empty when it has none.
+std::string shown_record(const k8s::Node& node) {
+  const auto found = node.annotations.find(std::string(record_annotation));
+  return found == node.annotations.end() ? std::string() : found->second;
+}
+
 }  // namespace
 
 Agent::Agent(AgentParts parts, AgentOptions options)
@@ -68,15 +74,13 @@ asio::awaitable<void> Agent::Impl::load() {
     if (node) {
       boot_id_ = *parts_.host.boot_id();
       node_ = std::move(*node);
-      node_gone_ = false;
       break;
     }
     parts_.tell(
         {record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + node.error().message()});
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
-  const auto found = node_.annotations.find(std::string(record_annotation));
-  written_ = found == node_.annotations.end() ? std::string() : found->second;
+  written_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
   if (written_.empty()) {
     record_.since = wall();
@@ -87,13 +91,11 @@ asio::awaitable<void> Agent::Impl::load() {
 
 void Agent::Impl::see_node(const k8s::Node& node) {
   if (node.uid != node_.uid) {
-    node_gone_ = reload_ = true;
+    reload_ = true;
   } else if (!older(node.resource_version, node_.resource_version)) {
     node_ = node;
     // Somebody took the record away, or another agent wrote one.
-    const auto found = node_.annotations.find(std::string(record_annotation));
-    const std::string shown = found == node_.annotations.end() ? std::string() : found->second;
-    if (!written_.empty() && record_.cause == "RecordUnreadable" && shown != written_) reload_ = true;
+    if (!written_.empty() && record_.cause == "RecordUnreadable" && shown_record(node_) != written_) reload_ = true;
   }
   changed_->notify();
 }
@@ -107,7 +109,7 @@ asio::awaitable<void> Agent::Impl::follow_node() {
         [this](const std::string& uid, const k8s::Node* node) {
           if (node) see_node(*node);
           if (!node && uid == node_.uid) {
-            node_gone_ = reload_ = true;
+            reload_ = true;
             changed_->notify();
           }
         },
@@ -261,8 +263,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
     if (!node && k8s::is_conflict(node.error())) {
       node = co_await client_.get_node(options_.node, within(request_timeout));
       if (node) {
-        const auto found = node->annotations.find(std::string(record_annotation));
-        const std::string there = found == node->annotations.end() ? std::string() : found->second;
+        const std::string there = shown_record(*node);
         // An answer that was lost is found here as well: then it is ours that stands there.
         const bool foreign = there != written_ && there != encode_record(record_);
         reload_ = foreign || node->uid != node_.uid;

@@ -41,7 +41,6 @@ struct AgentOptions {
   std::string node;
   drain::Options drain;  // run_id, cordoned_by and restore_cordon_on_failure are the agent's own
   LifecycleTimes times;
-  Duration retry = std::chrono::seconds(10);  // between looks at what sends no event
 };
 
 struct AgentParts {

@@ -89,7 +89,6 @@ class Agent::Impl {
   Status status_;
   std::string written_;  // the record as the Node has it
   k8s::Node node_;
-  bool node_gone_ = false;
   std::string boot_id_;
   Pending pending_;
   bool answered_ = false;  // the back end, since we started
@@ -104,7 +103,6 @@ class Agent::Impl {
   bool cordoned_ = false;             // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;          // and our view has caught up with it
   std::set<std::string> left_alone_;  // UIDs of pods that the drain skipped
-  bool pods_changed_ = false;
 };
 
 }  // namespace haulout::agent

@@ -96,7 +96,6 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
     } else if (turn) {
       backoff.reset();
       co_await show("WaitingForSlot", turn->why);
-      decided_.reset();
       co_await with_task_group([this](TaskGroup& group) {
         group.spawn(follow_turn());
         return wait(now() + rng_.between(turn_look, 2 * turn_look));

@@ -48,7 +48,6 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       decided_ = Event::not_needed;
       break;
     }
-    pods_changed_ = false;
     auto trouble = co_await prove();
     TimePoint until = TimePoint::max();
     if (!trouble) {
@@ -76,9 +75,7 @@ asio::awaitable<void> Agent::Impl::follow_pods() {
     k8s::Reflector<k8s::Pod> view(
         client_, rng_, k8s::Resource::pods, options,
         [this](const std::string&, const k8s::Pod* pod) {
-          if (!pod || !must_leave(*pod)) return;
-          pods_changed_ = true;
-          changed_->notify();
+          if (pod && must_leave(*pod)) changed_->notify();
         },
         [] {});
     static_cast<void>(co_await view.run());

@@ -50,20 +50,19 @@ Task<PoolView> LeaseSlots::look(TimePoint deadline) {
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
-  CO_TRY(const auto slots, co_await list(deadline));
-  if (!own_of(slots, node_)) {
-    CO_TRY(const PoolView before, co_await look(deadline));
-    const SlotChoice choice = choose_slot(options_.pool, before, node_);
+  CO_TRY(PoolView view, co_await look(deadline));
+  if (!own_of(view.slots, node_)) {
+    const SlotChoice choice = choose_slot(options_.pool, view, node_);
     if (!choice.take) co_return Turn{.why = choice.why};
     auto created = co_await client_.create_lease(
         slot_lease(options_.ns, options_.pool, *choice.take, node_, client_.server_now()), deadline);
     if (!created && k8s::is_already_exists(created.error())) co_return Turn{.why = "another node was faster"};
     if (!created) co_return std::move(created).error();
+    // Whoever took one at the same moment, or under another limit, is seen now by both.
+    CO_TRY(view, co_await look(deadline));
   }
-  // Whoever took one at the same moment, or under another limit, is seen now by both.
-  CO_TRY(const PoolView after, co_await look(deadline));
-  if (auto why = must_give_back(options_.pool, after, node_)) {
-    if (const k8s::Lease* own = own_of(after.slots, node_)) CO_CHECK(co_await give_back(*own, deadline));
+  if (auto why = must_give_back(options_.pool, view, node_)) {
+    if (const k8s::Lease* own = own_of(view.slots, node_)) CO_CHECK(co_await give_back(*own, deadline));
     co_return Turn{.why = *std::move(why)};
   }
   co_await clock_.sleep_until(clock_.now() + confirm_after);
