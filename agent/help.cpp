@@ -127,6 +127,13 @@ std::string version_text() {
   return "haulout " HAULOUT_VERSION "\n";
 }
 
+std::string user_agent(Command command) {
+  std::string version = version_text();  // "haulout 1.2.3\n"
+  version.pop_back();
+  version.replace(version.find(' '), 1, "/");
+  return fmt::format("{} ({})", version, to_string(command));
+}
+
 std::string help_text(std::optional<Command> command, std::string_view program) {
   if (!command) return overview(program);
   if (*command == Command::version) return fmt::format("Print the version.\n\nUsage:\n  {} version\n", program);

@@ -33,13 +33,6 @@ bool may_review_access(const k8s::Connection& connection) {
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
 }
 
-std::string user_agent(Command command) {
-  std::string version = version_text();  // "haulout 1.2.3\n"
-  version.pop_back();
-  version.replace(version.find(' '), 1, "/");
-  return fmt::format("{} ({})", version, to_string(command));
-}
-
 struct View {
   std::unique_ptr<LineView> lines;
   std::unique_ptr<LiveView> live;
