@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "agent/hooks/hook_point.hpp"
+
 namespace haulout::agent {
 
 namespace {
@@ -17,6 +19,16 @@ void remember(std::vector<T>& all, T one) {
 
 WallTime after(WallTime now, Duration delay) {
   return now + std::chrono::duration_cast<WallTime::duration>(delay);
+}
+
+// Passed points stay passed, but for those that come again: after a second drain, and after each boot.
+void hooks_come_again(Record& record, State from, Event event) {
+  // Whoever is still being asked may answer a degraded node.
+  const bool degraded = record.state == State::degraded || from == State::degraded;
+  if (!degraded || event == Event::boot_changed) record.hooks_asked.reset();
+  if (event == Event::turn_taken || event == Event::boot_changed) record.hooks_passed.clear();
+  if (record.state == State::draining) std::erase(record.hooks_passed, to_string(HookPoint::after_drain));
+  if (record.state == State::idle || record.state == State::pending) record.hooks_passed.clear();
 }
 
 // An attempt that took the node's pods away for nothing must not be repeated at once.
@@ -79,6 +91,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     record.cause_message.clear();
     record.uncordon = false;
   }
+  hooks_come_again(record, from, event);
   if (event == Event::boot_changed) remember(record.reboots, Reboot{moment.now, record.reasons, record.to});
   switch (*to) {
     case State::idle: forget_the_attempt(record); break;

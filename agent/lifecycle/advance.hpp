@@ -13,7 +13,7 @@ struct LifecycleTimes {
   Duration backoff = std::chrono::minutes(5);  // after an attempt that came to nothing; doubled each time
   Duration backoff_cap = std::chrono::hours(1);
   Duration reboot_limit = std::chrono::minutes(10);  // from the request to another boot id, for each method
-  Duration verify_limit = std::chrono::minutes(30);  // from the boot to a node that is well
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot to a node that is well
   Duration soak{};
 };
 

@@ -164,6 +164,7 @@ asio::awaitable<void> Agent::Impl::establish() {
     parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
   const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
   if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
 }

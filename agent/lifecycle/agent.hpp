@@ -12,6 +12,8 @@
 #include <string>
 
 #include "agent/backend.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hook_programs.hpp"
 #include "agent/host.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/lifecycle/node_status.hpp"
@@ -41,6 +43,10 @@ struct AgentOptions {
   std::string node;
   drain::Options drain;  // run_id, cordoned_by and restore_cordon_on_failure are the agent's own
   LifecycleTimes times;
+  HookRules hooks;
+  // How long load balancers have, from the cordon to the first eviction, to stop sending traffic; 0: they are left
+  // alone.
+  Duration lb_drain_wait{};
 };
 
 struct AgentParts {
@@ -53,6 +59,7 @@ struct AgentParts {
   drain::DrainObserver& drain_observer;
   // Each change of state, reason or message, after it was written.
   std::function<void(const Status&)> tell;
+  HookPrograms* hooks = nullptr;  // null: no executables are run
 };
 
 class Agent {

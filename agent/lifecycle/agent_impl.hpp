@@ -40,6 +40,21 @@ class Agent::Impl {
   bool rebooted() const { return record_.boot_id != boot_id_; }
   GateAnswer gates() const;
 
+  // hooks.cpp
+  enum class Hooks { passed, failed, interrupted };
+  // Until every hook of the point has passed (at once where there is none), one has failed (cause_ says which), or
+  // something else was decided meanwhile.
+  boost::asio::awaitable<Hooks> pass_hooks(HookPoint point);
+  // What failed; empty: nothing that stops the update.
+  boost::asio::awaitable<std::string> ask_others(HookPoint point);
+  boost::asio::awaitable<std::string> run_programs(HookPoint point);
+  boost::asio::awaitable<Event> retry_hooks();
+  bool interrupted();
+
+  // load_balancers.cpp
+  boost::asio::awaitable<void> leave_load_balancers();
+  boost::asio::awaitable<void> return_to_load_balancers();
+
   // before_reboot.cpp
   boost::asio::awaitable<Event> wait_for_answer();
   boost::asio::awaitable<Event> wait_for_need();
@@ -48,6 +63,8 @@ class Agent::Impl {
   boost::asio::awaitable<Event> drain();
   boost::asio::awaitable<void> watched_drain(TaskGroup& group);
   boost::asio::awaitable<void> run_drain();
+  // Until somebody knows; false: it is not ours, which is decided then.
+  boost::asio::awaitable<bool> confirm_turn();
   boost::asio::awaitable<void> follow_turn();
   std::optional<Event> drain_interrupted();
   Event uncordoned_by_somebody();
@@ -63,6 +80,7 @@ class Agent::Impl {
 
   // after_reboot.cpp
   boost::asio::awaitable<Event> reboot();
+  boost::asio::awaitable<void> until_down(TimePoint deadline);
   boost::asio::awaitable<Event> verify();
   struct Finding {
     bool well = false;
@@ -100,9 +118,10 @@ class Agent::Impl {
   // Of one activity.
   std::optional<Event> decided_;
   DrainStatus drain_status_;
-  bool cordoned_ = false;             // the drain's cordon has been acknowledged
-  bool cordon_seen_ = false;          // and our view has caught up with it
-  std::set<std::string> left_alone_;  // UIDs of pods that the drain skipped
+  bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
+  bool cordon_seen_ = false;                                       // and our view has caught up with it
+  std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them
+  std::set<std::string> left_alone_;                               // UIDs of pods that the drain skipped
 };
 
 }  // namespace haulout::agent

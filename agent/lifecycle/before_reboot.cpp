@@ -130,6 +130,7 @@ asio::awaitable<Event> Agent::Impl::drain() {
   const auto mark = drain::mark_of(node_);
   if (mark && mark->run == record_.run && !node_.unschedulable) co_return uncordoned_by_somebody();
   cordoned_ = cordon_seen_ = false;
+  lb_waiting_.reset();
   left_alone_.clear();
   drain_status_.begin();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
@@ -138,6 +139,11 @@ asio::awaitable<Event> Agent::Impl::drain() {
 
 asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_turn());
+  const bool confirmed = co_await confirm_turn();
+  if (!confirmed) co_return;
+  const Hooks before = co_await pass_hooks(HookPoint::before_drain);
+  if (before == Hooks::failed) decided_ = Event::drain_ended;
+  if (before != Hooks::passed) co_return;
   group.spawn(run_drain());
   TimePoint shown = now() - status_interval;
   while (!reload_ && !decided_) {
@@ -146,6 +152,9 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
     shown = co_await show_drain(shown);
     if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));
   }
+  if (reload_ || decided_ != Event::drained) co_return;
+  const Hooks after = co_await pass_hooks(HookPoint::after_drain);
+  if (after == Hooks::failed) decided_ = Event::drain_ended;
 }
 
 std::optional<Event> Agent::Impl::drain_interrupted() {
@@ -162,25 +171,30 @@ Event Agent::Impl::uncordoned_by_somebody() {
 
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
-  std::string reason = drain_status_.reason();
+  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
   const bool due = reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
-  co_await show(std::move(reason), drain_status_.message());
+  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());
   co_return now();
 }
 
-asio::awaitable<void> Agent::Impl::run_drain() {
-  // After a restart the turn may have gone: nothing is evicted without it.
+asio::awaitable<bool> Agent::Impl::confirm_turn() {
   for (;;) {
     auto turn = co_await parts_.slots.confirm(within(request_timeout));
-    if (turn && turn->ours) break;
+    if (turn && turn->ours) co_return true;
     if (turn) {
       decided_ = Event::turn_lost;
       changed_->notify();
-      co_return;
+      co_return false;
     }
     co_await clock_.sleep_until(now() + look_interval);
   }
+}
+
+asio::awaitable<void> Agent::Impl::run_drain() {
+  // After a restart or a long hook the turn may have gone: nothing is evicted without it.
+  const bool confirmed = co_await confirm_turn();
+  if (!confirmed) co_return;
   drain::Options options = options_.drain;
   options.run_id = record_.run;
   options.cordoned_by = "agent";
@@ -190,6 +204,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   if (goes_on) goes_on = co_await drain.cordon();
   if (goes_on) {
     cordoned_ = true;
+    co_await leave_load_balancers();
     static_cast<void>(co_await drain.evict());
   }
   const drain::Report report = drain.report();

@@ -32,6 +32,12 @@ bool reboot_requested(const k8s::Node& node);
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
+// Takes the node out of external load balancers, or back: only where nobody else has set the label. Guarded by its
+// resourceVersion; nothing when there is nothing to do.
+inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-from-external-load-balancers";
+inline constexpr std::string_view exclude_value = "haulout";
+std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
+
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
 // is not set on a Node that never needed it. Nothing when it stands so already.

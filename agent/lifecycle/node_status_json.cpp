@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/lifecycle/hook_record.hpp"
 #include "agent/lifecycle/node_status.hpp"
 
 namespace haulout::agent {
@@ -46,12 +47,22 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   Json annotations = Json::object();
   put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, status.message);
+  put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   return Json{{"metadata", std::move(metadata)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
+  const auto found = node.labels.find(std::string(exclude_label));
+  const bool there = found != node.labels.end();
+  const bool ours = there && found->second == exclude_value;
+  if (exclude ? there : !ours) return std::nullopt;
+  const Json value = exclude ? Json(exclude_value) : Json(nullptr);
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
 }
 
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,

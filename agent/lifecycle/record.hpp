@@ -44,7 +44,9 @@ struct Record {
   std::vector<std::string> bad_targets{};  // versions that were rolled back: not tried again
   std::string cause{};                     // why degraded, or why the last attempt came to nothing: reason
   std::string cause_message{};
-  bool uncordon = false;  // degraded, but the node itself is well: it takes pods again
+  bool uncordon = false;                    // degraded, but the node itself is well: it takes pods again
+  std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
+  std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
   bool operator==(const Record&) const = default;
 };
 

@@ -63,6 +63,8 @@ Record decoded(const Json& json) {
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
   read(json, "uncordon", record.uncordon);
+  read(json, "hooksPassed", record.hooks_passed);
+  record.hooks_asked = time_at(json, "hooksAsked");
   return record;
 }
 
@@ -92,6 +94,8 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "cause", record.cause);
   put_unless_default(json, "causeMessage", record.cause_message);
   put_unless_default(json, "uncordon", record.uncordon);
+  put_unless_default(json, "hooksPassed", record.hooks_passed);
+  put(json, "hooksAsked", record.hooks_asked);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

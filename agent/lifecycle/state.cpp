@@ -69,6 +69,9 @@ constexpr std::array rows{
     Row{State::uncordoning, Event::uncordoned, State::soaking},
 
     Row{State::soaking, Event::soaked, State::idle},
+    Row{State::soaking, Event::hook_failed, State::degraded},
+    // Went down once more: it has not run well for that long.
+    Row{State::soaking, Event::boot_changed, State::verifying},
 
     // Booted since, or well after all: looked at again from the start of the verification.
     Row{State::degraded, Event::boot_changed, State::verifying},
@@ -98,6 +101,7 @@ constexpr std::array event_names{
     std::pair{Event::not_verified, std::string_view("not-verified")},
     std::pair{Event::uncordoned, std::string_view("uncordoned")},
     std::pair{Event::soaked, std::string_view("soaked")},
+    std::pair{Event::hook_failed, std::string_view("hook-failed")},
     std::pair{Event::healed, std::string_view("healed")},
 };
 
