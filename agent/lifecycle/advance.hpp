@@ -32,4 +32,7 @@ struct Moment {
 // The event must be one of the state's (see next_state): anything else is a bug and terminates.
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
 
+// The back end says that no reboot is needed: whatever the last one was for has been served by it.
+void note_no_need(Record& record);
+
 }  // namespace haulout::agent

@@ -122,7 +122,10 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
     } else if (record_.cause != "RecordUnreadable") {
       if (reboot_requested(node_)) co_return Event::needed;
       if (pending_.need == Need::no) co_return Event::not_needed;
-      if (record_.cause != "RebootFailed" && pending_.need == Need::yes && !gates().brake) co_return Event::needed;
+      if (record_.cause != "RebootFailed" && pending_.need == Need::yes) {
+        const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
+        if (!gates.closed_with(Gate::Effect::degrades)) co_return Event::needed;
+      }
       until = now() + std::chrono::minutes(10);
     }
     co_await show(record_.cause, record_.cause_message);

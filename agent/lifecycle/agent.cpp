@@ -97,6 +97,7 @@ void Agent::Impl::see_node(const k8s::Node& node) {
     // Somebody took the record away, or another agent wrote one.
     if (!written_.empty() && record_.cause == "RecordUnreadable" && shown_record(node_) != written_) reload_ = true;
   }
+  gates_moved_ = true;
   changed_->notify();
 }
 
@@ -141,12 +142,6 @@ bool Agent::Impl::wanted() const {
   if (pending_.need != Need::yes) return false;
   return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
          record_.bad_targets.end();
-}
-
-GateAnswer Agent::Impl::gates() const {
-  if (pending_.need == Need::unknown && !reboot_requested(node_))
-    return {.open = false, .reason = "BackendUnknown", .message = pending_.problem};
-  return parts_.gates(node_, record_, pending_, wall());
 }
 
 TimePoint Agent::Impl::at(WallTime when, Duration at_most) const {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "agent/backend.hpp"
+#include "agent/gate_keeper.hpp"
 #include "agent/hooks/hook_annotations.hpp"
 #include "agent/hooks/hook_programs.hpp"
 #include "agent/host.hpp"
@@ -27,17 +28,6 @@
 #include "retry/task_group.hpp"
 
 namespace haulout::agent {
-
-struct GateAnswer {
-  bool open = true;
-  std::string reason{};   // CamelCase: OutsideWindow, Paused, …
-  std::string message{};  // plain words
-  std::optional<WallTime> look_again{};
-  bool brake = false;  // a reboot would be a loop: only a person may go on
-};
-// Pure; asked before a turn is sought and again once it is taken.
-using CheckGates =
-    std::function<GateAnswer(const k8s::Node& node, const Record& record, const Pending& pending, WallTime now)>;
 
 struct AgentOptions {
   std::string node;
@@ -55,7 +45,7 @@ struct AgentParts {
   Host& host;
   Backend& backend;
   Slots& slots;
-  CheckGates gates;
+  GateKeeper& gates;
   drain::DrainObserver& drain_observer;
   // Each change of state, reason or message, after it was written.
   std::function<void(const Status&)> tell;

@@ -1,5 +1,5 @@
-// What Agent hides: shared by agent.cpp (the loop and what it writes), before_reboot.cpp, proof.cpp and
-// after_reboot.cpp. No public contract.
+// What Agent hides: shared by agent.cpp (the loop and what it writes), at_the_gates.cpp, before_reboot.cpp, proof.cpp
+// and after_reboot.cpp. No public contract.
 #pragma once
 
 #include "agent/lifecycle/agent.hpp"
@@ -38,7 +38,16 @@ class Agent::Impl {
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
-  GateAnswer gates() const;
+
+  // at_the_gates.cpp
+  boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
+  // As wait(), and until there is news of the gates.
+  boost::asio::awaitable<void> wait_at_gates(TimePoint until);
+  boost::asio::awaitable<void> follow_gates();
+  // Whether a closed gate gives up what is under way. An error: nobody knows.
+  Task<bool> given_up();
+  // The same, asked only when something has moved; not knowing gives nothing up.
+  boost::asio::awaitable<bool> given_up_since();
 
   // hooks.cpp
   enum class Hooks { passed, failed, interrupted };
@@ -113,6 +122,8 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
+  bool gates_moved_ = false;  // since given_up_since() has had an answer
+  TimePoint gates_look_{};    // the earliest time at which it asks again
 
   std::unique_ptr<Notifier> changed_;
   // Of one activity.

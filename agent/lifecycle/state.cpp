@@ -52,6 +52,7 @@ constexpr std::array rows{
     Row{State::ready, Event::emptiness_lost, State::draining},
     Row{State::ready, Event::cordon_lost, State::draining},
     Row{State::ready, Event::turn_lost, State::pending},
+    Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
 
@@ -62,6 +63,7 @@ constexpr std::array rows{
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::draining},
     Row{State::rebooting, Event::turn_lost, State::pending},
+    Row{State::rebooting, Event::gate_closed, State::pending},
 
     Row{State::verifying, Event::verified, State::uncordoning},
     Row{State::verifying, Event::not_verified, State::degraded},

@@ -11,6 +11,16 @@ namespace {
 // In these a node is out of service, or on its way.
 const std::set<std::string> out_states{"draining", "ready", "rebooting", "verifying", "uncordoning"};
 
+class OpenGates final : public agent::GateKeeper {
+ public:
+  explicit OpenGates(Clock& clock) : clock_(clock) {}
+  asio::awaitable<agent::GateAnswer> ask(agent::GateQuestion, TimePoint) override { co_return agent::GateAnswer{}; }
+  asio::awaitable<void> changed() override { co_await clock_.sleep_until(TimePoint::max()); }
+
+ private:
+  Clock& clock_;
+};
+
 bool must_leave(const Json& pod) {
   for (const Json& owner : pod["metadata"].value("ownerReferences", Json::array()))
     if (owner["kind"] == "DaemonSet") return false;
@@ -31,12 +41,15 @@ Machine& Fleet::machine(const std::string& name, MachinePlan plan) {
   add(a_node(name));
   machines.push_back(std::make_unique<Machine>(
       name, std::move(plan),
-      Machine::Surroundings{
-          cluster, clock, rng, context.get_executor(), told_, slots, options,
-          [this](const auto&... all) { return gates(all...); }, [this](Machine& which) { going_down(which); },
-          [this](const std::string& line) {
-            lines.push_back(fmt::format("{:8.1f} s  {}", std::chrono::duration<double>(elapsed()).count(), line));
-          }}));
+      Machine::Surroundings{cluster, clock, rng, context.get_executor(), told_, slots, options,
+                            [this](k8s::Client& client, const std::string& node) {
+                              return gates ? gates(client, node) : std::make_unique<OpenGates>(clock);
+                            },
+                            [this](Machine& which) { going_down(which); },
+                            [this](const std::string& line) {
+                              lines.push_back(
+                                  fmt::format("{:8.1f} s  {}", std::chrono::duration<double>(elapsed()).count(), line));
+                            }}));
   return *machines.back();
 }
 

@@ -49,7 +49,8 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;
-  agent::CheckGates gates = [](const auto&, const auto&, const auto&, WallTime) { return agent::GateAnswer{}; };
+  // The gates of every machine; without them all are open.
+  std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
   std::size_t limit = 1;
   std::vector<std::unique_ptr<Machine>> machines;
   std::vector<std::string> violations;

@@ -64,8 +64,9 @@ asio::awaitable<void> Machine::one_life() {
   agent::LeaseSlots slots(client, world_.rng, own_, world_.slots);
   agent::AgentOptions options = world_.agent;
   options.node = node_;
+  const auto gates = world_.gates(client, node_);
   agent::Agent agent(
-      {client, world_.rng, *this, *this, slots, world_.gates, world_.observer,
+      {client, world_.rng, *this, *this, slots, *gates, world_.observer,
        [this](const agent::Status& status) {
          status_ = status;
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);

@@ -45,7 +45,8 @@ class Machine final : public agent::Host, public agent::Backend {
     drain::DrainObserver& observer;
     agent::LeaseSlotsOptions slots;
     agent::AgentOptions agent;
-    agent::CheckGates gates;
+    // A machine's gates, as each life of its agent has them.
+    std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
     // Called at the very moment at which the machine goes down.
     std::function<void(Machine&)> going_down;
     std::function<void(const std::string&)> trace;
