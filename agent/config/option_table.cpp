@@ -54,7 +54,8 @@ OptionGroup turns() {
            "How many nodes of the pool may be out at once: a number, or a percentage of the pool. Nodes that are "
            "NotReady, degraded or cordoned by somebody else count."},
           {"zone-label", text(&C::zone_label, "label key", check_label_key), "",
-           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone."},
+           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone: max-unavailable "
+           "holds for the pool's nodes in each zone, too. Of use with a percentage."},
           {"soak", duration(&C::soak, Zero::allowed), "0s",
            "How long an updated node must have run well before the next one gets its turn."},
           {"fleetlock-url", text(&C::fleetlock_url, "URL", check_url), "", "The FleetLock server."},
