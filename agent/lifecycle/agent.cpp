@@ -155,13 +155,18 @@ asio::awaitable<void> Agent::Impl::wait(TimePoint until) {
 
 asio::awaitable<void> Agent::Impl::establish() {
   const Duties duties = duties_of(record_.state);
-  if (auto shown = parts_.host.show_ready(duties.shows_ready); !shown)
-    parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
+  // Also in `ready`: this process has not proved it yet, and the machine may have booted since it was said.
+  show_ready(false);
   const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
   if (uncordon && !record_.run.empty()) co_await undo_cordon();
   if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
+}
+
+void Agent::Impl::show_ready(bool ready) {
+  if (auto shown = parts_.host.show_ready(ready); !shown)
+    parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
@@ -238,6 +243,8 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
   status_ = {record_.state, record_.cause, record_.cause_message};
+  // Withdrawn at once, not when the API server has heard of it.
+  if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about.
   if (co_await write(event == Event::boot_changed)) parts_.tell(status_);
 }

@@ -24,6 +24,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> establish();
   boost::asio::awaitable<void> undo_cordon();
   boost::asio::awaitable<void> give_turn_back();
+  // The ready file.
+  void show_ready(bool ready);
   // Condition HauloutMaintenance; best effort.
   boost::asio::awaitable<void> show_condition();
   boost::asio::awaitable<void> first_answer();

@@ -52,6 +52,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       break;
     }
     auto trouble = co_await prove();
+    if (trouble && !*trouble) show_ready(true);
     TimePoint until = TimePoint::max();
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);

@@ -25,8 +25,8 @@ class OneNode : public Fleet {
     machine("n2", {.target = ""});
     add(a_workload("Deployment", "web", 3, {{"terminationGracePeriodSeconds", 5}}));
     run_fleet(2h);
-    return {violations,   story(),     n1.requests(),       n1.boots(),
-            n1.version(), state("n1"), unschedulable("n1"), slots_held()};
+    return {checks.violations, story(),     n1.requests(),       n1.boots(),
+            n1.version(),      state("n1"), unschedulable("n1"), slots_held()};
   }
 };
 

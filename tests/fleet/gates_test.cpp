@@ -1,5 +1,6 @@
 // Gates on a fleet: what holds a node back, and what gives up a drain under way.
 #include "tests/fleet/fleet.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -8,19 +9,6 @@ using namespace std::chrono_literals;
 using agent::Gate;
 using agent::GateAnswer;
 using agent::GateQuestion;
-
-// Answers as a test says.
-class ScriptedGates final : public agent::GateKeeper {
- public:
-  using Answer = std::function<GateAnswer(const GateQuestion&)>;
-  ScriptedGates(Clock& clock, Answer answer) : clock_(clock), answer_(std::move(answer)) {}
-  boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint) override { co_return answer_(question); }
-  boost::asio::awaitable<void> changed() override { co_await clock_.sleep_until(clock_.now() + 30s); }
-
- private:
-  Clock& clock_;
-  Answer answer_;
-};
 
 struct Gates : Fleet {
   void script(ScriptedGates::Answer answer) {
