@@ -47,6 +47,25 @@ class Syntax {
     return {};
   }
 
+  // What was given here, as if it had been given to `command`, whose flags of the same name or letter mean the same.
+  // Returns what is wrong.
+  std::string apply_as(const Syntax& command, Settings& settings) const {
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      if (options_[i]->count() == 0) continue;
+      const auto same = [&](const Flag& flag) {
+        return flag.name == flags_[i].name || (flag.letter != 0 && flag.letter == flags_[i].letter);
+      };
+      const auto flag = std::find_if(command.flags_.begin(), command.flags_.end(), same);
+      if (flag == command.flags_.end())
+        return fmt::format("{} has no flag --{}", command.app_.get_name(), flags_[i].name);
+      for (const std::string& value : options_[i]->results()) {
+        const std::string wrong = apply(*flag, value, settings);
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return {};
+  }
+
  private:
   static std::string apply(const Flag& flag, const std::string& value, Settings& settings) {
     const std::string name = "--" + flag.name;
@@ -74,7 +93,14 @@ class Syntax {
 
 std::vector<Flag> all_flags(Command command) {
   std::vector<Flag> flags = command_flags(command);
+  if (command == Command::agent) return flags;  // its connection is part of its configuration
   for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+std::vector<Flag> flags_of_all_commands() {
+  std::vector<Flag> flags = all_flags(Command::drain);
+  for (Flag& flag : all_flags(Command::agent)) flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -84,7 +110,7 @@ Immediate usage_error(const std::string& problem, std::string_view program, std:
 }
 
 std::optional<Command> command_of(std::string_view word) {
-  for (const Command command : {Command::drain, Command::cordon, Command::uncordon, Command::version})
+  for (const Command command : {Command::drain, Command::cordon, Command::uncordon, Command::agent, Command::version})
     if (word == to_string(command)) return command;
   return std::nullopt;
 }
@@ -137,7 +163,7 @@ class Grammar {
   }
 
   std::variant<Settings, Immediate> parse(const std::vector<std::string>& args) {
-    Arguments normal = normalise_arguments(all_flags(Command::drain), args);
+    Arguments normal = normalise_arguments(flags_of_all_commands(), args);
     std::string problem = read(std::move(normal.args));
     const Syntax* given = given_command();
     const auto command = given == nullptr ? std::nullopt : command_of(given->app().get_name());
@@ -153,7 +179,8 @@ class Grammar {
     if (problem.empty() && !words.empty()) problem = unknown_command(words.front());
     if (problem.empty()) problem = given->words(words);
     if (problem.empty() && version_->count() != 0) problem = "unknown flag --version";
-    if (problem.empty()) problem = program_.apply(settings);
+    if (problem.empty())
+      problem = command == Command::agent ? program_.apply_as(*given, settings) : program_.apply(settings);
     if (problem.empty()) problem = given->apply(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);
     words.insert(words.end(), normal.words.begin(), normal.words.end());
@@ -201,6 +228,12 @@ class Grammar {
   std::variant<Settings, Immediate> run(Command command, Settings settings,
                                         const std::vector<std::string>& words) const {
     settings.command = command;
+    if (command == Command::agent) {
+      if (words.empty()) return settings;
+      return usage_error(
+          fmt::format("agent takes no arguments, but was given \"{}\": its node is --node-name", words.front()),
+          called_, command);
+    }
     if (command != Command::version) {
       const std::string problem = take_nodes(settings, words);
       if (!problem.empty()) return usage_error(problem, called_, command);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "agent/agent_flags.hpp"
 #include "agent/duration.hpp"
 #include "agent/text.hpp"
 
@@ -201,6 +202,7 @@ std::vector<Flag> command_flags(Command command) {
     }
     case Command::cordon:
     case Command::uncordon: return {dry_run_flag(), selector_flag()};
+    case Command::agent: return agent_flags();
     case Command::version: return {};
   }
   return {};

@@ -1,5 +1,6 @@
 #include "agent/help.hpp"
 
+#include "agent/agent_flags.hpp"
 #include "agent/flags.hpp"
 #include "agent/text.hpp"
 
@@ -38,6 +39,7 @@ std::string overview(std::string_view program) {
       "  drain      Cordon a node, evict its pods and wait until they have vanished\n"
       "  cordon     Mark a node as unschedulable\n"
       "  uncordon   Mark a node as schedulable\n"
+      "  agent      Take this machine's node through updates of its operating system, from now on\n"
       "  version    Print the version\n\n"
       "{0} COMMAND --help explains a command and its flags.\n",
       program);
@@ -78,6 +80,32 @@ std::string cordon_text(std::string_view program, Command command) {
       on ? " Who did it and when is noted on the node." : " The note of who cordoned it goes, too, whoever that was.");
 }
 
+std::string agent_text(std::string_view program) {
+  std::string text = fmt::format(
+      "Runs on a node and takes it through updates of its operating system: waits until a reboot is needed and it is\n"
+      "the node's turn, cordons, evicts, reboots, verifies and uncordons. State and reason are labels of the Node.\n\n"
+      "Every flag but --config, --check and --release may also be a key of the configuration file, and all but the "
+      "last\n"
+      "two an environment variable: --drain-deadline is HAULOUT_DRAIN_DEADLINE. Flags come before variables, "
+      "variables\n"
+      "before the file.\n\n"
+      "Usage:\n  {0} agent [flags]\n\n"
+      "Examples:\n"
+      "  # What a systemd unit starts; /etc/haulout/config.yaml is read if it exists\n"
+      "  {0} agent\n\n"
+      "  # Is everything right? Touches nothing\n"
+      "  {0} agent --check\n\n"
+      "  # Two nodes at once, one drain no longer than an hour\n"
+      "  {0} agent --max-unavailable 2 --drain-deadline 1h\n\n"
+      "Exit codes:\n"
+      "  0 ended as asked   1 check or release failed   2 wrong usage or configuration\n"
+      "  3 kubeconfig, connection or permission   129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
+      program);
+  for (const FlagGroup& group : agent_flag_groups())
+    text += fmt::format("\n{}:\n", group.title) + flag_list(group.flags);
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(Command command) {
@@ -85,13 +113,14 @@ std::string_view to_string(Command command) {
     case Command::drain: return "drain";
     case Command::cordon: return "cordon";
     case Command::uncordon: return "uncordon";
+    case Command::agent: return "agent";
     case Command::version: return "version";
   }
   return "";
 }
 
 std::vector<std::string> command_names() {
-  return {"drain", "cordon", "uncordon", "version", "help"};
+  return {"drain", "cordon", "uncordon", "agent", "version", "help"};
 }
 
 std::string version_text() {
@@ -101,6 +130,7 @@ std::string version_text() {
 std::string help_text(std::optional<Command> command, std::string_view program) {
   if (!command) return overview(program);
   if (*command == Command::version) return fmt::format("Print the version.\n\nUsage:\n  {} version\n", program);
+  if (*command == Command::agent) return agent_text(program);
   const std::string head = *command == Command::drain ? drain_text(program) : cordon_text(program, *command);
   return head + "\nFlags:\n" + flag_list(command_flags(*command)) + "\nConnection and logging:\n" +
          flag_list(connection_flags());

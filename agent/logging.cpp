@@ -45,7 +45,7 @@ std::string json_line(WallTime at, Severity severity, std::string_view message, 
 }
 
 Severity threshold_of(unsigned verbosity) {
-  if (verbosity == 0) return Severity::warning;
+  if (verbosity == 0) return Severity::notice;
   return verbosity == 1 ? Severity::info : Severity::debug;
 }
 
@@ -55,6 +55,7 @@ std::string_view to_string(Severity severity) {
   switch (severity) {
     case Severity::debug: return "debug";
     case Severity::info: return "info";
+    case Severity::notice: return "notice";
     case Severity::warning: return "warning";
     case Severity::error: return "error";
   }

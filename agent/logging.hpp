@@ -13,12 +13,12 @@
 
 namespace haulout::agent {
 
-enum class Severity { debug, info, warning, error };
+enum class Severity { debug, info, notice, warning, error };
 std::string_view to_string(Severity severity);
 
 struct LogOptions {
   LogFormat format = LogFormat::text;
-  unsigned verbosity = 0;  // 0: warnings and errors; 1: info, too; 2 and more: everything
+  unsigned verbosity = 0;  // 0: notices, warnings and errors; 1: info, too; 2 and more: everything
 };
 
 class Log {

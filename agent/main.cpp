@@ -11,6 +11,7 @@
 #include "agent/command_line.hpp"
 #include "agent/demo_cluster.hpp"
 #include "agent/program.hpp"
+#include "agent/service/agent_program.hpp"
 #include "retry/real_clock.hpp"
 
 namespace {
@@ -58,5 +59,7 @@ int main(int argc, char** argv) {
   haulout::SeededRng rng(random_seed());
   agent::Process process{context.get_executor(),     clock, rng, out, err, haulout::k8s::Environment::of_process(),
                          agent::program_name(called)};
-  return run(context, agent::run_program(process, std::get<agent::Settings>(std::move(parsed))));
+  auto settings = std::get<agent::Settings>(std::move(parsed));
+  return run(context, settings.command == agent::Command::agent ? agent::run_agent(process, std::move(settings))
+                                                                : agent::run_program(process, std::move(settings)));
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drain/options.hpp"
@@ -10,7 +11,7 @@
 
 namespace haulout::agent {
 
-enum class Command { drain, cordon, uncordon, version };
+enum class Command { drain, cordon, uncordon, agent, version };
 enum class OutputFormat { text, json, jsonl };
 enum class LogFormat { text, json };
 
@@ -24,6 +25,8 @@ struct Settings {
   OutputFormat output = OutputFormat::text;
   unsigned verbosity = 0;
   LogFormat log_format = LogFormat::text;
+  // Of `agent`: its flags as they were given, name and value; load_config() joins them with the other sources.
+  std::vector<std::pair<std::string, std::string>> agent_options;
 
   // The engine's defaults are an agent's; a person who types a command gets what kubectl would do.
   static drain::Options kubectl_defaults();

@@ -6,7 +6,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(HAULOUT_WERROR "Treat warnings as errors" OFF)
 set(HAULOUT_SANITIZE "" CACHE STRING "Sanitizers, for example address;undefined")
-option(HAULOUT_STATIC "Link every library but libc and libm statically (the release binary)" OFF)
+option(HAULOUT_STATIC "Link every library statically that has a static form and can stand it (the release binary)" OFF)
 
 if(HAULOUT_STATIC)
   set(Boost_USE_STATIC_LIBS ON)
@@ -77,8 +77,8 @@ if(HAULOUT_SANITIZE)
   target_link_options(house_build INTERFACE -fsanitize=${sanitizers})
 endif()
 if(HAULOUT_STATIC)
-  target_link_options(house_build INTERFACE -static-libstdc++ -static-libgcc
-    -Wl,--as-needed)  # Boost.Log names ICU for Boost.Regex, which nothing here uses; ICU brings a second libstdc++
+  target_link_options(house_build INTERFACE
+    -Wl,--as-needed)  # Boost.Log names ICU for Boost.Regex, which nothing here uses
 endif()
 target_link_libraries(house_build INTERFACE house_warnings house_fmt Boost::headers Threads::Threads)
 

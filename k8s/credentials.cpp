@@ -159,4 +159,18 @@ Result<Connection> discover(const ConnectionFlags& flags, const Environment& env
   return connection;
 }
 
+Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
+                                      const std::vector<std::string>& kubelet_files) {
+  std::vector<std::string> files = split_list(environment.get("KUBECONFIG"));
+  if (!kubeconfig.empty()) files = {kubeconfig};
+  if (!files.empty()) return load_kubeconfig(files, {});
+  if (may_be_in_cluster(environment)) return in_cluster(environment);
+  const auto kubelet = std::find_if_not(kubelet_files.begin(), kubelet_files.end(), is_missing);
+  if (kubelet != kubelet_files.end()) return load_kubeconfig({*kubelet}, {});
+  return Error(Errc::unavailable,
+               fmt::format("no cluster to talk to: neither --kubeconfig nor $KUBECONFIG is given, this is no Pod, and "
+                           "the kubelet has left no kubeconfig ({}); name one with --kubeconfig",
+                           joined(kubelet_files)));
+}
+
 }  // namespace haulout::k8s

@@ -75,6 +75,10 @@ struct Environment {
 
 // kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config, in-cluster; flags override what was found.
 Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment);
+// An agent's order: --kubeconfig, $KUBECONFIG, in-cluster, the first of `kubelet_files` that exists. Nobody's
+// ~/.kube/config: an agent that root starts by hand must not act as the administrator.
+Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
+                                      const std::vector<std::string>& kubelet_files);
 Result<Connection> in_cluster(const Environment& environment);
 // One or several files, merged as kubectl does: the first to set a value wins. Missing files are skipped as long as one
 // is there.

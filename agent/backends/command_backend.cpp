@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "agent/backends/recheck.hpp"
 #include "agent/hosts/plain_text.hpp"
 
 namespace haulout::agent {
@@ -60,7 +59,7 @@ Task<> CommandBackend::apply(std::string, TimePoint) {
 }
 
 asio::awaitable<void> CommandBackend::changed() {
-  co_await clock_.sleep_until(next_recheck(clock_, rng_));
+  co_await clock_.sleep_until(next_recheck(clock_, rng_, options_.interval));
 }
 
 }  // namespace haulout::agent

@@ -2,11 +2,12 @@
 // list (or in both), a signal, a passed deadline, a program that cannot be started: unknown, with the problem. So a
 // command that is missing never reboots a node. The first line of its stdout is the reason.
 //
-// Run directly, never by a shell, where the agent runs. Asked again every ten minutes or so. Clock and Rng must outlive
-// the back end.
+// Run directly, never by a shell, where the agent runs. Asked again now and then, give or take a fifth so that a fleet
+// that was started together does not ask together. Clock and Rng must outlive the back end.
 #pragma once
 
 #include "agent/backend.hpp"
+#include "agent/backends/recheck.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "retry/rng.hpp"
 
@@ -26,6 +27,7 @@ class CommandBackend final : public Backend {
     ExitCodes codes{};
     // A check that has not ended by then will not.
     Duration time_limit = std::chrono::minutes(1);
+    Duration interval = recheck_interval;
   };
   CommandBackend(Clock& clock, Rng& rng, HostCommand command, Options options);
 

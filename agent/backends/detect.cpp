@@ -17,7 +17,7 @@ Error contradiction(std::string text) {
   return Error(Errc::invalid, std::move(text));
 }
 
-Result<BackendChoice> as_wished(const BackendWish& wish) {
+Result<FoundBackend> as_wished(const BackendWish& wish) {
   const auto& names = backend_names();
   if (std::find(names.begin(), names.end(), wish.backend) == names.end())
     return contradiction(
@@ -31,7 +31,7 @@ Result<BackendChoice> as_wished(const BackendWish& wish) {
   if (!command && !wish.sentinel_command.empty())
     return contradiction(
         fmt::format("--sentinel-command goes with --backend=command, not with --backend={}", wish.backend));
-  return BackendChoice{wish.backend, wish.sentinel, "--backend says so"};
+  return FoundBackend{wish.backend, wish.sentinel, "--backend says so"};
 }
 
 std::string called(const OsRelease& release) {
@@ -44,20 +44,20 @@ bool is_transactional_suse(const OsRelease& release) {
   return std::any_of(ids.begin(), ids.end(), [&](const std::string& id) { return release.is_like(id); });
 }
 
-std::optional<BackendChoice> by_release(const OsRelease& release) {
+std::optional<FoundBackend> by_release(const OsRelease& release) {
   const std::string os = "/etc/os-release names " + called(release);
-  if (release.id == "bottlerocket") return BackendChoice{"bottlerocket", "", os};
-  if (release.is_like("flatcar")) return BackendChoice{"flatcar", "", os};
+  if (release.id == "bottlerocket") return FoundBackend{"bottlerocket", "", os};
+  if (release.is_like("flatcar")) return FoundBackend{"flatcar", "", os};
   if (is_transactional_suse(release))
-    return BackendChoice{"file", suse_sentinel, fmt::format("{}, which leaves {}", os, suse_sentinel)};
-  if (DebianBackend::detect(release)) return BackendChoice{"debian", "", os};
+    return FoundBackend{"file", suse_sentinel, fmt::format("{}, which leaves {}", os, suse_sentinel)};
+  if (DebianBackend::detect(release)) return FoundBackend{"debian", "", os};
   return std::nullopt;
 }
 
-Result<BackendChoice> found(const HostRoot& root) {
+Result<FoundBackend> found(const HostRoot& root) {
   auto ostree = root.exists("/run/ostree-booted");
   if (!ostree) return std::move(ostree).error();
-  if (*ostree) return BackendChoice{"rpm-ostree", "", root.display("/run/ostree-booted") + " is there"};
+  if (*ostree) return FoundBackend{"rpm-ostree", "", root.display("/run/ostree-booted") + " is there"};
   auto release = read_os_release(root);
   if (!release) return std::move(release).error();
   if (*release) {
@@ -66,7 +66,7 @@ Result<BackendChoice> found(const HostRoot& root) {
     // Some mount nothing of Bottlerocket but this.
     auto socket = root.exists("/run/api.sock");
     if (!socket) return std::move(socket).error();
-    if (*socket) return BackendChoice{"bottlerocket", "", root.display("/run/api.sock") + " is there"};
+    if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " is there"};
   }
   const std::string seen = *release ? "there is none for " + called(**release)
                                     : fmt::format("{} is not there", root.display("/etc/os-release"));
@@ -82,12 +82,12 @@ const std::vector<std::string>& backend_names() {
   return names;
 }
 
-Result<BackendChoice> choose_backend(const BackendWish& wish, const HostRoot& root) {
+Result<FoundBackend> choose_backend(const BackendWish& wish, const HostRoot& root) {
   if (!wish.backend.empty()) return as_wished(wish);
   if (!wish.sentinel.empty() && !wish.sentinel_command.empty())
     return contradiction("--sentinel and --sentinel-command exclude each other; give one");
-  if (!wish.sentinel.empty()) return BackendChoice{"file", wish.sentinel, "--sentinel says so"};
-  if (!wish.sentinel_command.empty()) return BackendChoice{"command", "", "--sentinel-command says so"};
+  if (!wish.sentinel.empty()) return FoundBackend{"file", wish.sentinel, "--sentinel says so"};
+  if (!wish.sentinel_command.empty()) return FoundBackend{"command", "", "--sentinel-command says so"};
   return found(root);
 }
 

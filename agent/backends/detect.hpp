@@ -18,16 +18,16 @@ struct BackendWish {
   std::string sentinel_command{};  // --sentinel-command
 };
 
-struct BackendChoice {
+struct FoundBackend {
   std::string backend;
   std::string sentinel{};  // of "file": as wished, or where this system leaves it
   std::string why{};       // for people
-  bool operator==(const BackendChoice&) const = default;
+  bool operator==(const FoundBackend&) const = default;
 };
 
 // Errc::invalid for a name that is none of backend_names() (it lists them) and for options that contradict each other;
 // Errc::unavailable when nothing was found, saying what was seen and which options help, or when the host's files
 // cannot be read.
-Result<BackendChoice> choose_backend(const BackendWish& wish, const HostRoot& root);
+Result<FoundBackend> choose_backend(const BackendWish& wish, const HostRoot& root);
 
 }  // namespace haulout::agent

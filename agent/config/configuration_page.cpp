@@ -9,8 +9,6 @@ constexpr std::string_view head = R"(# The configuration of the agent
 
 This page is made from the table of options in `agent/config/`; a test compares the two.
 
-**There is no command `haulout agent` yet.** This is the configuration that it is going to read.
-
 What `haulout agent` does by default is meant to be right for most fleets. What you change, you write in any of these
 places; the first that has an option decides about it, lists included:
 

@@ -78,7 +78,7 @@ TEST_F(DetectTest, OptionsOverrideWhatIsThere) {
   dir.write("etc/os-release", "ID=bottlerocket\n");
   EXPECT_EQ(choose_backend({.backend = "debian"}, root)->backend, "debian");
   EXPECT_EQ(choose_backend({.sentinel = "/run/x"}, root).value(),
-            (BackendChoice{"file", "/run/x", "--sentinel says so"}));
+            (FoundBackend{"file", "/run/x", "--sentinel says so"}));
   EXPECT_EQ(choose_backend({.sentinel_command = "check"}, root)->backend, "command");
   EXPECT_EQ(choose_backend({.backend = "file", .sentinel = "/run/x"}, root)->sentinel, "/run/x");
   EXPECT_EQ(choose_backend({.backend = "command", .sentinel_command = "check"}, root)->backend, "command");

@@ -20,6 +20,11 @@ type process struct {
 }
 
 func startProcess(dir, name, path string, args ...string) (*process, error) {
+	return startProcessIn(nil, dir, name, path, args...)
+}
+
+// startProcessIn is startProcess with another environment than ours.
+func startProcessIn(env []string, dir, name, path string, args ...string) (*process, error) {
 	logPath := filepath.Join(dir, name+".log")
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -27,6 +32,7 @@ func startProcess(dir, name, path string, args ...string) (*process, error) {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
+	cmd.Env = env
 	cmd.Stdout = log
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -191,7 +191,12 @@ func (w *World) Close() {
 
 // Until asks every 20 ms, at most for half a minute.
 func Until(ctx context.Context, what string, ask func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	return UntilWithin(ctx, 30*time.Second, what, ask)
+}
+
+// UntilWithin is Until with another limit.
+func UntilWithin(ctx context.Context, limit time.Duration, what string, ask func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		done, err := ask()

@@ -1,0 +1,103 @@
+#include "agent/assembly/make_backend.hpp"
+
+#include <algorithm>
+
+#include "agent/backends/bottlerocket_backend.hpp"
+#include "agent/backends/command_backend.hpp"
+#include "agent/backends/debian_backend.hpp"
+#include "agent/backends/file_backend.hpp"
+#include "agent/dbus/flatcar_backend.hpp"
+#include "agent/dbus/rpm_ostree_backend.hpp"
+#include "agent/hosts/plain_text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+std::string name_of(BackendChoice choice) {
+  switch (choice) {
+    case BackendChoice::automatic: return {};
+    case BackendChoice::debian: return "debian";
+    case BackendChoice::file: return "file";
+    case BackendChoice::command: return "command";
+    case BackendChoice::bottlerocket: return "bottlerocket";
+    case BackendChoice::flatcar: return "flatcar";
+    case BackendChoice::rpm_ostree: return "rpm-ostree";
+  }
+  return {};
+}
+
+MadeBackend alone(std::unique_ptr<Backend> backend) {
+  return {nullptr, std::move(backend)};
+}
+
+std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAccess& host) {
+  HostCommand command{.program = config.sentinel_command.front()};
+  command.args.assign(config.sentinel_command.begin() + 1, config.sentinel_command.end());
+  ExitCodes codes{.yes = {}, .no = {}};
+  for (const auto& [code, yes] : config.sentinel_exit_codes) (yes ? codes.yes : codes.no).push_back(code);
+  return std::make_unique<CommandBackend>(
+      host.clock, host.rng, std::move(command),
+      CommandBackend::Options{.codes = std::move(codes), .interval = config.sentinel_interval});
+}
+
+// Where these are installed, each new kernel leaves /run/reboot-required; elsewhere nothing does.
+constexpr const char* kernel_hooks[] = {"/etc/kernel/postinst.d/unattended-upgrades",
+                                        "/etc/kernel/postinst.d/update-notifier"};
+
+Result<bool> leaves_sentinels(const HostRoot& root) {
+  for (const char* hook : kernel_hooks) {
+    auto there = root.exists(hook);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+// The release to compare the kernels of /boot with; nothing where nobody needs to, or nobody can.
+Result<std::optional<std::string>> kernel_to_compare(const HostRoot& root) {
+  auto others = leaves_sentinels(root);
+  if (!others) return std::move(others).error();
+  auto names = root.list("/boot");
+  if (!names) return std::move(names).error();
+  const bool kernels = *names && std::any_of((*names)->begin(), (*names)->end(),
+                                             [](const std::string& name) { return name.starts_with("vmlinuz-"); });
+  if (*others || !kernels) return std::optional<std::string>();
+  auto release = root.read("/proc/sys/kernel/osrelease", line_limit);
+  if (!release) return std::move(release).error();
+  std::string running = first_line(release->value_or(""));
+  return running.empty() ? std::optional<std::string>() : std::optional(std::move(running));
+}
+
+Result<MadeBackend> make_debian(const HostAccess& host) {
+  auto running = kernel_to_compare(host.root);
+  if (!running) return std::move(running).error();
+  return alone(std::make_unique<DebianBackend>(host.root, host.clock, host.rng,
+                                               DebianBackend::Options{.running_kernel = *std::move(running)}));
+}
+
+Result<MadeBackend> make_bottlerocket(const HostAccess& host) {
+  auto client = bottlerocket_client(host.executor, host.clock, host.root);
+  if (!client) return std::move(client).error();
+  auto backend = std::make_unique<BottlerocketBackend>(**client, host.clock, host.rng);
+  return MadeBackend{*std::move(client), std::move(backend)};
+}
+
+}  // namespace
+
+Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root) {
+  BackendWish wish{.backend = name_of(config.backend), .sentinel = config.sentinel};
+  if (!config.sentinel_command.empty()) wish.sentinel_command = config.sentinel_command.front();
+  return choose_backend(wish, root);
+}
+
+Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host) {
+  if (found.backend == "debian") return make_debian(host);
+  if (found.backend == "bottlerocket") return make_bottlerocket(host);
+  if (found.backend == "file")
+    return alone(std::make_unique<FileBackend>(host.root, host.clock, host.rng, found.sentinel));
+  if (found.backend == "command") return alone(make_command(config, host));
+  if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.root.directory()));
+  if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus));
+  return Error(Errc::invalid, "there is no back end " + found.backend);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,19 @@
+// The host that --reboot-method describes.
+#pragma once
+
+#include <memory>
+
+#include "agent/assembly/host_access.hpp"
+#include "agent/config/option.hpp"
+#include "agent/host.hpp"
+
+namespace haulout::agent {
+
+// The configuration is one that read_config() has accepted. Makes it without asking it anything: whether it may reboot
+// is seen by Host::can_reboot.
+std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host);
+
+// Whether anything that this configuration and back end ("flatcar") lead to speaks D-Bus, so that the bus must be run.
+bool uses_bus(const AgentConfig& config, std::string_view backend);
+
+}  // namespace haulout::agent

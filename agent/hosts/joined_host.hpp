@@ -1,0 +1,27 @@
+// Several hosts that are the same machine, each with its own ways to reboot it: the ways of all, in the order of the
+// hosts. Boot id and ready file are the first one's; the boot has come to its end when all say so.
+#pragma once
+
+#include <memory>
+
+#include "agent/host.hpp"
+
+namespace haulout::agent {
+
+class JoinedHost final : public Host {
+ public:
+  // One host at least.
+  explicit JoinedHost(std::vector<std::unique_ptr<Host>> hosts) : hosts_(std::move(hosts)) {}
+
+  Result<std::string> boot_id() override;
+  std::vector<std::string> reboot_methods() const override;
+  Task<> can_reboot(TimePoint deadline) override;
+  Task<> reboot(std::size_t method, TimePoint deadline) override;
+  Task<bool> boot_complete(TimePoint deadline) override;
+  Result<> show_ready(bool ready) override;
+
+ private:
+  std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+}  // namespace haulout::agent

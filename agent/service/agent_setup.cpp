@@ -1,0 +1,36 @@
+#include "agent/service/agent_setup.hpp"
+
+namespace haulout::agent {
+
+drain::Options drain_options_of(const AgentConfig& config) {
+  drain::Options options;
+  options.policy.empty_dir = config.emptydir;
+  options.policy.unmanaged = config.unmanaged;
+  options.policy.finished = config.finished;
+  options.policy.do_not_disrupt = config.ignore_do_not_disrupt ? drain::Treatment::evict : drain::Treatment::park;
+  options.max_concurrent = config.max_concurrent;
+  options.settle = config.settle;
+  if (config.drain_deadline != Duration::zero()) options.timeout = config.drain_deadline;
+  // What an agent may do is known from its start on, and the answer is wrong for most of its identities.
+  options.review_access = false;
+  return options;
+}
+
+LifecycleTimes times_of(const AgentConfig& config) {
+  LifecycleTimes times;
+  times.backoff = config.backoff;
+  times.backoff_cap = std::max(times.backoff_cap, config.backoff);
+  times.reboot_limit = config.reboot_limit;
+  times.verify_limit = config.verify_limit;
+  times.soak = config.soak;
+  return times;
+}
+
+std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root) {
+  const std::string root = host_root == "/" ? "" : host_root;
+  return {root + "/etc/kubernetes/kubelet.conf", root + "/var/lib/kubelet/kubeconfig",
+          root + "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
+          root + "/var/lib/rancher/rke2/agent/kubelet.kubeconfig"};
+}
+
+}  // namespace haulout::agent

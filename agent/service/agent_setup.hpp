@@ -1,0 +1,18 @@
+// From the configuration to what each part of the agent wants to know. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/config/option.hpp"
+#include "agent/lifecycle/advance.hpp"
+#include "drain/options.hpp"
+
+namespace haulout::agent {
+
+drain::Options drain_options_of(const AgentConfig& config);
+LifecycleTimes times_of(const AgentConfig& config);
+// Where kubelets leave their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
+std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root);
+
+}  // namespace haulout::agent

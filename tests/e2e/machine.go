@@ -1,0 +1,254 @@
+package e2e
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+// Machine is the computer below a Node, as far as its agent can see: a directory in place of its root, a system bus,
+// an operating system with a version and a boot id, and an agent that runs whenever the machine is up. A reboot that
+// logind or systemd accepts takes it down: the agent dies as by SIGKILL, and comes back in another boot.
+type Machine struct {
+	Node string
+	Root string
+
+	world *World
+	bus   *hostBus
+	args  []string // of `haulout agent`
+	env   []string
+	// Called at the moment at which the machine goes down.
+	GoingDown func()
+
+	mu      sync.Mutex
+	version string
+	boots   int
+	agent   *process
+	lives   int
+	closed  bool
+	problem error
+	working sync.WaitGroup
+}
+
+// NewMachine is up, without an agent, running version 1.0; the Node must exist. Close must be called.
+func (w *World) NewMachine(node string) (*Machine, error) {
+	// A socket's path must be short.
+	root, err := os.MkdirTemp(w.Dir, "m-")
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{Node: node, Root: root, world: w, version: "1.0"}
+	if err := m.writeSystem(); err != nil {
+		return nil, err
+	}
+	m.bus, err = startHostBus(root, m.reboot)
+	return m, err
+}
+
+// Close ends the agent and the bus.
+func (m *Machine) Close() {
+	m.mu.Lock()
+	m.closed = true
+	agent := m.agent
+	m.mu.Unlock()
+	if agent != nil {
+		agent.kill()
+	}
+	m.working.Wait()
+	m.bus.stop()
+}
+
+// StartAgent runs `haulout agent` with these arguments from now on, boot after boot.
+func (m *Machine) StartAgent(env []string, args ...string) error {
+	m.env = append([]string{"HOME=" + m.world.Home, "PATH=" + os.Getenv("PATH")}, env...)
+	m.args = append([]string{"agent", "--node-name", m.Node, "--host-root", m.Root}, args...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.startAgent()
+}
+
+func (m *Machine) startAgent() (err error) {
+	if m.closed {
+		return nil
+	}
+	m.lives++
+	m.agent, err = startProcessIn(m.env, m.Root, fmt.Sprintf("agent-%d", m.lives), haulout.Path, m.args...)
+	return err
+}
+
+// RestartAgent ends the agent by a signal and starts the next one.
+func (m *Machine) RestartAgent(signal syscall.Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.agent == nil {
+		return nil
+	}
+	_ = syscall.Kill(-m.agent.cmd.Process.Pid, signal)
+	select {
+	case <-m.agent.done:
+	case <-time.After(10 * time.Second):
+		return fmt.Errorf("the agent of %s does not end by %v", m.Node, signal)
+	}
+	return m.startAgent()
+}
+
+// Offer is an update that waits for a reboot.
+func (m *Machine) Offer(version string) error { return m.bus.offer(version) }
+
+// Version is what runs.
+func (m *Machine) Version() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version
+}
+
+// Boots counts the boots after the first.
+func (m *Machine) Boots() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.boots
+}
+
+// Ready is whether the agent shows the host that the node is ready for reboot.
+func (m *Machine) Ready() bool {
+	_, err := os.Stat(filepath.Join(m.Root, "run/haulout/ready"))
+	return err == nil
+}
+
+// Problem is what went wrong behind the scenes, with the end of the agent's log.
+func (m *Machine) Problem() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.problem
+}
+
+// Log is all that the agents of this machine have written.
+func (m *Machine) Log() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text := ""
+	for life := 1; life <= m.lives; life++ {
+		data, _ := os.ReadFile(filepath.Join(m.Root, fmt.Sprintf("agent-%d.log", life)))
+		text += fmt.Sprintf("--- agent %d of %s\n%s", life, m.Node, data)
+	}
+	return text
+}
+
+// reboot is asked for over the bus, whose answer must not wait for it.
+func (m *Machine) reboot() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	if m.GoingDown != nil {
+		m.GoingDown()
+	}
+	m.working.Add(1)
+	go func() {
+		defer m.working.Done()
+		err := m.cycle()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.problem == nil {
+			m.problem = err
+		}
+	}()
+}
+
+// cycle takes the machine down and up again.
+func (m *Machine) cycle() error {
+	m.mu.Lock()
+	agent := m.agent
+	m.mu.Unlock()
+	if agent != nil {
+		agent.kill()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := m.report(ctx, corev1.ConditionUnknown, ""); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.boots++
+	m.bus.mu.Lock()
+	if m.bus.offered != "" {
+		m.version, m.bus.offered = m.bus.offered, ""
+	}
+	m.bus.mu.Unlock()
+	m.mu.Unlock()
+	if err := m.writeSystem(); err != nil {
+		return err
+	}
+	bootID, err := os.ReadFile(filepath.Join(m.Root, bootIDFile))
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	err = m.startAgent()
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return m.report(ctx, corev1.ConditionTrue, string(bootID[:len(bootID)-1]))
+}
+
+const bootIDFile = "proc/sys/kernel/random/boot_id"
+
+// writeSystem is what a boot leaves: /run is empty, the boot id is another one.
+func (m *Machine) writeSystem() error {
+	if err := os.RemoveAll(filepath.Join(m.Root, "run/haulout")); err != nil {
+		return err
+	}
+	files := map[string]string{
+		bootIDFile:       string(uuid.NewUUID()) + "\n",
+		"etc/os-release": fmt.Sprintf("ID=flatcar\nNAME=Flatcar\nVERSION_ID=%s\nPRETTY_NAME=\"Flatcar %[1]s\"\n", m.version),
+		"etc/machine-id": fmt.Sprintf("%x\n", md5.Sum([]byte(m.Node))),
+	}
+	for _, dir := range []string{"run/systemd/system", "etc/haulout"} {
+		if err := os.MkdirAll(filepath.Join(m.Root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		path := filepath.Join(m.Root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report is the kubelet's: the condition Ready, and of which boot it speaks.
+func (m *Machine) report(ctx context.Context, ready corev1.ConditionStatus, bootID string) error {
+	status := map[string]any{
+		"conditions": []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: ready, Reason: "e2e",
+			LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+		}},
+	}
+	if bootID != "" {
+		status["nodeInfo"] = map[string]any{"bootID": bootID}
+	}
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	_, err = m.world.Client.CoreV1().Nodes().Patch(
+		ctx, m.Node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
