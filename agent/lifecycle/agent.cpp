@@ -252,7 +252,9 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
   if (status == status_ && written_ == encode_record(record_)) co_return;
   const bool news = status != status_;
   status_ = status;
-  if (co_await write() && news) parts_.tell(status_);
+  if (!co_await write() || !news) co_return;
+  parts_.tell(status_);
+  co_await show_condition();
 }
 
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {

@@ -170,5 +170,21 @@ TEST_F(Failures, ARestartedAgentTellsWhereItIs) {
   EXPECT_NE(since, WallTime());
 }
 
+// P8: the condition gives the reason of the label while it changes.
+TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
+  machine("n1");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  run_for(5min);
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BlockedByBudget") << story();
+  std::string reason;
+  const Json shown = node("n1");
+  for (const Json& condition : shown["status"]["conditions"])
+    if (condition["type"] == "HauloutMaintenance") reason = condition["reason"];
+  EXPECT_EQ(reason, "BlockedByBudget");
+}
+
 }  // namespace
 }  // namespace haulout::fleet
