@@ -14,6 +14,7 @@ constexpr std::string_view system = "The operating system and the API server";
 constexpr std::string_view drain = "The drain";
 constexpr std::string_view pods = "Pods that hold a drain up";
 constexpr std::string_view left = "Pods that are left where they are";
+constexpr std::string_view finds = "Findings of a drain: Events on the Node, and the metric haulout_diagnosis";
 constexpr std::string_view boot = "The reboot and what follows it";
 
 constexpr std::array table{
@@ -106,6 +107,23 @@ constexpr std::array table{
     Reason{"NotSelected", left, progress, "It does not match the pod selector.", "Nothing."},
     Reason{"TerminatingTooLong", left, progress, "It has been terminating for longer than was to be waited.",
            "Nothing."},
+
+    Reason{"PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
+           "Add a replica, or change the budget; the Event has its figures."},
+    Reason{"PDB_OVERLAP", finds, trouble, "More than one PodDisruptionBudget selects a pod.",
+           "Change their selectors until one is left."},
+    Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",
+           "The controllers that set them have to remove them; the Event names them."},
+    Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
+           "Remove its toleration, nodeName or node affinity, or scale it down."},
+    Reason{"RBAC_DENIED", finds, trouble, "The agent lacks a right that it needs for this drain.",
+           "Give it what the Event names; the shipped RBAC has it."},
+    Reason{"NODE_GONE", finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},
+    Reason{"UNCORDONED_MEANWHILE", finds, waiting, "Somebody made the node schedulable during the drain.",
+           "Nothing; to keep the agent away, pause the node."},
+    Reason{"UnmanagedPodEvicted", finds, trouble,
+           "A pod was evicted that declares no controller: it will not come back.",
+           "Create it again if it is missed; `--unmanaged refuse` holds the next drain up instead."},
 
     Reason{"Rebooting", boot, progress, "The reboot was asked for; the message says how.", "Nothing."},
     Reason{"RebootFailed", boot, trouble,

@@ -28,7 +28,7 @@ EventNote a_note(std::string reason = "BlockedByBudget", std::string note = "pod
 
 class EventQueueTest : public haulout::testing::VirtualTimeTest {
  protected:
-  EventQueueTest() { cluster.create("nodes", {{"metadata", {{"name", "n1"}}}}); }
+  EventQueueTest() { cluster.create("namespaces", {{"metadata", {{"name", "default"}}}}); }
 
   // Lets the queue work for a while, with `script` beside it.
   void run_for(Duration time, std::function<boost::asio::awaitable<void>()> script) {

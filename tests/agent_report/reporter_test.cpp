@@ -30,7 +30,7 @@ class ReporterTest : public haulout::testing::VirtualTimeTest {
     Log::Fields fields;
   };
 
-  ReporterTest() { cluster.create("nodes", {{"metadata", {{"name", "n1"}}}}); }
+  ReporterTest() { cluster.create("namespaces", {{"metadata", {{"name", "default"}}}}); }
 
   void run_for(Duration time, std::function<void()> script) {
     run(with_task_group([&, time](TaskGroup& group) {
@@ -43,7 +43,7 @@ class ReporterTest : public haulout::testing::VirtualTimeTest {
   boost::asio::awaitable<void> wait(Duration time) { co_await clock.sleep_until(clock.now() + time); }
   std::vector<std::string> event_reasons() const {
     std::vector<std::string> reasons;
-    for (const Json event : cluster.all("events")) reasons.push_back(event["reason"].get<std::string>());
+    for (const auto& event : cluster.all("events")) reasons.push_back(event["reason"].get<std::string>());
     return reasons;
   }
   static Status status(State state, std::string reason, WallTime since) {
@@ -151,8 +151,8 @@ TEST_F(ReporterTest, RequestsAreCountedByWhatTheyWere) {
   reporter.see_request({"POST", "/api/v1/namespaces/shop/pods/web-1/eviction", 429});
   reporter.see_request({"GET", "/api/v1/pods?watch=1", 0, Errc::unreachable});
   const std::string text = reporter.metrics_text();
-  EXPECT_THAT(text, HasSubstr("{code=\"201\",node=\"n1\",resource=\"pods/eviction\",verb=\"create\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("{code=\"unreachable\",node=\"n1\",resource=\"pods\",verb=\"watch\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("{node=\"n1\",code=\"201\",resource=\"pods/eviction\",verb=\"create\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("{node=\"n1\",code=\"unreachable\",resource=\"pods\",verb=\"watch\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("haulout_evictions_total{node=\"n1\",result=\"accepted\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("haulout_evictions_total{node=\"n1\",result=\"refused\"} 1\n"));
 }

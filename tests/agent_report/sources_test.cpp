@@ -1,6 +1,7 @@
 // No reason without a row in the table: the reasons that stand in the sources, and those that functions give.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,33 +19,41 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A capital and a small letter: no constant of an API, no acronym.
-const std::string word = "\"([A-Z][a-z][A-Za-z]*)\"";
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
-// How a reason is given in these sources.
-std::vector<std::regex> ways() {
-  std::vector<std::regex> all;
-  for (const std::string& before :
-       {std::string("\\breason = (?:[^;\"]*\\? )?"), std::string("\\bshow\\(\\s*"), std::string("\\bcause_? = "),
-        std::string("\\bBrake\\s*\\{\\s*"), std::string("\\btell\\(\\s*\\{[^\"}]*"),
-        std::string("\\b(?:park|hold)\\([^\";]*"), std::string("(?:Verdict::\\w+|verdict_of\\([^)]*\\)),\\s*")})
-    all.emplace_back(before + word);
-  return all;
+// A whole literal that is one word, with a capital and a small letter first: no constant of an API, no acronym.
+std::string word_at(const std::string& text, std::size_t quote) {
+  const std::size_t end = text.find('"', quote + 1);
+  if (end == std::string::npos || end < quote + 4) return {};
+  const std::string word = text.substr(quote + 1, end - quote - 1);
+  const bool letters = std::all_of(word.begin(), word.end(), is_letter);
+  return letters && word[0] <= 'Z' && word[1] >= 'a' ? word : std::string();
+}
+
+// Whether the statement up to a literal is one of those by which a reason is given in these sources.
+bool gives_a_reason(const std::string& text, std::size_t quote) {
+  const std::size_t before = text.find_last_of(";}", quote);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  const std::string statement = text.substr(begin, quote - begin);
+  for (const char* way : {"reason = ", "show(", "cause_ = ", "cause = ", "Brake{", "Brake brake{", "tell({", "park(",
+                          "hold(", "verdict_of(", "Verdict::"})
+    if (statement.find(way) != std::string::npos) return true;
+  return false;
 }
 
 std::map<std::string, std::string> reasons_in_sources() {
   std::map<std::string, std::string> found;
-  for (const char* folder : {"agent", "drain"}) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(std::string(HAULOUT_SOURCE_DIR "/") + folder)) {
+  for (const char* folder : {"/agent", "/drain"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(HAULOUT_SOURCE_DIR) + folder)) {
       const std::string path = entry.path().string();
-      const bool code = path.ends_with(".cpp") || path.ends_with(".hpp");
-      // Reports about this machine's interfaces, not about the node.
-      if (!code || path.find("/agent/dbus/") != std::string::npos) continue;
+      if (!path.ends_with(".cpp") && !path.ends_with(".hpp")) continue;
       const std::string text = read(path);
-      for (const std::regex& way : ways())
-        for (auto each = std::sregex_iterator(text.begin(), text.end(), way); each != std::sregex_iterator(); ++each)
-          found.emplace((*each)[1].str(), path);
+      for (std::size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
+        const std::string word = word_at(text, at);
+        if (!word.empty() && gives_a_reason(text, at)) found.emplace(word, path);
+      }
     }
   }
   return found;
@@ -59,6 +68,16 @@ TEST(SourcesTest, EveryReasonInTheSourcesIsInTheTable) {
   for (const char* known : {"WaitingForSlot", "RolledBack", "RebootFailed", "OutsideWindow", "TooManyReboots",
                             "PodPinned", "PodStuckTerminating", "DoNotDisrupt", "EmptyDir", "ApiUnavailable"})
     EXPECT_TRUE(found.contains(known)) << known;
+}
+
+TEST(SourcesTest, EveryDiagnosisIsInTheTable) {
+  const std::string text = read(HAULOUT_SOURCE_DIR "/drain/diagnoses.cpp");
+  const std::regex code("\\{\"([A-Z]+_[A-Z_]+)\"");
+  std::size_t found = 0;
+  for (auto each = std::sregex_iterator(text.begin(), text.end(), code); each != std::sregex_iterator();
+       ++each, ++found)
+    EXPECT_TRUE(find_reason((*each)[1].str()) != nullptr) << (*each)[1].str();
+  EXPECT_GE(found, 7u);
 }
 
 TEST(SourcesTest, EveryVerdictOfAnEvictionIsInTheTable) {
