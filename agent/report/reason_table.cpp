@@ -109,7 +109,7 @@ constexpr std::array table{
            "Nothing."},
 
     Reason{"PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
-           "Add a replica, or change the budget; the Event has its figures."},
+           "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees."},
     Reason{"PDB_OVERLAP", finds, trouble, "More than one PodDisruptionBudget selects a pod.",
            "Change their selectors until one is left."},
     Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",

@@ -56,6 +56,12 @@ LogEntry diagnosis_entry(Severity severity, std::string_view what, const drain::
           {{"diagnosis", diagnosis.code}, {"subject", diagnosis.subject}}};
 }
 
+LogEntry plain_entry(Severity severity, const drain::Event& event) {
+  std::string message(to_string(event.type));
+  if (!event.message.empty()) message += ": " + event.message;
+  return {severity, std::move(message), {}};
+}
+
 }  // namespace
 
 std::string sentence_of(const Status& status) {
@@ -113,7 +119,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.pod) return pod_entry(Severity::notice, "evicted", *event.pod);
       return std::nullopt;
     case parked:
-      if (event.pod) return pod_entry(Severity::notice, "waits: " + event.pod->message, *event.pod);
+      if (event.pod) return pod_entry(Severity::info, "waits: " + event.pod->message, *event.pod);
       return std::nullopt;
     case vanished:
       if (event.pod) return pod_entry(Severity::info, "has gone", *event.pod);
@@ -128,13 +134,13 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);
       return std::nullopt;
     case throttled:
-    case disconnected: return LogEntry{Severity::notice, event.message, {}};
+    case disconnected: return plain_entry(Severity::notice, event);
     case cordoned:
     case uncordoned:
     case planned:
     case settling:
     case finished:
-    case reconnected: return LogEntry{Severity::info, std::string(to_string(event.type)) + ": " + event.message, {}};
+    case reconnected: return plain_entry(Severity::info, event);
     case eviction_sent:
     case resumed: return std::nullopt;
   }

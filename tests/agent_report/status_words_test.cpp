@@ -17,7 +17,7 @@ TEST(StatusWordsTest, HowFarADrainIsIsNoEvent) {
   later.message = "2 of 9 pods have gone";
   EXPECT_EQ(event_of(evicting, later), std::nullopt);
   EXPECT_EQ(log_entry_of(evicting, later).severity, Severity::debug);
-  later.reason = "BlockedByBudget";
+  later.reason = "PodStuckTerminating";
   EXPECT_TRUE(event_of(evicting, later));
   EXPECT_EQ(log_entry_of(evicting, later).severity, Severity::warning);
 }
