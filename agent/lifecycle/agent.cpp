@@ -76,8 +76,8 @@ asio::awaitable<void> Agent::Impl::load() {
       node_ = std::move(*node);
       break;
     }
-    parts_.tell(
-        {record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + node.error().message()});
+    parts_.tell({record_.state, "ApiUnavailable",
+                 "node " + options_.node + " cannot be read: " + node.error().message(), record_.since});
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   written_ = shown_record(node_);
@@ -86,7 +86,8 @@ asio::awaitable<void> Agent::Impl::load() {
     record_.since = wall();
     record_.boot_id = boot_id_;
   }
-  status_ = {record_.state, {}, {}};
+  status_ = shown_status(node_, record_);
+  parts_.tell(status_);
 }
 
 void Agent::Impl::see_node(const k8s::Node& node) {
@@ -165,8 +166,11 @@ asio::awaitable<void> Agent::Impl::establish() {
 }
 
 void Agent::Impl::show_ready(bool ready) {
-  if (auto shown = parts_.host.show_ready(ready); !shown)
-    parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
+  if (auto shown = parts_.host.show_ready(ready); !shown) warn("ReadyFileFailed", shown.error().message());
+}
+
+void Agent::Impl::warn(std::string reason, std::string message) {
+  if (parts_.warn) parts_.warn({record_.state, std::move(reason), std::move(message), record_.since});
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
@@ -207,7 +211,7 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
   while (!reload_) {
     auto released = co_await parts_.slots.release(within(request_timeout));
     if (released) co_return;
-    parts_.tell({record_.state, "CannotRelease", "the turn cannot be given back yet: " + released.error().message()});
+    co_await show("CannotRelease", "the turn cannot be given back yet: " + released.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
   }
 }
@@ -242,7 +246,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
-  status_ = {record_.state, record_.cause, record_.cause_message};
+  status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about.
@@ -250,11 +254,13 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
 }
 
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
-  const Status status{record_.state, std::move(reason), std::move(message)};
+  const Status status{record_.state, std::move(reason), std::move(message), record_.since};
   if (status == status_ && written_ == encode_record(record_)) co_return;
   const bool news = status != status_;
   status_ = status;
-  if (co_await write() && news) parts_.tell(status_);
+  if (!co_await write() || !news) co_return;
+  parts_.tell(status_);
+  co_await show_condition();
 }
 
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {

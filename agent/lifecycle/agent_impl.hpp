@@ -26,6 +26,7 @@ class Agent::Impl {
   boost::asio::awaitable<void> give_turn_back();
   // The ready file.
   void show_ready(bool ready);
+  void warn(std::string reason, std::string message);
   // Condition HauloutMaintenance; best effort.
   boost::asio::awaitable<void> show_condition();
   boost::asio::awaitable<void> first_answer();

@@ -226,7 +226,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
     reload_ = true;
   } else if (!decided_) {
     decided_ = report.outcome == drain::Outcome::drained ? Event::drained : Event::drain_ended;
-    cause_ = "Drain" + std::string(report.outcome == drain::Outcome::blocked ? "Blocked" : "Failed");
+    cause_ = report.outcome == drain::Outcome::blocked ? "DrainBlocked" : "DrainFailed";
     cause_message_ = report.message;
   }
   changed_->notify();

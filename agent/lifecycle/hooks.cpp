@@ -54,7 +54,7 @@ asio::awaitable<std::string> Agent::Impl::ask_others(HookPoint point) {
   if (point == HookPoint::before_drain) {
     for (const std::string& misnamed : misnamed_hooks(node_)) {
       if (options_.hooks.stop) co_return misnamed;
-      parts_.tell({record_.state, failed_reason, misnamed});
+      warn(failed_reason, misnamed);
     }
   }
   while (!interrupted()) {
@@ -64,7 +64,7 @@ asio::awaitable<std::string> Agent::Impl::ask_others(HookPoint point) {
     const AskedVerdict verdict = judge_answers(hooks, node_, point, *record_.hooks_asked, wall());
     if (!verdict.failed.empty()) co_return verdict.failed;
     if (verdict.waiting.empty()) {
-      for (const std::string& failure : verdict.overlooked) parts_.tell({record_.state, failed_reason, failure});
+      for (const std::string& failure : verdict.overlooked) warn(failed_reason, failure);
       break;
     }
     co_await show(waiting_reason, waiting_message(verdict, hooks, *record_.hooks_asked));
@@ -84,10 +84,10 @@ asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
   const auto files = parts_.hooks->list(point);
   if (!files && options_.hooks.stop) co_return files.error().message();
   if (!files) {
-    parts_.tell({record_.state, failed_reason, files.error().message()});
+    warn(failed_reason, files.error().message());
     co_return std::string();
   }
-  for (const std::string& skipped : files->skipped) parts_.tell({record_.state, "HookSkipped", skipped});
+  for (const std::string& skipped : files->skipped) warn("HookSkipped", skipped);
   for (const std::string& name : files->names) {
     if (interrupted()) break;
     if (record_.state != State::degraded)
@@ -96,7 +96,7 @@ asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
                                             within(options_.hooks.limit));
     if (ended) continue;
     if (options_.hooks.stop) co_return ended.error().message();
-    parts_.tell({record_.state, failed_reason, ended.error().message()});
+    warn(failed_reason, ended.error().message());
   }
   co_return std::string();
 }

@@ -22,8 +22,12 @@ struct Status {
   State state = State::unknown;
   std::string reason{};   // CamelCase; empty: nothing stands in its way
   std::string message{};  // one sentence
+  WallTime since{};       // when the state was entered
   bool operator==(const Status&) const = default;
 };
+
+// What a Node shows beside the record: the last status that was written.
+Status shown_status(const k8s::Node& node, const Record& record);
 
 // Somebody asked for a reboot of this node.
 bool reboot_requested(const k8s::Node& node);

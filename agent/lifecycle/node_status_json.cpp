@@ -22,6 +22,11 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
+std::string value_of(const Entries& entries, std::string_view key) {
+  const auto found = entries.find(std::string(key));
+  return found == entries.end() ? std::string() : found->second;
+}
+
 std::string_view required(Need need) {
   switch (need) {
     case Need::yes: return "true";
@@ -33,9 +38,13 @@ std::string_view required(Need need) {
 
 }  // namespace
 
+Status shown_status(const k8s::Node& node, const Record& record) {
+  return {record.state, value_of(node.labels, reason_label), value_of(node.annotations, message_annotation),
+          record.since};
+}
+
 bool reboot_requested(const k8s::Node& node) {
-  const auto found = node.annotations.find(std::string(request_annotation));
-  return found != node.annotations.end() && found->second == "reboot";
+  return value_of(node.annotations, request_annotation) == "reboot";
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,

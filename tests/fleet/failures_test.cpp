@@ -136,5 +136,55 @@ TEST_F(Failures, ADrainThatEndsWithoutDrainingGivesNodeAndTurnBack) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// P8: what the Node says is what its agent knows, whoever wrote it.
+TEST_F(Failures, AReasonThatIsOverIsTakenAwayByTheNextAgent) {
+  Machine& n1 = machine("n1", {.target = ""});
+  after(2min, [&] {
+    n1.plan().unknown = true;
+    n1.want("");
+  });
+  after(4min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown") << story();
+    n1.plan().unknown = false;
+    n1.kill_agent();
+  });
+  run_for(10min);
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "") << story();
+  EXPECT_EQ(n1.status().reason, "");
+}
+
+// P8: an agent that takes over tells what it found, with the time since when it stands so.
+TEST_F(Failures, ARestartedAgentTellsWhereItIs) {
+  Machine& n1 = machine("n1", {.target = ""});
+  std::size_t told = 0;
+  WallTime since{};
+  after(2min, [&] {
+    told = lines.size();
+    since = n1.status().since;
+    n1.kill_agent();
+  });
+  run_for(10min);
+  EXPECT_GT(lines.size(), told) << story();
+  EXPECT_EQ(n1.status().state, agent::State::idle);
+  EXPECT_EQ(n1.status().since, since);
+  EXPECT_NE(since, WallTime());
+}
+
+// P8: the condition gives the reason of the label while it changes.
+TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
+  machine("n1");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  run_for(5min);
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BlockedByBudget") << story();
+  std::string reason;
+  const Json shown = node("n1");
+  for (const Json& condition : shown["status"]["conditions"])
+    if (condition["type"] == "HauloutMaintenance") reason = condition["reason"];
+  EXPECT_EQ(reason, "BlockedByBudget");
+}
+
 }  // namespace
 }  // namespace haulout::fleet

@@ -1,5 +1,9 @@
 #include "tests/fleet/machine.hpp"
 
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
 #include "retry/task_group.hpp"
 
 namespace haulout::fleet {
@@ -83,10 +87,23 @@ asio::awaitable<void> Machine::one_life() {
        world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
+         expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
        }},
       options);
   co_await agent.run();
+}
+
+// P8: what is told stands on the Node by then.
+void Machine::expect_shown(const agent::Status& status) const {
+  const auto node = world_.cluster.get("nodes", "", node_);
+  if (node.is_null() || status.reason == "ApiUnavailable") return;
+  const auto labels = node["metadata"].value("labels", nlohmann::json::object());
+  if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just begun
+  EXPECT_EQ(labels["haulout.dev/state"], std::string(to_string(status.state)));
+  EXPECT_EQ(labels.value("haulout.dev/reason", ""), status.reason);
+  const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());
+  EXPECT_EQ(annotations.value("haulout.dev/message", ""), status.message);
 }
 
 void Machine::kill_agent() {

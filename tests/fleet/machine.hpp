@@ -121,6 +121,7 @@ class Machine final : public agent::Host, public agent::Backend {
   class Wire;  // between an agent and its API server
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_killed();
+  void expect_shown(const agent::Status& status) const;
   void go_down(bool by_agent);
   void boot();
   void go_down_later(Duration delay);
