@@ -34,7 +34,8 @@ std::string_view required(Need need) {
 
 bool reboot_requested(const k8s::Node& node) {
   const auto found = node.annotations.find(std::string(request_annotation));
-  return found != node.annotations.end() && found->second == "reboot";
+  // "reboot", or "reboot; why".
+  return found != node.annotations.end() && found->second.substr(0, found->second.find(';')) == "reboot";
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
