@@ -1,8 +1,12 @@
 #include "agent/people/people_job.hpp"
 
+#include <unistd.h>
+
 #include "agent/exit_code.hpp"
 #include "agent/people/pause_job.hpp"
 #include "agent/people/request_job.hpp"
+#include "agent/people/status_job.hpp"
+#include "agent/terminal.hpp"
 #include "agent/text.hpp"
 
 namespace haulout::agent {
@@ -12,6 +16,12 @@ namespace {
 
 // Somebody has pressed Tab and waits.
 constexpr Duration completion_limit = std::chrono::seconds(2);
+
+// Measures the terminal that stdout is; nothing when it is none.
+std::function<Terminal()> terminal_of(const Process& process) {
+  if (!can_redraw(STDOUT_FILENO, process.environment)) return {};
+  return [environment = process.environment] { return measure_terminal(STDOUT_FILENO, environment); };
+}
 
 }  // namespace
 
@@ -42,8 +52,9 @@ asio::awaitable<void> CompleteNodesJob::run() {
   for (const k8s::Node& node : nodes->items) tools_.out.write(node.name + "\n");
 }
 
-std::unique_ptr<Job> make_people_job(Process&, Tools tools, const Settings& settings) {
+std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settings& settings) {
   switch (settings.command) {
+    case Command::status: return std::make_unique<StatusJob>(std::move(tools), settings, terminal_of(process));
     case Command::request_reboot: return std::make_unique<RequestJob>(std::move(tools), settings);
     case Command::complete_nodes: return std::make_unique<CompleteNodesJob>(std::move(tools));
     default: return std::make_unique<PauseJob>(std::move(tools), settings);
