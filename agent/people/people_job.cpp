@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "agent/exit_code.hpp"
+#include "agent/people/explain_job.hpp"
 #include "agent/people/pause_job.hpp"
 #include "agent/people/request_job.hpp"
 #include "agent/people/status_job.hpp"
@@ -55,6 +56,7 @@ asio::awaitable<void> CompleteNodesJob::run() {
 std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settings& settings) {
   switch (settings.command) {
     case Command::status: return std::make_unique<StatusJob>(std::move(tools), settings, terminal_of(process));
+    case Command::explain: return std::make_unique<ExplainJob>(std::move(tools), settings);
     case Command::request_reboot: return std::make_unique<RequestJob>(std::move(tools), settings);
     case Command::complete_nodes: return std::make_unique<CompleteNodesJob>(std::move(tools));
     default: return std::make_unique<PauseJob>(std::move(tools), settings);

@@ -57,6 +57,10 @@ std::string dumped(const Json& json, int indent) {
 
 }  // namespace
 
+std::string node_status_json(const NodeView& node) {
+  return dumped(node_json(node), -1);
+}
+
 std::string node_status_list_json(const Fleet& fleet, WallTime now) {
   Json items = Json::array();
   for (const NodeView& node : fleet.nodes) items.push_back(node_json(node));

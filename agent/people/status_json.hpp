@@ -8,6 +8,8 @@
 
 namespace haulout::agent {
 
+// The fields of one NodeStatus, as they stand in the others.
+std::string node_status_json(const NodeView& node);
 // kind NodeStatusList, indented, ends with a line break.
 std::string node_status_list_json(const Fleet& fleet, WallTime now);
 

@@ -6,10 +6,12 @@
 #include "agent/people/node_state.hpp"
 #include "agent/people/status_table.hpp"
 #include "agent/text.hpp"
+#include "tests/agent_people/samples.hpp"
 
 namespace haulout::agent {
 namespace {
 
+using namespace samples;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -18,45 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const WallTime now = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)) + 12h;
-
-k8s::Node node_in(std::string name, State state, std::string reason = "", std::string message = "") {
-  k8s::Node node;
-  node.name = std::move(name);
-  node.uid = "uid-" + node.name;
-  node.ready = true;
-  Record record;
-  record.state = state;
-  record.since = now - 12min;
-  node.labels = {{"haulout.dev/state", std::string(to_string(state))},
-                 {"haulout.dev/reboot-required", state == State::idle ? "false" : "true"}};
-  if (!reason.empty()) node.labels["haulout.dev/reason"] = reason;
-  node.annotations = {{"haulout.dev/record", encode_record(record)}};
-  if (!message.empty()) node.annotations["haulout.dev/message"] = message;
-  return node;
-}
-
-k8s::Node bare(std::string name) {
-  k8s::Node node;
-  node.name = std::move(name);
-  node.ready = true;
-  return node;
-}
-
-k8s::Lease turn_of(const k8s::Node& node, const std::string& pool = "default") {
-  k8s::Lease lease;
-  lease.name = "haulout-" + pool + "-0";
-  lease.labels = {{"haulout.dev/pool", pool}};
-  lease.holder = node.name + "/" + node.uid;
-  return lease;
-}
-
-void remember(k8s::Node& node, const std::function<void(Record&)>& change) {
-  Record record = decode_record(node.annotations["haulout.dev/record"]);
-  change(record);
-  node.annotations["haulout.dev/record"] = encode_record(record);
-}
 
 Fleet fleet(const std::vector<k8s::Node>& nodes, FleetFacts facts = {}) {
   return fleet_of(nodes, std::move(facts), true, now);
