@@ -14,7 +14,7 @@ inline constexpr std::string_view state_label = "haulout.dev/state";
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
-// Written by people: "reboot" asks for one whatever the back end says.
+// Written by people: "reboot" asks for one whatever the back end says; "reboot; why" says why, too.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
 
 // Why a node is where it is, in the words of a label and in those of a person.

@@ -44,7 +44,9 @@ Status shown_status(const k8s::Node& node, const Record& record) {
 }
 
 bool reboot_requested(const k8s::Node& node) {
-  return value_of(node.annotations, request_annotation) == "reboot";
+  const std::string request = value_of(node.annotations, request_annotation);
+  // "reboot", or "reboot; why".
+  return request.substr(0, request.find(';')) == "reboot";
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
