@@ -37,7 +37,9 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   Json node(const std::string& name) const { return cluster.get("nodes", "", name); }
   std::string label(const std::string& node_name, const std::string& key) const;
   std::string state(const std::string& node_name) const { return label(node_name, "haulout.dev/state"); }
-  bool unschedulable(const std::string& name) const { return node(name)["spec"].value("unschedulable", false); }
+  bool unschedulable(const std::string& name) const {
+    return node(name).value("spec", Json::object()).value("unschedulable", false);
+  }
   std::size_t slots_held() const { return cluster.all("leases").size(); }
   std::vector<std::string> states_of(const std::string& node_name) const;
   // Everything that the story of this run was, for failures.

@@ -69,7 +69,8 @@ asio::awaitable<void> Machine::one_life() {
        [this](const agent::Status& status) {
          status_ = status;
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
-       }},
+       },
+       this},
       options);
   co_await agent.run();
 }
@@ -151,6 +152,24 @@ Task<bool> Machine::boot_complete(TimePoint) {
 Result<> Machine::show_ready(bool ready) {
   shows_ready = ready;
   return {};
+}
+
+Result<agent::HookFiles> Machine::list(agent::HookPoint point) {
+  agent::HookFiles files;
+  const std::string directory = std::string(to_string(point)) + "/";
+  for (const std::string& hook : plan_.hooks)
+    if (hook.starts_with(directory)) files.names.push_back(hook.substr(directory.size()));
+  return files;
+}
+
+Task<> Machine::run(agent::HookPoint point, std::string name, agent::HookEnvironment, TimePoint deadline) {
+  const std::string hook = std::string(to_string(point)) + "/" + name;
+  on_hook(hook);
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + plan_.hook_takes));
+  hooks_run.push_back(hook);
+  if (world_.clock.now() >= deadline) co_return Error(Errc::timeout, hook + ": did not end in time");
+  if (plan_.failing_hooks.contains(hook)) co_return Error(Errc::unavailable, hook + ": exit status 1: no quorum");
+  co_return Result<>();
 }
 
 }  // namespace haulout::fleet

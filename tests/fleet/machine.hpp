@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,13 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
-  bool rolls_back = false;    // comes back with the old version
-  bool stays_down = false;    // never comes back
-  bool still_wanted = false;  // wants the same reboot again after it
-  bool unknown = false;       // the back end cannot tell
+  bool rolls_back = false;           // comes back with the old version
+  bool stays_down = false;           // never comes back
+  bool still_wanted = false;         // wants the same reboot again after it
+  bool unknown = false;              // the back end cannot tell
+  std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
+  std::set<std::string> failing_hooks{};
+  Duration hook_takes = std::chrono::seconds(3);
 };
 
 // Kills the agent at one of its requests: before the server sees it, or when it has carried it out.
@@ -35,7 +39,7 @@ struct CrashPoint {
   bool after = false;
 };
 
-class Machine final : public agent::Host, public agent::Backend {
+class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
  public:
   struct Surroundings {
     sim::Cluster& cluster;
@@ -81,10 +85,14 @@ class Machine final : public agent::Host, public agent::Backend {
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
+  Result<agent::HookFiles> list(agent::HookPoint point) override;
+  Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
   bool shows_ready = false;
   bool replaced = false;           // by another machine of the same name; this one is nobody's any more
   std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  std::vector<std::string> hooks_run;
+  std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
  private:
   class Wire;  // between an agent and its API server
