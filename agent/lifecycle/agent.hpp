@@ -49,9 +49,9 @@ struct AgentParts {
   drain::DrainObserver& drain_observer;
   // Each change of state, reason or message, after it was written.
   std::function<void(const Status&)> tell;
+  HookPrograms* hooks = nullptr;  // null: no executables are run
   // What went wrong and holds nothing up: for the log and an Event, not for the Node. May be empty.
   std::function<void(const Status&)> warn{};
-  HookPrograms* hooks = nullptr;  // null: no executables are run
 };
 
 class Agent {

@@ -47,4 +47,9 @@ inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // is not set on a Node that never needed it. Nothing when it stands so already.
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 
+// For nodes/status: takes the condition away; nothing when it is not there.
+std::optional<std::string> no_condition_patch(const k8s::Node& node);
+// Takes labels, message, record and ticket away, and nothing that people write. Guarded; nothing when there are none.
+std::optional<std::string> no_status_patch(const k8s::Node& node);
+
 }  // namespace haulout::agent

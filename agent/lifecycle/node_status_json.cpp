@@ -100,4 +100,26 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
                                                                            Json::error_handler_t::replace);
 }
 
+std::optional<std::string> no_condition_patch(const k8s::Node& node) {
+  const bool there = std::any_of(node.conditions.begin(), node.conditions.end(),
+                                 [](const auto& condition) { return condition.type == maintenance_condition; });
+  if (!there) return std::nullopt;
+  const Json removal{{"type", maintenance_condition}, {"$patch", "delete"}};
+  return Json{{"status", {{"conditions", Json::array({removal})}}}}.dump();
+}
+
+std::optional<std::string> no_status_patch(const k8s::Node& node) {
+  Json labels = Json::object();
+  for (const std::string_view key : {state_label, reason_label, reboot_required_label})
+    put(labels, node.labels, key, {});
+  Json annotations = Json::object();
+  for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
+    put(annotations, node.annotations, key, {});
+  if (labels.empty() && annotations.empty()) return std::nullopt;
+  Json metadata{{"resourceVersion", node.resource_version}};
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return Json{{"metadata", std::move(metadata)}}.dump();
+}
+
 }  // namespace haulout::agent

@@ -89,7 +89,8 @@ asio::awaitable<void> Machine::one_life() {
          status_ = status;
          expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
-       }},
+       },
+       this},
       options);
   co_await agent.run();
 }
@@ -231,6 +232,24 @@ Result<> Machine::show_ready(bool ready) {
   if (ready) world_.observer.ready_shown(*this);
   shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);
   return {};
+}
+
+Result<agent::HookFiles> Machine::list(agent::HookPoint point) {
+  agent::HookFiles files;
+  const std::string directory = std::string(to_string(point)) + "/";
+  for (const std::string& hook : plan_.hooks)
+    if (hook.starts_with(directory)) files.names.push_back(hook.substr(directory.size()));
+  return files;
+}
+
+Task<> Machine::run(agent::HookPoint point, std::string name, agent::HookEnvironment, TimePoint deadline) {
+  const std::string hook = std::string(to_string(point)) + "/" + name;
+  on_hook(hook);
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + plan_.hook_takes));
+  hooks_run.push_back(hook);
+  if (world_.clock.now() >= deadline) co_return Error(Errc::timeout, hook + ": did not end in time");
+  if (plan_.failing_hooks.contains(hook)) co_return Error(Errc::unavailable, hook + ": exit status 1: no quorum");
+  co_return Result<>();
 }
 
 }  // namespace haulout::fleet

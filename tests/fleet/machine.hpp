@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ struct MachinePlan {
   bool still_wanted = false;  // wants the same reboot again after it
   bool unknown = false;       // the back end cannot tell
   // Lies, for the tests that show that they are found out.
-  bool claims_a_boot = false;     // another boot id once a reboot was asked for, without a boot
-  bool keeps_ready_file = false;  // the ready file is never removed
+  bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
+  bool keeps_ready_file = false;     // the ready file is never removed
+  std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
+  std::set<std::string> failing_hooks{};
+  Duration hook_takes = std::chrono::seconds(3);
 };
 
 // Kills the agent at one of its requests: before the server sees it, or when it has carried it out.
@@ -55,7 +59,7 @@ class MachineObserver {
   virtual void ready_shown(Machine&) {}
 };
 
-class Machine final : public agent::Host, public agent::Backend {
+class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
  public:
   struct Surroundings {
     sim::Cluster& cluster;
@@ -113,9 +117,13 @@ class Machine final : public agent::Host, public agent::Backend {
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
+  Result<agent::HookFiles> list(agent::HookPoint point) override;
+  Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
   bool replaced = false;           // by another machine of the same name; this one is nobody's any more
   std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  std::vector<std::string> hooks_run;
+  std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
  private:
   class Wire;  // between an agent and its API server
