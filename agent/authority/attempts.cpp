@@ -56,13 +56,14 @@ std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }
 
-std::vector<Attempt> refused_by_policies(const AttemptContext& context) {
+std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
   OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
-  return {{"writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
-          {"how pods are evicted", eviction(context.pod_ns, nobody, 30)},
-          {"which pods are evicted", eviction(context.pod_ns, context.pod_name, std::nullopt)},
-          {"turns in another node's name",
-           k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
+  return {
+      {"what the ServiceAccount by itself writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
+      {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
+      {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"Leases in another node's name",
+       k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
 std::vector<RightAttempt> right_attempts(const AttemptContext& context) {

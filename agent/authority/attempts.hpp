@@ -27,8 +27,9 @@ struct AttemptContext {
 std::vector<Attempt> needed_attempts(const AttemptContext& context);
 // What must be refused where the API server holds a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context);
-// What the admission policies must refuse: `what` names that which nothing keeps in when they do not.
-std::vector<Attempt> refused_by_policies(const AttemptContext& context);
+// What must be refused to the ServiceAccount by itself, by its roles or by the admission policies: `what` names that
+// which nothing keeps in otherwise. In a pod only.
+std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context);
 
 struct RightAttempt {
   bool Rights::* right;

@@ -105,9 +105,9 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
   for (Attempt& attempt : attempts) {
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
-    if (!refusal) co_return std::optional("nothing restricts " + attempt.what);
-    if (!k8s::is_forbidden(*refusal))
-      co_return std::optional(fmt::format("nothing restricts {}: the answer was {}", attempt.what, refusal->message()));
+    if (refusal && k8s::is_forbidden(*refusal)) continue;
+    const std::string instead = refusal ? fmt::format(" ({})", refusal->message()) : std::string();
+    co_return std::optional(fmt::format("nothing restricts {}{}", attempt.what, instead));
   }
   co_return std::optional<std::string>();
 }
@@ -120,8 +120,13 @@ Task<std::optional<std::string>> Search::try_out(AuthorityKind kind) {
     CO_TRY(problem, co_await try_needed(as_node));
   }
   if (problem || kind == AuthorityKind::service_account) co_return std::move(problem);
-  co_return co_await try_refused(
-      as_node, kind == AuthorityKind::policies ? refused_by_policies(context()) : refused_to_nodes(context()));
+  if (kind != AuthorityKind::policies) {
+    CO_TRY(problem, co_await try_refused(as_node, refused_to_nodes(context())));
+    if (problem) co_return std::move(problem);
+  }
+  // Whoever impersonates could as well leave it: what the ServiceAccount may do by itself must be held, too.
+  if (kind == AuthorityKind::kubelet) co_return std::move(problem);
+  co_return co_await try_refused(transport_, refused_to_service_accounts(context()));
 }
 
 Task<AuthorityKind> Search::choose() {

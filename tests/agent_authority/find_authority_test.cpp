@@ -123,10 +123,10 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
 TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   only_policies();
   const auto all = guards.policies;
-  const std::map<std::string, std::string> held{{"node", "writes to Nodes"},
-                                                {"pods", "how pods are evicted"},
-                                                {"own-pods", "which pods are evicted"},
-                                                {"slots", "turns in another node's name"}};
+  const std::map<std::string, std::string> held{{"node", "what the ServiceAccount by itself writes to Nodes"},
+                                                {"pods", "how the ServiceAccount by itself evicts pods"},
+                                                {"own-pods", "which pods the ServiceAccount by itself evicts"},
+                                                {"slots", "Leases in another node's name"}};
   for (const auto& [name, what] : held) {
     guards.policies = all;
     guards.policies.erase(name);
@@ -134,6 +134,20 @@ TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
         << name;
     EXPECT_THAT(problem({.wanted = AuthorityChoice::policies}), HasSubstr(what)) << name;
   }
+}
+
+// Who impersonates has a credential of its own besides, and the turns are taken with that.
+TEST_F(FindAuthorityTest, ImpersonationHoldsNobodyWhoMayDoTheSameWithoutIt) {
+  guards.policies = {"slots"};
+  ASSERT_TRUE(find());
+  guards.denied.clear();
+  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("by itself writes to Nodes"));
+  guards.denied = {"patch nodes"};
+  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("by itself evicts pods"));
+  guards.denied = {"patch nodes", "create pods/eviction"};
+  ASSERT_TRUE(find({.wanted = AuthorityChoice::impersonation}));
+  guards.policies.clear();
+  EXPECT_THAT(problem(), HasSubstr("Leases in another node's name"));
 }
 
 // Without NodeRestriction a node's identity may evict everywhere.
