@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/own_node.hpp"
 #include "k8s/objects.hpp"
 #include "retry/result.hpp"
 
@@ -18,13 +19,6 @@ namespace haulout::agent {
 
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
 inline constexpr std::string_view zone_label = "haulout.dev/zone";
-
-// Whose turn it would be. Filled before the first use.
-struct OwnNode {
-  std::string name;
-  std::string uid;
-  std::string holder() const { return name + "/" + uid; }
-};
 
 // Nodes that share a limit: a pool, or the part of it in one zone.
 struct SlotGroup {
