@@ -110,9 +110,11 @@ OptionGroup gates() {
       "When a node may go",
       {
           {"window", list(&C::windows, "start + duration", check_window), "",
-           "A time in which nodes may be updated; several may be given, and without any it is always."},
+           "A time in which nodes may be updated, like \"Sat,Sun 01:00+6h Europe/Berlin\"; several may be given, and "
+           "without any it is always."},
           {"blackout", list(&C::blackouts, "start + duration", check_blackout), "",
-           "A time in which no node is updated, whatever the windows say; several may be given."},
+           "A time in which no node is updated, whatever the windows say, like \"2026-12-20..2027-01-03\"; several may "
+           "be given."},
           {"blocking-pod-selector", list(&C::blocking_pod_selectors, "label selector", check_label_selector), "",
            "A node with a pod that this matches waits until the pod is gone; several may be given."},
           {"max-reboots-per-day", number(&C::max_reboots_per_day, "reboots in 24 hours", 0, remembered_updates), "3",

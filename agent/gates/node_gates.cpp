@@ -45,7 +45,8 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   const WallTime now = clock_.wall_now();
   const bool under_way = question.when == When::under_way;
   std::vector<Gate> rows;
-  if (!under_way) rows.push_back(window_gate(options_.schedule, question.record.durations, now));
+  if (!under_way)
+    rows.push_back(window_gate(options_.schedule, question.record.durations, question.when == When::with_turn, now));
   rows.push_back(node_pause(question.node, now));
   if (!under_way)
     rows.push_back(

@@ -13,6 +13,7 @@
 namespace haulout::fleet {
 
 using Json = nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using scenario::a_budget;
 using scenario::a_node;
 using scenario::a_pod;
@@ -37,7 +38,9 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   Json node(const std::string& name) const { return cluster.get("nodes", "", name); }
   std::string label(const std::string& node_name, const std::string& key) const;
   std::string state(const std::string& node_name) const { return label(node_name, "haulout.dev/state"); }
-  bool unschedulable(const std::string& name) const { return node(name)["spec"].value("unschedulable", false); }
+  bool unschedulable(const std::string& name) const {
+    return node(name).value("/spec/unschedulable"_json_pointer, false);
+  }
   std::size_t slots_held() const { return cluster.all("leases").size(); }
   std::vector<std::string> states_of(const std::string& node_name) const;
   // Everything that the story of this run was, for failures.
