@@ -9,15 +9,17 @@ namespace {
 using Verdict = Gate::Verdict;
 
 constexpr Duration turn_takes = std::chrono::minutes(1);
+// What is to be begun at the start of a window needs a moment to get there.
+constexpr Duration to_be_sure = 2 * turn_takes;
 
 // How much room an update needs: see window_gate().
 Duration room(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
   const Duration longest = estimated_update(took);
-  return schedule.next_fit(now, longest + turn_takes) ? longest : ordinary_update(took);
+  return schedule.next_fit(now, longest + to_be_sure) ? longest : ordinary_update(took);
 }
 
 Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
-  const auto next = schedule.next_fit(closes, needed + turn_takes);
+  const auto next = schedule.next_fit(closes, needed + to_be_sure);
   return {.name = "window",
           .verdict = Verdict::closed,
           .reason = "WindowTooShort",

@@ -101,7 +101,7 @@ TEST_F(Gates, WhatCannotEndInTimeIsNotBegun) {
   past.boot_id = "n1-boot-0";
   past.since = clock.wall_now();
   past.durations = {600s, 3000s};
-  joined.schedule = agent::schedule({"00:00+60m", "12:00+61m"});
+  joined.schedule = agent::schedule({"00:00+60m", "12:00+62m"});
   Machine& n1 = machine("n1");
   annotate("haulout.dev/record", agent::encode_record(past));
   after(1min, [&] {

@@ -121,7 +121,7 @@ TEST_F(Pauses, AConfigMapThatCannotBeReadGivesNoDrainUp) {
 
 // What has begun in a window ends, in it or not; so it does under an alert.
 TEST_F(Pauses, NeitherTheEndOfAWindowNorAnAlertGivesADrainUp) {
-  joined.schedule = agent::schedule({"00:00+31m"});
+  joined.schedule = agent::schedule({"00:00+32m"});
   Machine& n1 = machine("n1");
   held_pod();
   after(30s, [&] {
@@ -160,7 +160,7 @@ class PausedDrain : public GatedFleet {
 };
 
 TEST(P7_CrashOnly, KilledInADrainThatIsGivenUp) {
-  constexpr std::size_t stride = 4;
+  constexpr std::size_t stride = 9;
   const std::size_t requests = PausedDrain().update({});
   EXPECT_GT(requests, 40u);
   for (std::size_t k = 1; k <= requests; k += stride)
