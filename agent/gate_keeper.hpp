@@ -28,7 +28,7 @@ struct Gate {
     degrades,  // only a person may go on
   };
 
-  std::string name;  // window, pause-node, pause-pool, pause-cluster, reboot-brake, blocking-pods, prometheus, fleet
+  std::string name{};  // window, pause-node, pause-pool, pause-cluster, reboot-brake, blocking-pods, prometheus, fleet
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, CamelCase for the label: OutsideWindow, Paused, …
   std::string message{};                 // a sentence for people, whatever the verdict

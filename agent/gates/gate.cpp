@@ -8,14 +8,18 @@ namespace {
 
 using Verdict = Gate::Verdict;
 
+constexpr Duration turn_takes = std::chrono::minutes(1);
+// What is to be begun at the start of a window needs a moment to get there.
+constexpr Duration to_be_sure = 2 * turn_takes;
+
 // How much room an update needs: see window_gate().
 Duration room(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
   const Duration longest = estimated_update(took);
-  return schedule.next_fit(now, longest) ? longest : ordinary_update(took);
+  return schedule.next_fit(now, longest + to_be_sure) ? longest : ordinary_update(took);
 }
 
 Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
-  const auto next = schedule.next_fit(closes, needed);
+  const auto next = schedule.next_fit(closes, needed + to_be_sure);
   return {.name = "window",
           .verdict = Verdict::closed,
           .reason = "WindowTooShort",
@@ -28,11 +32,12 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
 
 }  // namespace
 
-Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
+Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn,
+                 WallTime now) {
   const Schedule::State state = schedule.at(now);
   if (state.open && state.until) {
     const Duration needed = room(schedule, took, now);
-    if (!schedule.fits(now, needed)) return too_short(schedule, needed, *state.until);
+    if (!schedule.fits(now, with_turn ? needed : needed + turn_takes)) return too_short(schedule, needed, *state.until);
   }
   return {.name = "window",
           .verdict = state.open ? Verdict::open : Verdict::closed,

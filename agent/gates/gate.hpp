@@ -16,8 +16,9 @@ namespace haulout::agent {
 
 // OutsideWindow; WindowTooShort: what is open closes before an update, as this node's last ones went, would be over.
 // Where no window is as long as the longest of them, an ordinary one has to fit, and without a history none: otherwise
-// one update that was held up would keep the node from ever going again.
-Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now);
+// one update that was held up would keep the node from ever going again. Without the turn there has to be a minute
+// more, for taking it: else a node could take one in vain at the start of each window.
+Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn, WallTime now);
 
 // Paused. `whom`: "this node", "pool web".
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now);

@@ -14,7 +14,10 @@ using Verdict = Gate::Verdict;
 using History = std::vector<std::chrono::seconds>;
 
 Gate window(const std::string& now, const std::vector<std::string>& windows, const History& took = {}) {
-  return window_gate(schedule(windows), took, utc(now));
+  return window_gate(schedule(windows), took, true, utc(now));
+}
+Gate window_before_turn(const std::string& now, const std::vector<std::string>& windows, const History& took = {}) {
+  return window_gate(schedule(windows), took, false, utc(now));
 }
 
 TEST(GateTest, WithoutWindowsItIsAlwaysOpen) {
@@ -47,6 +50,16 @@ TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
                              "about 3h00m; it begins Sun 2026-11-22 00:00 UTC",
                   .look_again = utc("2026-11-22T00:00")}));
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {60s, 9000s}).verdict, Verdict::open);
+}
+
+// A turn takes some seconds: what fits without a second to spare would never have the time for it.
+TEST(GateTest, BeforeTheTurnThereHasToBeTimeForItAsWell) {
+  EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {9000s}).verdict, Verdict::open);
+  EXPECT_EQ(window_before_turn("2026-11-21T01:00", {"00:00+4h"}, {9000s}).reason, "WindowTooShort");
+  EXPECT_EQ(window_before_turn("2026-11-21T00:59", {"00:00+4h"}, {9000s}).verdict, Verdict::open);
+  const Gate never = window_before_turn("2026-11-21T00:00", {"00:00+3h"}, {9000s});
+  EXPECT_EQ(never.reason, "WindowTooShort");
+  EXPECT_EQ(never.look_again, std::nullopt) << "it must not promise what it cannot keep";
 }
 
 TEST(GateTest, WithoutAHistoryHalfAnHourHasToFit) {

@@ -13,6 +13,7 @@
 namespace haulout::fleet {
 
 using Json = nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using scenario::a_budget;
 using scenario::a_node;
 using scenario::a_pod;
