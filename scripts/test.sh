@@ -160,6 +160,7 @@ run_tests() {
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
     step "systemd unit" check_unit
+    step "Debian package" check_deb
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
   fi
   summary

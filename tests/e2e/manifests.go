@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Manifests are the kustomizations that Haulout ships.
+// manifests is where the kustomizations are that Haulout ships.
 func manifests() (string, error) {
 	root, err := sourceRoot()
 	return filepath.Join(root, "packaging", "kustomize"), err
 }
 
-// kustomization writes one of the shipped base with these components, as a user would, and returns its directory.
+// kustomization writes one that takes the shipped base and these components, as a user would, and returns its directory.
 func kustomization(dir string, components ...string) (string, error) {
 	shipped, err := manifests()
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Cluster) AdminKubectl(ctx context.Context, args ...string) (string, err
 		return "", err
 	}
 	command := exec.CommandContext(ctx, c.Programs.Kubectl, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+c.Dir)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("kubectl %v: %w\n%s", args, err, output)
