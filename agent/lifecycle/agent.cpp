@@ -74,6 +74,7 @@ asio::awaitable<void> Agent::Impl::load() {
     if (node) {
       boot_id_ = *parts_.host.boot_id();
       node_ = std::move(*node);
+      parts_.node_is(node_.uid);
       break;
     }
     parts_.tell(

@@ -53,6 +53,9 @@ struct AgentParts {
   drain::DrainObserver& drain_observer;
   // Each change of state, reason or message, after it was written.
   std::function<void(const Status&)> tell;
+  // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes under
+  // a living agent when somebody deletes the Node and the kubelet registers anew.
+  std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
 };
 
 class Agent {

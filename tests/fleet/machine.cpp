@@ -83,7 +83,8 @@ asio::awaitable<void> Machine::one_life() {
        [this](const agent::Status& status) {
          status_ = status;
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
-       }},
+       },
+       [this](const std::string& uid) { own_.uid = uid; }},
       options);
   co_await agent.run();
 }
