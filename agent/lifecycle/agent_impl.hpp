@@ -8,6 +8,8 @@
 namespace haulout::agent {
 
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
+// Who, in the mark of the agent's cordons.
+inline constexpr const char* cordoned_by = "agent";
 // How often things that send no event are asked again, at least.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 
@@ -37,6 +39,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> follow_node();
   boost::asio::awaitable<void> follow_backend();
   void see_node(const k8s::Node& node);
+  void learn(k8s::Node node);
+  bool has_foreign_record() const;
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
@@ -97,6 +101,7 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
+  bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
   // Of one activity.
