@@ -14,7 +14,7 @@ namespace {
 // Longer than anything that an agent waits for without a word: the cap of its backoff.
 constexpr Duration quiet = 70min;
 constexpr Duration longest_first_part = 12h;
-constexpr Duration longest_repair = 24h;
+constexpr Duration longest_repair = 12h;
 
 }  // namespace
 
@@ -106,8 +106,10 @@ asio::awaitable<void> SeededFleet::until_nothing_moves() {
 
 asio::awaitable<void> SeededFleet::until_all_is_well() {
   const TimePoint end = clock.now() + longest_repair;
-  while (clock.now() < end && !all_is_well()) co_await clock.sleep_until(clock.now() + 1min);
-  co_await clock.sleep_until(clock.now() + 5min);
+  do {
+    while (clock.now() < end && !all_is_well()) co_await clock.sleep_until(clock.now() + 1min);
+    co_await clock.sleep_until(clock.now() + 5min);
+  } while (clock.now() < end && !all_is_well());
 }
 
 bool SeededFleet::all_is_well() const {
@@ -163,7 +165,7 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     case Deed::delete_turn:
       for (const Json& lease : cluster.all("leases"))
         if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/"))
-          cluster.remove("leases", sim::ns_of(lease), sim::name_of(lease));
+          checks.by_a_person([&] { cluster.remove("leases", sim::ns_of(lease), sim::name_of(lease)); });
       break;
     case Deed::change_limit:
       limit = incident.number;
@@ -205,7 +207,7 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   outcome_.degraded += now == "degraded";
   const bool explained = now == "degraded" || now == "pending" || now == "waiting" || now == "verifying";
   if (explained && reason.empty()) checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
-  const bool holds = now == "degraded" || (now == "rebooting" && !machine.powered());
+  const bool holds = now == "degraded" || now == "draining" || (now == "rebooting" && !machine.powered());
   for (const Json& lease : cluster.all("leases"))
     if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
