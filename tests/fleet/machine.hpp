@@ -30,6 +30,7 @@ struct MachinePlan {
   bool stays_down = false;    // never comes back
   bool still_wanted = false;  // wants the same reboot again after it
   bool unknown = false;       // the back end cannot tell
+  std::size_t agents = 1;     // how many run at a time
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -102,6 +103,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const std::string& version() const { return plan_.version; }
   std::size_t boots() const { return boots_; }
   std::size_t requests() const { return requests_; }
+  // When they were sent.
+  const std::vector<TimePoint>& request_times() const { return request_times_; }
   bool powered() const { return powered_; }
   const agent::Status& status() const { return status_; }
   bool wants_update() const { return !plan_.target.empty() && plan_.version != plan_.target; }
@@ -145,6 +148,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   std::size_t boots_ = 0;
   std::size_t requests_ = 0;
   std::size_t lie_ = 0;
+  std::vector<TimePoint> request_times_;
   std::vector<CrashPoint> crashes_;
   agent::OwnNode own_;
   agent::Status status_;
