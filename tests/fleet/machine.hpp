@@ -24,6 +24,8 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
+  unsigned silent_reboots = 0;       // no answer, and nothing happens
+  unsigned lost_answers = 0;         // goes down a moment later, and the bus before it
   bool rolls_back = false;           // comes back with the old version
   bool stays_down = false;           // never comes back
   bool still_wanted = false;         // wants the same reboot again after it
