@@ -25,7 +25,10 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
-      if (asked) {
+      // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
+      const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
+      if (lost) problem = methods[record_.method] + ": " + asked.error().message();
+      if (asked || lost) {
         co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
         co_await until_down(deadline);
       } else {

@@ -190,6 +190,15 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     --plan_.ignored_reboots;
     co_return Result<>();
   }
+  if (plan_.silent_reboots > 0) {
+    --plan_.silent_reboots;
+    co_return Error(Errc::timeout, "no answer before the deadline");
+  }
+  if (plan_.lost_answers > 0) {
+    --plan_.lost_answers;
+    world_.cluster.after(20s, [this] { go_down(true); });
+    co_return Error(Errc::reset, "the bus went away before the answer came");
+  }
   if (plan_.late_by > Duration::zero()) {
     go_down_later(plan_.late_by);
     co_return Result<>();

@@ -25,12 +25,14 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
-  Duration late_by{};         // accepted, and the machine goes down so much later
-  bool rolls_back = false;    // comes back with the old version
-  bool stays_down = false;    // never comes back
-  bool still_wanted = false;  // wants the same reboot again after it
-  bool unknown = false;       // the back end cannot tell
-  std::size_t agents = 1;     // how many run at a time
+  unsigned silent_reboots = 0;  // no answer, and nothing happens
+  unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
+  Duration late_by{};           // accepted, and the machine goes down so much later
+  bool rolls_back = false;      // comes back with the old version
+  bool stays_down = false;      // never comes back
+  bool still_wanted = false;    // wants the same reboot again after it
+  bool unknown = false;         // the back end cannot tell
+  std::size_t agents = 1;       // how many run at a time
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
