@@ -125,7 +125,8 @@ TEST(SelfCodec, ReadsTheClaims) {
                          "v1",
                          "0e61",
                          "agent1",
-                         "25a1"}));
+                         "25a1",
+                         "JTI=6863"}));
 }
 
 TEST(SelfCodec, WithoutClaimsAndWithoutAName) {
