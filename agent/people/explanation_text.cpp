@@ -40,8 +40,11 @@ std::string state_line(const Explanation& about) {
 
 std::string reboot_line(const Explanation& about) {
   std::string line = about.node.reboot_required.empty() ? "<none>" : about.node.reboot_required;
-  if (about.node.requested) line += ", requested by a person";
-  if (about.record && !about.record->reasons.empty()) line += ": " + joined(about.record->reasons, ", ");
+  if (about.node.requested) {
+    line += ", requested";
+    if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
+  }
+  if (about.record && !about.record->reasons.empty()) line += ", because of " + joined(about.record->reasons, ", ");
   return line;
 }
 
@@ -62,7 +65,6 @@ void add_facts(Lines& lines, const Explanation& about) {
   const NodeView& node = about.node;
   add_fact(lines, "Name", node.name);
   add_fact(lines, "State", state_line(about));
-  add_fact(lines, "Message", message_text(node, about.at));
   add_fact(lines, "Reboot", reboot_line(about));
   add_fact(lines, "Update", update_line(node));
   add_fact(lines, "Last update", last_update(about));

@@ -77,12 +77,19 @@ asio::awaitable<void> StatusJob::once() {
 }
 
 asio::awaitable<void> StatusJob::watch() {
+  // What is hopeless from the start ends here, as it does without -w; later nothing does.
+  auto first = co_await tools_.client.list_nodes(settings_.selector, saturating_add(tools_.clock.now(), call_limit));
+  if (!first) {
+    failed(first.error());
+    co_return;
+  }
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   const auto notify = [this] { changed_->notify(); };
   k8s::ReflectorOptions of_nodes;
   of_nodes.label_selector = settings_.selector;
   nodes_ = std::make_unique<k8s::Reflector<k8s::Node>>(
       tools_.client, tools_.rng, k8s::Resource::nodes, of_nodes, [](const std::string&, const k8s::Node*) {}, notify);
+  nodes_->seed(*std::move(first));
   k8s::ReflectorOptions of_turns;
   of_turns.ns = settings_.haulout_namespace();
   of_turns.label_selector = pool_label;
