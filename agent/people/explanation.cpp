@@ -67,7 +67,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  std::string message = held.empty() ? "no turn is held" : "held: " + joined(held, ", ");
+  std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
   if (node.reason != "WaitingForSlot") return {"turn", GateState::open, std::move(message)};
   return {"turn", GateState::closed, node.message + " (" + message + ")"};
 }

@@ -77,6 +77,7 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::map<PodFate, std::size_t> counts;
   for (const PodView& pod : pods) ++counts[pod.fate];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
   return "Pods (if its agent drained it now, by the default policy" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
