@@ -111,6 +111,7 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
   group.spawn(follow(*maps_, maps_refused_));
   const bool redraws = measure_ && settings_.output != OutputFormat::json;
   while (!nodes_refused_) {
+    const TimePoint began = tools_.clock.now();
     show_trouble();
     if (complete()) {
       name_missing();
@@ -119,7 +120,8 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     }
     const TimePoint now = tools_.clock.now();
     co_await changed_->wait_until(tools_.clock, now + (redraws ? tick : slow_tick));
-    co_await tools_.clock.sleep_until(tools_.clock.now() + shortest_gap);
+    // In a large fleet some Node changes all the time: looking takes no more than a tenth of the time.
+    co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
 }
 

@@ -83,7 +83,7 @@ std::string StatusTable::row(const NodeView& node, WallTime now, std::size_t wid
   // The column STATE; both it and NAME are ASCII.
   const std::size_t begin = std::max(widths_.empty() ? 0 : widths_[0], all[0].size()) + gap.size();
   const std::size_t end = begin + all[1].size();
-  if (!style_.color || end > text.size()) return text;
+  if (!style_.color || end > text.size() || end >= width) return text;
   return fmt::format("{}\x1b[{}m{}\x1b[0m{}", text.substr(0, begin), color_of(node), text.substr(begin, end - begin),
                      text.substr(end));
 }
