@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "agent/gates/max_unavailable.hpp"
+#include "agent/gates/window.hpp"
 #include "http/client.hpp"
 #include "k8s/label_selector.hpp"
 
@@ -102,14 +104,19 @@ std::string check_listen_address(const std::string& text) {
   return {};
 }
 
-std::string check_limit(const std::string& text) {
-  std::string how = "it must be a number of nodes like 2, or a percentage of them like 10%";
-  const bool percentage = text.ends_with('%');
-  const auto number = whole_number(std::string_view(text).substr(0, text.size() - (percentage ? 1 : 0)));
-  if (!number) return how;
-  if (*number == 0) return "no node could ever be updated; to hold the fleet back, pause it (haulout pause)";
-  if (percentage && *number > 100) return how + ", 100% at most";
-  return {};
+std::string check_max_unavailable(const std::string& text) {
+  const auto limit = parse_max_unavailable(text);
+  return limit ? std::string() : limit.error().message();
+}
+
+std::string check_window(const std::string& text) {
+  const auto window = parse_window(text);
+  return window ? std::string() : window.error().message();
+}
+
+std::string check_blackout(const std::string& text) {
+  const auto blackout = parse_blackout(text);
+  return blackout ? std::string() : blackout.error().message();
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {

@@ -98,6 +98,7 @@ void Agent::Impl::see_node(const k8s::Node& node) {
     // Somebody took the record away, or another agent wrote one.
     if (!written_.empty() && record_.cause == "RecordUnreadable" && shown_record(node_) != written_) reload_ = true;
   }
+  gates_moved_ = true;
   changed_->notify();
 }
 
@@ -144,12 +145,6 @@ bool Agent::Impl::wanted() const {
          record_.bad_targets.end();
 }
 
-GateAnswer Agent::Impl::gates() const {
-  if (pending_.need == Need::unknown && !reboot_requested(node_))
-    return {.open = false, .reason = "BackendUnknown", .message = pending_.problem};
-  return parts_.gates(node_, record_, pending_, wall());
-}
-
 TimePoint Agent::Impl::at(WallTime when, Duration at_most) const {
   const auto left = std::chrono::duration_cast<Duration>(when - wall());
   return now() + std::clamp(left, Duration::zero(), at_most);
@@ -161,12 +156,21 @@ asio::awaitable<void> Agent::Impl::wait(TimePoint until) {
 
 asio::awaitable<void> Agent::Impl::establish() {
   const Duties duties = duties_of(record_.state);
-  if (auto shown = parts_.host.show_ready(duties.shows_ready); !shown)
-    co_await show("ReadyFileFailed", shown.error().message());
+  // Also in `ready`: this process has not proved it yet, and the machine may have booted since it was said.
+  show_ready(false);
   const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
   if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
+}
+
+void Agent::Impl::show_ready(bool ready) {
+  if (auto shown = parts_.host.show_ready(ready); !shown) warn("ReadyFileFailed", shown.error().message());
+}
+
+void Agent::Impl::warn(std::string reason, std::string message) {
+  if (parts_.warn) parts_.warn({record_.state, std::move(reason), std::move(message), record_.since});
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
@@ -243,6 +247,8 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
   status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
+  // Withdrawn at once, not when the API server has heard of it.
+  if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about.
   if (co_await write(event == Event::boot_changed)) parts_.tell(status_);
 }

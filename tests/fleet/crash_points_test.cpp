@@ -14,20 +14,45 @@ struct Outcome {
   std::string version, state;
   bool unschedulable = false;
   std::size_t slots = 0;
+  bool excluded = false;  // from load balancers
 };
 
 class OneNode : public Fleet {
  public:
   void TestBody() override {}
+  // With everything switched on that an update may pass through.
+  Outcome full_update(CrashPoint crash) {
+    options.lb_drain_wait = 1min;
+    options.times.soak = 2min;
+    plan_.hooks = {"before-drain/10-a", "after-drain/10-a", "after-boot/10-a", "before-release/10-a"};
+    cluster.on_change([this](const sim::Change& change) {
+      if (change.key.resource != "nodes" || change.key.name != "n1" || change.type == sim::ChangeType::deleted) return;
+      const Json annotations = (*change.object)["metadata"].value("annotations", Json());
+      const std::string ticket = annotations.is_object() ? annotations.value("haulout.dev/hook", "") : "";
+      if (!ticket.empty())
+        cluster.after(5s, [this, ticket] { annotate("hook-done.haulout.dev/after-drain.x", ticket); });
+    });
+    after(1s, [this] { annotate("hook.haulout.dev/after-drain.x", "limit=1h"); });
+    Outcome outcome = update(crash);
+    outcome.excluded = !label("n1", "node.kubernetes.io/exclude-from-external-load-balancers").empty();
+    return outcome;
+  }
   Outcome update(CrashPoint crash) {
-    Machine& n1 = machine("n1");
+    Machine& n1 = machine("n1", plan_);
     n1.crash_at(crash);
     machine("n2", {.target = ""});
     add(a_workload("Deployment", "web", 3, {{"terminationGracePeriodSeconds", 5}}));
     run_fleet(2h);
-    return {violations,   story(),     n1.requests(),       n1.boots(),
-            n1.version(), state("n1"), unschedulable("n1"), slots_held()};
+    return {checks.violations,   story(),      n1.requests(), n1.boots(), n1.version(), state("n1"),
+            unschedulable("n1"), slots_held(), false};
   }
+
+ private:
+  void annotate(const std::string& key, const std::string& value) {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{key, value}}}}}});
+  }
+
+  MachinePlan plan_;
 };
 
 void expect_well(const Outcome& outcome, CrashPoint crash) {
@@ -39,6 +64,7 @@ void expect_well(const Outcome& outcome, CrashPoint crash) {
   EXPECT_FALSE(outcome.unschedulable) << where;
   EXPECT_EQ(outcome.boots, 1u) << where;
   EXPECT_EQ(outcome.slots, 0u) << where;
+  EXPECT_FALSE(outcome.excluded) << where;
 }
 
 TEST(P7_CrashOnly, KilledAtEachRequestOfAnUpdate) {
@@ -50,6 +76,17 @@ TEST(P7_CrashOnly, KilledAtEachRequestOfAnUpdate) {
       expect_well(OneNode().update(crash), crash);
       if (::testing::Test::HasFailure()) return;
     }
+}
+
+// Every request of the whole story, one after the other before and after the server has carried it out.
+TEST(P7_CrashOnly, KilledAtEachRequestOfAnUpdateWithHooksAndLoadBalancers) {
+  const std::size_t requests = OneNode().full_update({}).requests;
+  EXPECT_GT(requests, OneNode().update({}).requests + 4);
+  for (std::size_t k = 1; k <= requests; ++k) {
+    const CrashPoint crash{k, k % 2 == 0};
+    expect_well(OneNode().full_update(crash), crash);
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_F(Failures, TheTurnOfANodeThatWasReplacedIsFree) {
   after(10min, [&] { n2.want("1.1"); });
   after(30min, [&] {
     n1.replaced = true;
-    cluster.replace_node("n1");
+    checks.by_a_person([&] { cluster.replace_node("n1"); });
     cluster.node_up("n1", "new-machine");
   });
   run_fleet(3h);

@@ -6,13 +6,14 @@
 #include <set>
 
 #include "retry/task_group.hpp"
-#include "tests/fleet/machine.hpp"
+#include "tests/fleet/fleet_checks.hpp"
 #include "tests/scenario/scenario.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::fleet {
 
 using Json = nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using scenario::a_budget;
 using scenario::a_node;
 using scenario::a_pod;
@@ -30,6 +31,13 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   void run_fleet(Duration limit = std::chrono::hours(6));
   // The same for a time, whatever state it ends in.
   void run_for(Duration time);
+  // Only collects what was violated.
+  void run_all(Duration limit, bool to_rest);
+  void note(const std::string& line);
+  // What an agent may not, a person may.
+  void cordon(const std::string& node);
+  void uncordon(const std::string& node);
+  std::size_t limit_now(std::size_t nodes) const;
   void after(Duration delay, std::function<void()> action);
 
   // All agents are idle or degraded, all machines up.
@@ -37,7 +45,7 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   Json node(const std::string& name) const { return cluster.get("nodes", "", name); }
   std::string label(const std::string& node_name, const std::string& key) const;
   std::string state(const std::string& node_name) const { return label(node_name, "haulout.dev/state"); }
-  bool unschedulable(const std::string& name) const { return node(name)["spec"].value("unschedulable", false); }
+  bool unschedulable(const std::string& name) const { return sim::flag(node(name), "/spec/unschedulable"); }
   std::size_t slots_held() const { return cluster.all("leases").size(); }
   std::vector<std::string> states_of(const std::string& node_name) const;
   // Everything that the story of this run was, for failures.
@@ -49,22 +57,20 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;
-  agent::CheckGates gates = [](const auto&, const auto&, const auto&, WallTime) { return agent::GateAnswer{}; };
+  // The gates of every machine; without them all are open.
+  std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
   std::size_t limit = 1;
+  unsigned limit_percent = 0;  // instead, when not 0
+  std::function<http::Transport*()> way = [] { return nullptr; };
+  std::function<std::unique_ptr<agent::Slots>(agent::Slots&)> decorate_slots;
   std::vector<std::unique_ptr<Machine>> machines;
-  std::vector<std::string> violations;
   std::vector<std::string> lines;
+  FleetChecks checks{cluster, clock, options.drain.policy, [this](std::size_t nodes) { return limit_now(nodes); }};
 
  private:
   boost::asio::awaitable<void> watch_over(Duration limit, bool to_rest);
-  void run_all(Duration limit, bool to_rest);
-  void going_down(Machine& machine);
-  void see(const sim::Change& change);
-
-  scenario::Recorder told_;
+  scenario::Recorder drains_;
   std::vector<std::pair<Duration, std::function<void()>>> later_;
-  std::map<std::string, std::string> state_of_;
-  std::vector<std::pair<std::string, std::string>> states_;
 };
 
 }  // namespace haulout::fleet

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "retry/task_group.hpp"
-#include "sim/call.hpp"
 
 namespace haulout::fleet {
 using namespace std::chrono_literals;
@@ -16,20 +15,32 @@ class Machine::Wire final : public http::Transport {
   explicit Wire(Machine& machine) : machine_(machine) {}
 
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
-    const bool last = counts();
-    if (last && !machine_.crash_.after) co_await die();
-    auto answer = co_await machine_.world_.cluster.api().round_trip(std::move(request), deadline);
-    if (last) co_await die();
+    const auto crash = next_crash();
+    if (crash && !crash->after) co_await die();
+    const sim::Call call = sim::parse_call(request);
+    machine_.world_.observer.before_request(machine_, call);
+    const TimePoint sent = machine_.world_.clock.now();
+    auto answer = co_await way().round_trip(std::move(request), deadline);
+    if (crash) co_await die();
+    machine_.world_.observer.after_request(machine_, call, sent, answer ? &*answer : nullptr);
     co_return answer;
   }
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
-    if (counts()) co_await die();
-    co_return co_await machine_.world_.cluster.api().open(std::move(request), deadline);
+    if (next_crash()) co_await die();
+    machine_.world_.observer.before_request(machine_, sim::parse_call(request));
+    co_return co_await way().open(std::move(request), deadline);
   }
 
  private:
-  bool counts() { return ++machine_.requests_ == machine_.crash_.request; }
+  http::Transport& way() { return machine_.world_.way ? *machine_.world_.way : machine_.world_.cluster.api(); }
+  std::optional<CrashPoint> next_crash() {
+    const std::size_t now = ++machine_.requests_;
+    for (const CrashPoint& point : machine_.crashes_)
+      if (point.request == now) return point;
+    return std::nullopt;
+  }
   asio::awaitable<void> die() {
+    machine_.world_.trace(machine_.node_ + " agent crashes");
     machine_.kill_agent();
     co_await machine_.world_.clock.sleep_until(TimePoint::max());
   }
@@ -61,20 +72,25 @@ asio::awaitable<void> Machine::until_killed() {
 }
 
 asio::awaitable<void> Machine::one_life() {
+  world_.observer.life_began(*this);
   Wire wire(*this);
   k8s::Client client(wire, world_.clock, {.validation = k8s::FieldValidation::strict});
   const auto node = world_.cluster.get("nodes", "", node_);
   own_ = {node_, node.is_null() ? std::string() : node["metadata"]["uid"].get<std::string>()};
-  agent::LeaseSlots slots(client, world_.rng, own_, world_.slots);
+  agent::LeaseSlots leases(client, world_.rng, own_, world_.slots);
+  const auto decorated = world_.decorate_slots ? world_.decorate_slots(leases) : nullptr;
   agent::AgentOptions options = world_.agent;
   options.node = node_;
+  const auto gates = world_.gates(client, node_);
   agent::Agent agent(
-      {client, world_.rng, *this, *this, slots, world_.gates, world_.observer,
+      {client, world_.rng, *this, *this, decorated ? *decorated : static_cast<agent::Slots&>(leases), *gates,
+       world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
          expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
-       }},
+       },
+       this},
       options);
   co_await agent.run();
 }
@@ -101,6 +117,28 @@ void Machine::want(std::string target) {
   news_.notify();
 }
 
+void Machine::repair() {
+  plan_.ignored_reboots = plan_.refused_reboots = 0;
+  plan_.late_by = {};
+  plan_.rolls_back = plan_.still_wanted = plan_.unknown = plan_.claims_a_boot = false;
+  if (std::exchange(plan_.stays_down, false) && !powered_) boot();
+  news_.notify();
+}
+
+void Machine::replace() {
+  if (powered_) world_.cluster.node_down(node_);
+  powered_ = false;
+  plan_.stays_down = false;
+  ++boots_;  // what was to boot does not any more
+  kill_agent();
+  world_.trace(node_ + " is replaced by another machine");
+  world_.cluster.after(1min, [this, boots = boots_] {
+    if (powered_ || boots_ != boots) return;
+    world_.cluster.replace_node(node_);
+    boot();
+  });
+}
+
 asio::awaitable<agent::Pending> Machine::pending(TimePoint) {
   if (plan_.unknown) co_return agent::Pending{.problem = "the package database is locked"};
   if (plan_.target.empty() || (plan_.target == plan_.version && !plan_.still_wanted))
@@ -121,7 +159,7 @@ asio::awaitable<void> Machine::changed() {
 }
 
 Result<std::string> Machine::boot_id() {
-  return node_ + "-boot-" + std::to_string(boots_);
+  return node_ + "-boot-" + std::to_string(boots_) + (lie_ > 0 ? "-" + std::to_string(lie_) : "");
 }
 
 Task<> Machine::can_reboot(TimePoint) {
@@ -129,32 +167,57 @@ Task<> Machine::can_reboot(TimePoint) {
 }
 
 Task<> Machine::reboot(std::size_t method, TimePoint) {
+  world_.observer.reboot_asked(*this);
   asked.push_back(plan_.methods.at(method));
   if (plan_.refused_reboots > 0) {
     --plan_.refused_reboots;
     co_return Error(Errc::unavailable, "Access denied");
   }
+  if (plan_.claims_a_boot) {
+    ++lie_;
+    kill_agent();
+    co_return Result<>();
+  }
   if (plan_.ignored_reboots > 0) {
     --plan_.ignored_reboots;
     co_return Result<>();
   }
-  go_down();
+  if (plan_.late_by > Duration::zero()) {
+    go_down_later(plan_.late_by);
+    co_return Result<>();
+  }
+  go_down(true);
   co_await world_.clock.sleep_until(TimePoint::max());
   co_return Result<>();
 }
 
-void Machine::go_down() {
-  world_.going_down(*this);
+void Machine::go_down_later(Duration delay) {
+  world_.cluster.after(delay, [this, boots = boots_] {
+    if (powered_ && boots_ == boots) go_down(true);
+  });
+}
+
+void Machine::power_cycle() {
+  if (powered_) go_down(false);
+}
+
+void Machine::go_down(bool by_agent) {
+  world_.observer.going_down(*this, by_agent);
+  world_.trace(node_ + (by_agent ? " goes down" : " is rebooted by hand"));
   powered_ = false;
   kill_agent();
   world_.cluster.node_down(node_);
-  if (!plan_.stays_down) world_.cluster.after(plan_.down, [this] { boot(); });
+  if (!plan_.stays_down)
+    world_.cluster.after(plan_.down, [this, boots = boots_] {
+      if (!powered_ && boots_ == boots) boot();
+    });
 }
 
 void Machine::boot() {
   ++boots_;
+  lie_ = 0;
   if (!plan_.rolls_back && !plan_.target.empty()) plan_.version = plan_.target;
-  shows_ready = false;  // /run is empty after a boot
+  shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
   world_.cluster.node_up(node_, *boot_id());
   powered_ = true;
@@ -166,8 +229,27 @@ Task<bool> Machine::boot_complete(TimePoint) {
 }
 
 Result<> Machine::show_ready(bool ready) {
-  shows_ready = ready;
+  if (ready) world_.observer.ready_shown(*this);
+  shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);
   return {};
+}
+
+Result<agent::HookFiles> Machine::list(agent::HookPoint point) {
+  agent::HookFiles files;
+  const std::string directory = std::string(to_string(point)) + "/";
+  for (const std::string& hook : plan_.hooks)
+    if (hook.starts_with(directory)) files.names.push_back(hook.substr(directory.size()));
+  return files;
+}
+
+Task<> Machine::run(agent::HookPoint point, std::string name, agent::HookEnvironment, TimePoint deadline) {
+  const std::string hook = std::string(to_string(point)) + "/" + name;
+  on_hook(hook);
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + plan_.hook_takes));
+  hooks_run.push_back(hook);
+  if (world_.clock.now() >= deadline) co_return Error(Errc::timeout, hook + ": did not end in time");
+  if (plan_.failing_hooks.contains(hook)) co_return Error(Errc::unavailable, hook + ": exit status 1: no quorum");
+  co_return Result<>();
 }
 
 }  // namespace haulout::fleet

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/lifecycle/agent.hpp"
 #include "agent/slots/lease_slots.hpp"
+#include "sim/call.hpp"
 #include "sim/cluster.hpp"
 
 namespace haulout::fleet {
@@ -23,10 +25,17 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
+  Duration late_by{};         // accepted, and the machine goes down so much later
   bool rolls_back = false;    // comes back with the old version
   bool stays_down = false;    // never comes back
   bool still_wanted = false;  // wants the same reboot again after it
   bool unknown = false;       // the back end cannot tell
+  // Lies, for the tests that show that they are found out.
+  bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
+  bool keeps_ready_file = false;     // the ready file is never removed
+  std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
+  std::set<std::string> failing_hooks{};
+  Duration hook_takes = std::chrono::seconds(3);
 };
 
 // Kills the agent at one of its requests: before the server sees it, or when it has carried it out.
@@ -35,40 +44,67 @@ struct CrashPoint {
   bool after = false;
 };
 
-class Machine final : public agent::Host, public agent::Backend {
+class Machine;
+
+// Sees what the agents of all machines do, at the very moment.
+class MachineObserver {
+ public:
+  virtual ~MachineObserver() = default;
+  virtual void life_began(Machine&) {}
+  virtual void before_request(Machine&, const sim::Call&) {}
+  // `answer`: nothing when it was lost on the way.
+  virtual void after_request(Machine&, const sim::Call&, TimePoint /*sent*/, const http::Response* /*answer*/) {}
+  virtual void reboot_asked(Machine&) {}
+  virtual void going_down(Machine&, bool /*by_agent*/) {}
+  virtual void ready_shown(Machine&) {}
+};
+
+class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
  public:
   struct Surroundings {
     sim::Cluster& cluster;
     Clock& clock;
     Rng& rng;
     boost::asio::any_io_executor executor;
-    drain::DrainObserver& observer;
+    drain::DrainObserver& drain_observer;
+    MachineObserver& observer;
     agent::LeaseSlotsOptions slots;
     agent::AgentOptions agent;
-    agent::CheckGates gates;
-    // Called at the very moment at which the machine goes down.
-    std::function<void(Machine&)> going_down;
+    // A machine's gates, as each life of its agent has them.
+    std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
     std::function<void(const std::string&)> trace;
+    // Between the agents and the API server; null: nothing.
+    http::Transport* way = nullptr;
+    // Stands in front of the agents' slots, when set.
+    std::function<std::unique_ptr<agent::Slots>(agent::Slots&)> decorate_slots{};
   };
   Machine(std::string name, MachinePlan plan, Surroundings surroundings);
 
   // Agents come and go; until cancelled.
   boost::asio::awaitable<void> live();
-  void crash_at(CrashPoint point) { crash_ = point; }
+  void crash_at(CrashPoint point) { crashes_.push_back(point); }
   // Ends the agent as SIGKILL would, and the kubelet starts another one.
   void kill_agent();
   // A person reboots it.
-  void power_cycle() { go_down(); }
+  void power_cycle();
+  // Another machine takes its place under its name: a new Node, another boot.
+  void replace();
+  // A person repairs it: what did not work does from now on, and what was down comes up.
+  void repair();
   // The operating system changes its mind.
   void want(std::string target);
+  // /run/haulout/ready
+  bool shows_ready() const { return shows_ready_; }
 
   const std::string& node() const { return node_; }
   MachinePlan& plan() { return plan_; }
+  const MachinePlan& plan() const { return plan_; }
   const std::string& version() const { return plan_.version; }
   std::size_t boots() const { return boots_; }
   std::size_t requests() const { return requests_; }
   bool powered() const { return powered_; }
   const agent::Status& status() const { return status_; }
+  bool wants_update() const { return !plan_.target.empty() && plan_.version != plan_.target; }
 
   std::string name() const override { return "fake"; }
   boost::asio::awaitable<agent::Pending> pending(TimePoint deadline) override;
@@ -81,18 +117,22 @@ class Machine final : public agent::Host, public agent::Backend {
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
+  Result<agent::HookFiles> list(agent::HookPoint point) override;
+  Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
-  bool shows_ready = false;
   bool replaced = false;           // by another machine of the same name; this one is nobody's any more
   std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  std::vector<std::string> hooks_run;
+  std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
  private:
   class Wire;  // between an agent and its API server
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_killed();
   void expect_shown(const agent::Status& status) const;
-  void go_down();
+  void go_down(bool by_agent);
   void boot();
+  void go_down_later(Duration delay);
 
   std::string node_;
   MachinePlan plan_;
@@ -101,9 +141,11 @@ class Machine final : public agent::Host, public agent::Backend {
   Notifier news_;
   bool powered_ = true;
   bool killed_ = false;
+  bool shows_ready_ = false;
   std::size_t boots_ = 0;
   std::size_t requests_ = 0;
-  CrashPoint crash_;
+  std::size_t lie_ = 0;
+  std::vector<CrashPoint> crashes_;
   agent::OwnNode own_;
   agent::Status status_;
 };

@@ -22,7 +22,7 @@ struct People : Fleet {
 // P5
 TEST_F(People, AHumansCordonSurvivesTheUpdate) {
   Machine& n1 = machine("n1");
-  cluster.cordon("n1");
+  cordon("n1");
   run_fleet();
   EXPECT_EQ(n1.version(), "1.1") << story();
   EXPECT_EQ(state("n1"), "idle");
@@ -31,7 +31,7 @@ TEST_F(People, AHumansCordonSurvivesTheUpdate) {
 
 TEST_F(People, AHumansCordonSurvivesAFailure) {
   machine("n1", {.ignored_reboots = 9});
-  cluster.cordon("n1");
+  cordon("n1");
   run_fleet(3h);
   EXPECT_EQ(state("n1"), "degraded");
   EXPECT_TRUE(unschedulable("n1"));
@@ -40,7 +40,7 @@ TEST_F(People, AHumansCordonSurvivesAFailure) {
 TEST_F(People, UncordoningADrainingNodeIsRespectedForAWhile) {
   Machine& n1 = machine("n1");
   held_pod();
-  after(1min, [&] { cluster.uncordon("n1"); });
+  after(1min, [&] { uncordon("n1"); });
   after(2min, [&] {
     EXPECT_EQ(state("n1"), "pending") << story();
     EXPECT_FALSE(unschedulable("n1"));
@@ -56,14 +56,14 @@ TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
     EXPECT_EQ(state("n1"), "ready") << story();
-    EXPECT_TRUE(n1.shows_ready);
+    EXPECT_TRUE(n1.shows_ready());
     PodSpec late;
     late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
     add(a_pod("late-0", late));
   });
   after(5min + 2s, [&] {
     EXPECT_NE(state("n1"), "ready") << story();
-    EXPECT_FALSE(n1.shows_ready);
+    EXPECT_FALSE(n1.shows_ready());
   });
   after(10min, [&] {
     EXPECT_EQ(state("n1"), "ready") << story();
@@ -85,22 +85,6 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
 }
 
-TEST_F(People, AClosedGateHoldsAndReleases) {
-  bool open = false;
-  gates = [&](const auto&, const auto&, const auto&, WallTime now) {
-    return agent::GateAnswer{.open = open, .reason = "Paused", .message = "paused", .look_again = now + 1min};
-  };
-  Machine& n1 = machine("n1");
-  after(30min, [&] {
-    EXPECT_EQ(state("n1"), "pending");
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "Paused");
-    EXPECT_EQ(slots_held(), 0u);
-    open = true;
-  });
-  run_fleet();
-  expect_updated(n1);
-}
-
 TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
@@ -111,7 +95,7 @@ TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   EXPECT_EQ(n1.boots(), 0u);
   EXPECT_EQ(state("n1"), "idle") << story();
   EXPECT_FALSE(unschedulable("n1"));
-  EXPECT_FALSE(n1.shows_ready);
+  EXPECT_FALSE(n1.shows_ready());
   EXPECT_EQ(slots_held(), 0u);
 }
 
@@ -126,11 +110,11 @@ TEST_F(People, ALimitThatIsLowered) {
 
 TEST_F(People, ANodeOutOfServiceTakesATurnAway) {
   add(a_node("forgotten"));
-  cluster.cordon("forgotten");
+  cordon("forgotten");
   Machine& n1 = machine("n1");
   after(20min, [&] {
     EXPECT_EQ(state("n1"), "waiting") << story();
-    cluster.uncordon("forgotten");
+    uncordon("forgotten");
   });
   run_fleet();
   expect_updated(n1);

@@ -1,0 +1,296 @@
+#include "tests/fleet/fleet_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "drain/pod_filter.hpp"
+#include "k8s/codec.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using sim::Json;
+
+// In these a node has its turn.
+const std::set<std::string> out_states{"draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"};
+
+// A node that somebody takes out of service is noticed by others at their next look.
+constexpr Duration others_notice = 2min;
+// A proof is one list, one get and one list, each with its own limit.
+constexpr Duration proof_takes = 3min;
+constexpr Duration controllers_notice = 5s;
+
+std::string node_of(const std::string& holder) {
+  return holder.substr(0, holder.find('/'));
+}
+
+std::string uid_of_holder(const std::string& holder) {
+  const auto slash = holder.find('/');
+  return slash == std::string::npos ? std::string() : holder.substr(slash + 1);
+}
+
+std::string app_of(const Json& pod) {
+  return sim::ns_of(pod) + "/" + sim::text(pod, "/metadata/labels/app");
+}
+
+bool is_whole(const http::Response* answer) {
+  return answer && answer->status >= 200 && answer->status < 300 && Json::accept(answer->body);
+}
+
+bool is_own_lease(const sim::Cluster& cluster, const sim::Call& call, const std::string& node) {
+  const Json lease = cluster.get("leases", call.ns, call.name);
+  return lease.is_null() || node_of(sim::text(lease, "/spec/holderIdentity")) == node;
+}
+
+bool is_allowed(const sim::Cluster& cluster, const sim::Call& call, const std::string& node) {
+  if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return true;
+  if (call.path.ends_with("/selfsubjectaccessreviews")) return true;
+  if (!call.info) return false;
+  const auto& resource = call.info->resource;
+  if (resource == "nodes") return call.verb == "patch" && call.name == node;
+  if (resource == "pods") return call.verb == "create" && call.subresource == "eviction";
+  if (resource == "leases")
+    return call.verb == "create" || (call.verb == "delete" && is_own_lease(cluster, call, node));
+  return resource == "events" && (call.verb == "create" || call.verb == "patch");
+}
+
+}  // namespace
+
+FleetChecks::FleetChecks(sim::Cluster& cluster, Clock& clock, drain::Policy policy, Limit limit)
+    : cluster_(cluster), clock_(clock), policy_(std::move(policy)), limit_(std::move(limit)) {
+  cluster_.on_change([this](const sim::Change& change) { see(change); });
+  cluster_.server().on_answer([this](const sim::AuditEntry& entry) { see_answer(entry); });
+}
+
+void FleetChecks::by_a_person(const std::function<void()>& action) {
+  person_acts_ = true;
+  action();
+  person_acts_ = false;
+}
+
+void FleetChecks::violated(std::string what) {
+  violations.push_back(
+      fmt::format("{:.1f} s: {}", std::chrono::duration<double>(clock_.now() - TimePoint(1h)).count(), what));
+}
+
+void FleetChecks::see(const sim::Change& change) {
+  if (change.key.resource == "nodes") see_node(change);
+  if (change.key.resource == "leases") see_lease(change);
+  if (change.key.resource == "pods") see_pod(change);
+  if (change.key.resource == "poddisruptionbudgets" &&
+      (!change.before || sim::at(*change.before, "/spec") != sim::at(*change.object, "/spec")))
+    disturbed_[change.key.ns + "/" + sim::text(*change.object, "/spec/selector/matchLabels/app")] = clock_.now();
+}
+
+void FleetChecks::see_node(const sim::Change& change) {
+  NodeTruth& node = nodes_[change.key.name];
+  if (change.type == sim::ChangeType::deleted) {
+    Machine* machine = node.machine;
+    node = {};
+    node.machine = machine;
+    node.cordon_lost = node.turn_lost = clock_.now();
+    return;
+  }
+  const Json& object = *change.object;
+  node.uid = sim::uid_of(object);
+  const bool unschedulable = sim::flag(object, "/spec/unschedulable");
+  if (unschedulable != node.unschedulable) {
+    if (!unschedulable && node.by_a_person && !person_acts_)
+      violated("P5: an agent took back the cordon of a person on " + change.key.name);
+    node.by_a_person = unschedulable && person_acts_;
+    node.unschedulable = unschedulable;
+    node.cordon_lost = unschedulable ? std::nullopt : std::optional(clock_.now());
+  }
+  const Json& ready = sim::condition(object, "Ready");
+  const bool out = unschedulable || (!ready.is_null() && sim::text(ready, "/status") != "True");
+  if (out != node.out_since.has_value()) node.out_since = out ? std::optional(clock_.now()) : std::nullopt;
+  look_whose_turn_may_be();
+  const Json& labels = sim::at(object, "/metadata/labels");
+  const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
+  if (state != node.state) see_state(change.key.name, node, state);
+}
+
+void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std::string& state) {
+  const std::string before = std::exchange(node.state, state);
+  states.emplace_back(name, state);
+  if (before == "draining" || state == "draining") node.drained_last = clock_.now();
+  if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
+    violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
+  if (state != "draining") return;
+  const Proof& proof = proofs_[name];
+  if (node.turns.empty() && (!node.turn_lost || !proof.turn || *node.turn_lost < *proof.turn))
+    violated("P6: " + name + " drains without a turn");
+  else if (!out_states.contains(before) && !node.turn_was_due)
+    violated("P6: " + name + " drains although too many are out");
+}
+
+void FleetChecks::see_lease(const sim::Change& change) {
+  const std::string holder = sim::text(*change.object, "/spec/holderIdentity");
+  NodeTruth& node = nodes_[node_of(holder)];
+  if (change.type == sim::ChangeType::deleted) {
+    turns_.erase(change.key.name);
+    if (node.turns.erase(change.key.name) > 0 && node.turns.empty()) node.turn_lost = clock_.now();
+  } else if (change.type == sim::ChangeType::added) {
+    turns_[change.key.name] = {node_of(holder), uid_of_holder(holder)};
+    if (uid_of_holder(holder) != node.uid) return;
+    if (node.turns.empty()) node.turn_was_due = false;
+    node.turns.insert(change.key.name);
+    node.turn_lost.reset();
+  } else if (change.before && sim::text(*change.before, "/spec/holderIdentity") != holder) {
+    violated("P6: Lease " + change.key.name + " changed hands");
+  }
+  look_whose_turn_may_be();
+}
+
+// The same rule as the agents', over the truth: turns of others, and nodes that are out without one.
+void FleetChecks::look_whose_turn_may_be() {
+  std::size_t pool = 0;
+  for (const auto& [name, node] : nodes_) pool += !node.uid.empty();
+  for (auto& [name, node] : nodes_) {
+    if (node.turns.empty() || node.turn_was_due) continue;
+    std::set<std::string> busy;
+    std::size_t others = 0;
+    for (const auto& [lease, holder] : turns_)
+      if (holder.first != name) {
+        ++others;
+        busy.insert(holder.first);
+      }
+    for (const auto& [other, truth] : nodes_)
+      others +=
+          other != name && !busy.contains(other) && truth.out_since && clock_.now() - *truth.out_since > others_notice;
+    node.turn_was_due = others < limit_(pool);
+  }
+}
+
+void FleetChecks::see_pod(const sim::Change& change) {
+  const Json& object = *change.object;
+  PodTruth& pod = pods_[sim::uid_of(object)];
+  pod.key = change.key.ns + "/" + change.key.name;
+  pod.node = sim::text(object, "/spec/nodeName");
+  if (!pod.node.empty()) pod.bound = std::min(pod.bound, clock_.now());
+  const auto available = [](const sim::Object& one) { return one && sim::pod_ready(*one) && !sim::terminating(*one); };
+  const bool lost = available(change.before) && (change.type == sim::ChangeType::deleted || !available(change.object));
+  if (lost && !evicted_.contains(sim::uid_of(object))) disturbed_[app_of(object)] = clock_.now();
+  if (change.type == sim::ChangeType::added) disturbed_.try_emplace(app_of(object), clock_.now());
+}
+
+void FleetChecks::see_answer(const sim::AuditEntry& entry) {
+  if (!entry.applied) return;
+  if (entry.verb == "delete" && entry.resource == "pods") violated("P1: an agent deleted pod " + entry.name);
+  if (entry.subresource == "eviction") check_eviction(entry);
+}
+
+// The server's answer comes when the pod is already terminating.
+void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
+  ++evictions;
+  const std::string key = entry.ns + "/" + entry.name;
+  const auto pod = pods_.find(entry.uid);
+  if (pod == pods_.end() || pod->second.key != key)
+    return violated("P2: an eviction of " + key + " took effect that names no instance of it");
+  const NodeTruth& node = nodes_[pod->second.node];
+  if (node.state != "draining" && clock_.now() - node.drained_last > 2min)
+    violated(fmt::format("P11: {} was evicted from {}, which is {}", key, pod->second.node, node.state));
+  if (!evicted_.insert(entry.uid).second) return;
+  const Json object = cluster_.get("pods", entry.ns, entry.name);
+  if (!object.is_null()) check_budgets(object);
+}
+
+// Of a pod that has just been evicted.
+void FleetChecks::check_budgets(const Json& pod) {
+  const auto disturbed = disturbed_.find(app_of(pod));
+  if (disturbed != disturbed_.end() && clock_.now() - disturbed->second < controllers_notice) return;
+  if (sim::text(pod, "/status/phase") != "Running" || !sim::pod_ready(pod)) return;
+  const std::string app = sim::text(pod, "/metadata/labels/app");
+  std::int64_t healthy = 0;
+  for (const Json& other : cluster_.all("pods"))
+    healthy += app_of(other) == app_of(pod) && sim::pod_ready(other) && !sim::terminating(other);
+  for (const Json& budget : cluster_.all("poddisruptionbudgets")) {
+    if (sim::ns_of(budget) != sim::ns_of(pod)) continue;
+    if (sim::text(budget, "/spec/selector/matchLabels/app") != app) continue;
+    const std::int64_t needed = sim::number(budget, "/spec/minAvailable");
+    if (healthy < needed)
+      violated(fmt::format("budgets: {} was evicted, {} of {} are left", sim::name_of(pod), healthy, needed));
+  }
+}
+
+void FleetChecks::life_began(Machine& machine) {
+  proofs_[machine.node()] = {};
+  nodes_[machine.node()].machine = &machine;
+}
+
+void FleetChecks::before_request(Machine& machine, const sim::Call& call) {
+  check_rate(machine);
+  if (!is_allowed(cluster_, call, machine.node()))
+    violated(fmt::format("P11: the agent of {} asked for {} {}", machine.node(), call.verb, call.path));
+  if (call.verb != "create" || call.subresource != "eviction") return;
+  const Json body = Json::parse(call.request.body, nullptr, false);
+  const auto pod = pods_.find(sim::text(body, "/deleteOptions/preconditions/uid"));
+  if (pod == pods_.end() || pod->second.key != call.ns + "/" + call.name || pod->second.node != machine.node())
+    violated(
+        fmt::format("P2: the agent of {} evicts {}/{}, which names no pod there", machine.node(), call.ns, call.name));
+}
+
+void FleetChecks::check_rate(const Machine& machine) {
+  constexpr std::size_t most = 120;
+  auto& lately = lately_[machine.node()];
+  lately.push_back(clock_.now());
+  while (lately.front() < clock_.now() - 10s) lately.pop_front();
+  if (lately.size() != most + 1) return;
+  violated(fmt::format("P10: the agent of {} sends {} requests in ten seconds", machine.node(), lately.size()));
+}
+
+void FleetChecks::after_request(Machine& machine, const sim::Call& call, TimePoint sent, const http::Response* answer) {
+  if (!call.info || !is_whole(answer)) return;
+  Proof& proof = proofs_[machine.node()];
+  if (call.verb == "list" && call.info->resource == "leases") proof.turn = sent;
+  if (call.verb == "get" && call.info->resource == "nodes") proof.node = sent;
+  if (call.verb == "list" && call.info->resource == "pods") proof.pods = sent;
+}
+
+bool FleetChecks::must_leave(const Json& object) const {
+  const auto pod = k8s::decode_pod(object.dump());
+  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
+}
+
+// The agent of this machine says that it is empty, cordoned and has its turn.
+void FleetChecks::check_proof(const Machine& machine, const std::string& what) {
+  const std::string& name = machine.node();
+  const NodeTruth& node = nodes_[name];
+  const Proof& proof = proofs_[name];
+  const TimePoint now = clock_.now();
+  const auto fresh = [now](const std::optional<TimePoint>& read) { return read && now - *read < proof_takes; };
+  if (!fresh(proof.turn) || !fresh(proof.pods)) violated(fmt::format("P3: {} {} without a proof", name, what));
+  const auto lost_before = [](const std::optional<TimePoint>& lost, const std::optional<TimePoint>& read) {
+    return !lost || !read || *lost < *read;
+  };
+  if (node.turns.empty() && lost_before(node.turn_lost, proof.turn))
+    violated(fmt::format("P6: {} {} without a turn", name, what));
+  if (!node.unschedulable && lost_before(node.cordon_lost, std::min(proof.node, proof.pods)))
+    violated(fmt::format("P3: {} {} without a cordon", name, what));
+  for (const Json& pod : cluster_.all("pods")) {
+    if (sim::text(pod, "/spec/nodeName") != name || !must_leave(pod)) continue;
+    if (!proof.pods || pods_[sim::uid_of(pod)].bound < *proof.pods)
+      violated(fmt::format("P3: {} {} under pod {}", name, what, sim::name_of(pod)));
+  }
+}
+
+void FleetChecks::ready_shown(Machine& machine) {
+  if (nodes_[machine.node()].state != "ready") violated("P3: " + machine.node() + " shows ready in another state");
+  check_proof(machine, "shows ready");
+}
+
+void FleetChecks::reboot_asked(Machine& machine) {
+  const NodeTruth& node = nodes_[machine.node()];
+  if (node.state != "rebooting") violated("P7: " + machine.node() + " reboots before it has written so");
+  if (const auto& read = proofs_[machine.node()].node; !read || clock_.now() - *read > proof_takes)
+    violated("P3: " + machine.node() + " reboots without a look at its Node");
+  check_proof(machine, "reboots");
+}
+
+void FleetChecks::going_down(Machine&, bool by_agent) {
+  reboots += by_agent;
+}
+
+}  // namespace haulout::fleet

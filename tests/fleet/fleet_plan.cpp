@@ -1,0 +1,219 @@
+#include "tests/fleet/fleet_plan.hpp"
+
+#include <fmt/format.h>
+
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using scenario::a_budget;
+using scenario::a_pod;
+using scenario::a_workload;
+using sim::FaultKind;
+using sim::Json;
+
+class Planner {
+ public:
+  explicit Planner(std::uint64_t seed) : rng_(seed * 0x9e3779b97f4a7c15u + 7) { plan_.seed = seed; }
+
+  FleetPlan run() {
+    settings();
+    for (std::uint64_t i = pick(2, 6); i > 0; --i) machine(fmt::format("n{}", plan_.machines.size() + 1));
+    for (std::uint64_t i = pick(1, 4); i > 0; --i) workload(fmt::format("app{}", i));
+    if (rng_.chance(60)) plan_.objects.push_back(a_workload("DaemonSet", "watcher", 0, Json::object(), {}, "watch"));
+    if (rng_.chance(40)) static_and_finished_pods();
+    if (rng_.chance(75)) people();
+    if (rng_.chance(60)) crashes();
+    if (rng_.chance(60)) misfortune();
+    return std::move(plan_);
+  }
+
+ private:
+  std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
+  Duration time(Duration shortest, Duration longest) { return rng_.between(shortest, longest); }
+  const std::string& some_node() { return plan_.machines[pick(0, plan_.machines.size() - 1)].name; }
+  // Most incidents fall into the first minutes, where most happens.
+  Duration moment() {
+    const Duration when = rng_.chance(70) ? time(100ms, 6min) : time(100ms, 40min);
+    plan_.healed_after = std::max(plan_.healed_after, when);
+    return when;
+  }
+  void incident(Incident what) {
+    plan_.healed_after = std::max(plan_.healed_after, what.after + what.lasts);
+    plan_.incidents.push_back(std::move(what));
+  }
+
+  void settings() {
+    plan_.limit = pick(1, 3);
+    if (rng_.chance(25)) plan_.limit_percent = static_cast<unsigned>(pick(1, 3)) * 20;
+    if (rng_.chance(30)) plan_.drain_timeout = time(30s, 5min);
+    if (rng_.chance(30)) plan_.soak = time(1s, 3min);
+    plan_.timing.pod_start = time(200ms, 8s);
+    plan_.timing.controller_lag = time(5ms, 500ms);
+    plan_.timing.scheduler_lag = time(5ms, 500ms);
+    plan_.timing.disruption_lag = time(5ms, 200ms);
+  }
+
+  void machine(std::string name) {
+    PlannedMachine made;
+    made.name = std::move(name);
+    MachinePlan& plan = made.plan;
+    plan.down = time(5s, 4min);
+    plan.agent_starts = time(500ms, 30s);
+    if (rng_.chance(12)) plan.target.clear();
+    switch (pick(0, 15)) {
+      case 0: plan.refused_reboots = static_cast<unsigned>(pick(1, 3)); break;
+      case 1: plan.ignored_reboots = static_cast<unsigned>(pick(1, 3)); break;
+      case 2: plan.rolls_back = true; break;
+      case 3: plan.stays_down = true; break;
+      case 4: plan.still_wanted = rng_.chance(50); break;
+      case 5: plan.late_by = time(1s, 30min); break;
+      case 6: plan.methods.resize(1); break;
+      case 7: plan.methods.clear(); break;
+      case 8:
+        plan.unknown = true;
+        incident({.after = moment(), .deed = Deed::back_end_knows, .node = made.name});
+        break;
+      default: break;
+    }
+    made.somebody_looks = time(1s, 60s);
+    plan_.machines.push_back(std::move(made));
+  }
+
+  void workload(const std::string& app) {
+    const auto replicas = static_cast<int>(pick(1, 6));
+    const auto grace = static_cast<std::int64_t>(pick(0, 40));
+    const char* kind = rng_.chance(30) ? "StatefulSet" : "Deployment";
+    plan_.objects.push_back(a_workload(kind, app, replicas, {{"terminationGracePeriodSeconds", grace}}));
+    if (!rng_.chance(60)) return;
+    const bool closed = replicas < 2 || rng_.chance(20);
+    const auto needed = closed ? replicas : static_cast<int>(pick(1, static_cast<std::uint64_t>(replicas) - 1));
+    plan_.objects.push_back(a_budget(app, {{"minAvailable", needed}, {"selector", {{"matchLabels", {{"app", app}}}}}}));
+    if (closed) incident({.after = moment(), .deed = Deed::open_budget, .node = app});
+  }
+
+  void static_and_finished_pods() {
+    scenario::PodSpec mirror;
+    mirror.owner_kind.clear();
+    mirror.annotations = {{"kubernetes.io/config.mirror", "abc"}};
+    plan_.objects.push_back(a_pod("etcd-n1", mirror));
+    scenario::PodSpec finished;
+    finished.phase = "Succeeded";
+    finished.node = "n2";
+    plan_.objects.push_back(a_pod("job-1", finished));
+  }
+
+  void people() {
+    static constexpr Deed deeds[] = {Deed::cordon,          Deed::uncordon,     Deed::pause,       Deed::request_reboot,
+                                     Deed::power_cycle,     Deed::delete_pod,   Deed::delete_turn, Deed::change_limit,
+                                     Deed::replace_machine, Deed::register_anew};
+    for (std::uint64_t i = pick(1, 6); i > 0; --i) {
+      Incident what{.after = moment(), .deed = deeds[pick(0, std::size(deeds) - 1)], .node = some_node()};
+      what.number = pick(1, 3);
+      if (what.deed == Deed::delete_pod) what.number = pick(0, 30);
+      if (what.deed == Deed::pause) {
+        what.lasts = time(1s, 10min);
+        plan_.incidents.push_back({.after = what.after + what.lasts, .deed = Deed::resume, .node = what.node});
+      }
+      incident(std::move(what));
+    }
+  }
+
+  void crashes() {
+    for (PlannedMachine& machine : plan_.machines) {
+      for (std::uint64_t i = pick(0, 3); i > 0; --i)
+        machine.crashes.push_back({.request = pick(1, 150), .after = rng_.chance(50)});
+      for (std::uint64_t i = pick(0, 2); i > 0; --i)
+        incident({.after = moment(), .deed = Deed::kill_agent, .node = machine.name});
+    }
+  }
+
+  void misfortune() {
+    static constexpr Deed deeds[] = {Deed::restart_server,  Deed::drop_connections, Deed::close_watches,
+                                     Deed::silence_watches, Deed::compact,          Deed::throttle};
+    for (std::uint64_t i = pick(0, 4); i > 0; --i) {
+      Incident what{.after = moment(), .deed = deeds[pick(0, std::size(deeds) - 1)]};
+      what.lasts = rng_.chance(10) ? time(1s, 1h) : time(100ms, 1min);
+      incident(std::move(what));
+    }
+    static constexpr FaultKind kinds[] = {
+        FaultKind::refuse,   FaultKind::reset_before, FaultKind::reset_after, FaultKind::stall,        FaultKind::slow,
+        FaultKind::truncate, FaultKind::html,         FaultKind::throttle,    FaultKind::server_error, FaultKind::cut,
+        FaultKind::end,      FaultKind::half_line,    FaultKind::split};
+    for (std::uint64_t i = pick(0, 4); i > 0; --i) {
+      sim::FaultRule rule;
+      rule.fault.kind = kinds[pick(0, std::size(kinds) - 1)];
+      rule.fault.delay = time(1ms, 5s);
+      rule.fault.code = rng_.chance(50) ? 503 : rng_.chance(50) ? 500 : 504;
+      rule.fault.proxy = rng_.chance(30);
+      rule.fault.after_pieces = pick(0, 5);
+      rule.percent = static_cast<unsigned>(rng_.chance(10) ? pick(50, 100) : pick(1, 25));
+      if (rng_.chance(30)) rule.verb = rng_.chance(50) ? "patch" : "list";
+      rule.until = TimePoint{} + moment();
+      plan_.faults.push_back(rule);
+    }
+  }
+
+  SeededRng rng_;
+  FleetPlan plan_;
+};
+
+}  // namespace
+
+std::string_view to_string(Deed deed) {
+  switch (deed) {
+    case Deed::cordon: return "cordon";
+    case Deed::uncordon: return "uncordon";
+    case Deed::pause: return "pause";
+    case Deed::resume: return "resume";
+    case Deed::request_reboot: return "request a reboot";
+    case Deed::power_cycle: return "power cycle";
+    case Deed::kill_agent: return "kill the agent";
+    case Deed::delete_pod: return "delete a pod";
+    case Deed::delete_turn: return "delete the turn";
+    case Deed::change_limit: return "change the limit";
+    case Deed::replace_machine: return "replace the machine";
+    case Deed::register_anew: return "register anew";
+    case Deed::back_end_knows: return "the back end knows";
+    case Deed::restart_server: return "restart the server";
+    case Deed::drop_connections: return "drop connections";
+    case Deed::close_watches: return "close watches";
+    case Deed::silence_watches: return "silence watches";
+    case Deed::compact: return "compact";
+    case Deed::throttle: return "throttle";
+    case Deed::open_budget: return "open the budget";
+  }
+  return "";
+}
+
+bool PlannedMachine::fails() const {
+  const std::size_t ways = plan.methods.size();
+  return plan.rolls_back || plan.stays_down || plan.still_wanted ||
+         (ways > 0 && plan.refused_reboots + plan.ignored_reboots >= ways) || plan.late_by > 9min;
+}
+
+std::string FleetPlan::setting() const {
+  std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
+  for (const PlannedMachine& machine : machines) {
+    const MachinePlan& plan = machine.plan;
+    text += fmt::format(
+        ", {}{}{}{}{}{}{}{}{}{}{}", machine.name, plan.target.empty() ? " content" : "",
+        plan.rolls_back ? " rolls-back" : "", plan.stays_down ? " stays-down" : "",
+        plan.still_wanted ? " still-wanted" : "", plan.methods.empty() ? " by-others" : "",
+        plan.refused_reboots ? fmt::format(" refuses-{}", plan.refused_reboots) : "",
+        plan.ignored_reboots ? fmt::format(" ignores-{}", plan.ignored_reboots) : "",
+        plan.late_by > 0s
+            ? fmt::format(" late-{}s", std::chrono::duration_cast<std::chrono::seconds>(plan.late_by).count())
+            : "",
+        machine.crashes.empty() ? "" : " crashes", plan.unknown ? " unknown" : "");
+  }
+  return text;
+}
+
+FleetPlan plan_fleet(std::uint64_t seed) {
+  return Planner(seed).run();
+}
+
+}  // namespace haulout::fleet

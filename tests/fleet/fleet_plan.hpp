@@ -1,0 +1,77 @@
+// A fleet, its workloads, what befalls it and how its wires misbehave, all from one seed. Pure: nothing happens until
+// it is played.
+//
+// Whatever goes wrong has ended `healed_after` the start; machines that do not work stay so until a person repairs
+// them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/faults.hpp"
+#include "tests/fleet/machine.hpp"
+
+namespace haulout::fleet {
+
+enum class Deed {
+  cordon,
+  uncordon,
+  pause,
+  resume,
+  request_reboot,
+  power_cycle,
+  kill_agent,
+  delete_pod,
+  delete_turn,
+  change_limit,
+  replace_machine,
+  register_anew,
+  back_end_knows,
+  restart_server,
+  drop_connections,
+  close_watches,
+  silence_watches,
+  compact,
+  throttle,
+  open_budget,
+};
+std::string_view to_string(Deed deed);
+
+struct Incident {
+  Duration after{};
+  Deed deed = Deed::cordon;
+  std::string node{};  // or the name of a budget, or of a workload
+  std::size_t number = 0;
+  Duration lasts{};
+};
+
+struct PlannedMachine {
+  std::string name;
+  MachinePlan plan;
+  std::vector<CrashPoint> crashes;
+  // It is left to somebody else to reboot it, who looks at the ready file so often.
+  Duration somebody_looks = std::chrono::seconds(20);
+  // What it ends as before anybody repairs it: not the target version, and not idle.
+  bool fails() const;
+};
+
+struct FleetPlan {
+  std::uint64_t seed = 0;
+  std::size_t limit = 1;
+  unsigned limit_percent = 0;
+  Duration drain_timeout{};  // 0: none
+  Duration soak{};
+  sim::Timing timing;
+  std::vector<PlannedMachine> machines;
+  std::vector<sim::Json> objects;
+  std::vector<Incident> incidents;
+  std::vector<sim::FaultRule> faults;  // times relative to TimePoint{}
+  Duration healed_after{};
+
+  std::string setting() const;  // in one line
+};
+
+FleetPlan plan_fleet(std::uint64_t seed);
+
+}  // namespace haulout::fleet

@@ -1,0 +1,78 @@
+// Promises P1 to P3, P5 to P8, P10, P11, budgets and slots in generated fleets, each from one seed.
+//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (40 from 1)
+//   HAULOUT_SEED=K                         seed K alone, with its trace
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/fleet/seeded_fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+// Each of these has once found a bug.
+constexpr std::uint64_t found_something[] = {1};
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+void expect_no_violation(const SeededOutcome& run) {
+  if (run.violations.empty()) return;
+  std::string text;
+  for (const std::string& violation : run.violations) text += "\n  " + violation;
+  ADD_FAILURE() << "fleet seed " << run.seed << " (" << run.setting << ")" << text
+                << "\n  replay: ./dev sim --fleet --seed " << run.seed;
+}
+
+void expect_same_course(const SeededOutcome& run) {
+  const SeededOutcome again = play_seed(run.seed);
+  if (again.trace == run.trace) return;
+  std::size_t line = 0;
+  while (line < std::min(run.trace.size(), again.trace.size()) && run.trace[line] == again.trace[line]) ++line;
+  ADD_FAILURE() << "fleet seed " << run.seed << " went two ways from line " << line;
+}
+
+TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
+  const std::uint64_t single = from_environment("HAULOUT_SEED", 0);
+  const std::uint64_t first = single ? single : from_environment("HAULOUT_FIRST_SEED", 1);
+  const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 40);
+  double hours = 0;
+  SeededOutcome all;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const SeededOutcome run = play_seed(seed, single != 0);
+    if (single) {
+      std::cout << run.setting << '\n';
+      for (const std::string& line : run.trace) std::cout << line << '\n';
+    }
+    expect_no_violation(run);
+    if ((seed - first) % 20 == 0 && !single) expect_same_course(run);
+    hours += std::chrono::duration<double, std::ratio<3600>>(run.took).count();
+    all.requests += run.requests;
+    all.faults_struck += run.faults_struck;
+    all.reboots += run.reboots;
+    all.evictions += run.evictions;
+    all.degraded += run.degraded;
+    all.updated += run.updated;
+  }
+  std::cout << fmt::format(
+      "{} fleets from seed {}: {:.1f} virtual hours, {} requests, {} faults struck, {} reboots, {} evictions; at rest "
+      "before repair {} nodes well, {} degraded\n",
+      count, first, hours, all.requests, all.faults_struck, all.reboots, all.evictions, all.updated, all.degraded);
+  // A generator that goes lame must not look like a promise kept.
+  if (count < 30) return;
+  EXPECT_GE(all.updated, count);
+  EXPECT_GT(all.degraded, 0u);
+  EXPECT_GE(all.reboots, count);
+  EXPECT_GE(all.evictions, count);
+  EXPECT_GT(all.faults_struck, count);
+}
+
+TEST(FleetSeeds, ThoseThatFoundSomethingAreAlwaysPlayed) {
+  for (const std::uint64_t seed : found_something) expect_no_violation(play_seed(seed));
+}
+
+}  // namespace
+}  // namespace haulout::fleet

@@ -1,0 +1,265 @@
+#include "tests/fleet/seeded_fleet.hpp"
+
+#include <fmt/format.h>
+
+#include "drain/cordon.hpp"
+#include "k8s/codec.hpp"
+#include "tests/fleet/scripted_gates.hpp"
+
+namespace haulout::fleet {
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+namespace {
+
+// Longer than anything that an agent waits for without a word: the cap of its backoff.
+constexpr Duration quiet = 70min;
+constexpr Duration longest_first_part = 48h;
+constexpr Duration longest_repair = 24h;
+
+agent::GateAnswer closed(const char* reason, agent::Gate::Effect effect) {
+  return {{{.name = reason,
+            .verdict = agent::Gate::Verdict::closed,
+            .reason = reason,
+            .message = reason,
+            .effect = effect}}};
+}
+
+}  // namespace
+
+SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
+    : plan_(std::move(plan)), fault_rng_(plan_.seed + 3'000'017), faulty_(cluster.api(), clock, fault_rng_, [this] {
+        auto rules = plan_.faults;
+        for (auto& rule : rules) rule.until = clock.now() + (rule.until - TimePoint{});
+        return rules;
+      }()) {
+  world_rng = SeededRng(plan_.seed + 1'000'003);
+  rng = SeededRng(plan_.seed + 2'000'003);
+  outcome_.seed = plan_.seed;
+  outcome_.setting = plan_.setting();
+  cluster.timing() = plan_.timing;
+  limit = plan_.limit;
+  limit_percent = plan_.limit_percent;
+  if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
+  options.times.soak = plan_.soak;
+  way = [this] { return &wire(); };
+  gates = [this](k8s::Client&, const std::string&) {
+    return std::make_unique<ScriptedGates>(clock, [this](const agent::GateQuestion& question) {
+      const agent::Record& record = question.record;
+      const bool again = !record.reboots.empty() && question.pending.need == agent::Need::yes &&
+                         record.reboots.back().target == question.pending.target && !question.requested;
+      if (again) return closed("RebootLoop", agent::Gate::Effect::degrades);
+      return paused_.contains(question.node.name) ? closed("Paused", agent::Gate::Effect::gives_up)
+                                                  : agent::GateAnswer{};
+    });
+  };
+  if (traces_requests)
+    cluster.server().on_answer([this](const sim::AuditEntry& entry) { note("    server: " + entry.text()); });
+}
+
+SeededOutcome SeededFleet::play() {
+  stage();
+  run(play_through());
+  if (cluster.open_watches() != 0) checks.violated("a watch was left open");
+  outcome_.violations = checks.violations;
+  outcome_.trace = lines;
+  outcome_.took = elapsed();
+  for (const auto& each : machines) outcome_.requests += each->requests();
+  outcome_.faults_struck = faulty_.struck().size();
+  outcome_.reboots = checks.reboots;
+  outcome_.evictions = checks.evictions;
+  return std::move(outcome_);
+}
+
+void SeededFleet::stage() {
+  for (const PlannedMachine& planned : plan_.machines) {
+    Machine& made = machine(planned.name, planned.plan);
+    for (const CrashPoint& point : planned.crashes) made.crash_at(point);
+  }
+  for (const Json& object : plan_.objects) add(object);
+}
+
+asio::awaitable<void> SeededFleet::play_through() {
+  co_await with_task_group([this](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(cluster.run());
+    for (std::size_t i = 0; i < machines.size(); ++i) {
+      group.spawn(machines[i]->live());
+      if (plan_.machines[i].plan.methods.empty())
+        group.spawn(somebody_reboots(*machines[i], plan_.machines[i].somebody_looks));
+    }
+    for (const Incident& incident : plan_.incidents)
+      cluster.after(incident.after, [this, incident] { perform(incident); });
+    co_await until_nothing_moves();
+    for (std::size_t i = 0; i < machines.size(); ++i) look_at(plan_.machines[i], *machines[i]);
+    repair();
+    co_await until_all_is_well();
+    look_at_the_end();
+  });
+}
+
+asio::awaitable<void> SeededFleet::somebody_reboots(Machine& machine, Duration looks) {
+  for (;;) {
+    co_await clock.sleep_until(clock.now() + looks);
+    if (machine.shows_ready()) machine.power_cycle();
+  }
+}
+
+asio::awaitable<void> SeededFleet::until_nothing_moves() {
+  co_await clock.sleep_until(clock.now() + plan_.healed_after);
+  const TimePoint end = clock.now() + longest_first_part;
+  std::size_t seen = 0;
+  while (clock.now() < end && !all_is_well()) {
+    seen = checks.states.size();
+    co_await clock.sleep_until(clock.now() + quiet);
+    if (checks.states.size() == seen) co_return;
+  }
+  if (!all_is_well()) checks.violated("P8: the fleet never comes to rest");
+}
+
+asio::awaitable<void> SeededFleet::until_all_is_well() {
+  const TimePoint end = clock.now() + longest_repair;
+  while (clock.now() < end && !all_is_well()) co_await clock.sleep_until(clock.now() + 1min);
+  co_await clock.sleep_until(clock.now() + 5min);
+}
+
+bool SeededFleet::all_is_well() const {
+  if (slots_held() > 0) return false;
+  return std::all_of(machines.begin(), machines.end(), [this](const auto& each) {
+    return each->powered() && !each->wants_update() && state(each->node()) == "idle";
+  });
+}
+
+void SeededFleet::perform(const Incident& incident) {
+  note(fmt::format("* {} {} {}", to_string(incident.deed), incident.node, incident.number));
+  if (incident.node.empty())
+    perform_on_server(incident);
+  else
+    perform_on_node(incident);
+}
+
+void SeededFleet::perform_on_server(const Incident& incident) {
+  switch (incident.deed) {
+    case Deed::restart_server: cluster.restart(incident.lasts); break;
+    case Deed::drop_connections: cluster.drop_connections(); break;
+    case Deed::close_watches: cluster.close_watches(); break;
+    case Deed::silence_watches: cluster.silence_watches(); break;
+    case Deed::throttle: cluster.throttle(incident.lasts, 2); break;
+    case Deed::compact:
+      cluster.compact();
+      cluster.close_watches();
+      break;
+    default: break;
+  }
+}
+
+void SeededFleet::perform_on_node(const Incident& incident) {
+  const std::string& name = incident.node;
+  const auto found =
+      std::find_if(machines.begin(), machines.end(), [&](const auto& each) { return each->node() == name; });
+  if (incident.deed == Deed::open_budget) {
+    cluster.patch("poddisruptionbudgets", "shop", name, {{"spec", {{"minAvailable", 0}}}});
+    return;
+  }
+  Machine& machine = **found;
+  switch (incident.deed) {
+    case Deed::cordon: cordon(name); break;
+    case Deed::uncordon: uncordon(name); break;
+    case Deed::pause: paused_.insert(name); break;
+    case Deed::resume: paused_.erase(name); break;
+    case Deed::request_reboot:
+      cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+      break;
+    case Deed::power_cycle: machine.power_cycle(); break;
+    case Deed::kill_agent: machine.kill_agent(); break;
+    case Deed::delete_pod: delete_some_pod(incident.number); break;
+    case Deed::delete_turn:
+      for (const Json& lease : cluster.all("leases"))
+        if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/"))
+          cluster.remove("leases", sim::ns_of(lease), sim::name_of(lease));
+      break;
+    case Deed::change_limit:
+      limit = incident.number;
+      limit_percent = 0;
+      break;
+    case Deed::replace_machine: checks.by_a_person([&] { machine.replace(); }); break;
+    case Deed::register_anew:
+      if (machine.powered()) checks.by_a_person([&] { cluster.replace_node(name); });
+      break;
+    case Deed::back_end_knows:
+      machine.plan().unknown = false;
+      machine.want(machine.plan().target);
+      break;
+    default: break;
+  }
+}
+
+void SeededFleet::delete_some_pod(std::size_t number) {
+  const auto pods = cluster.all("pods");
+  if (pods.empty()) return;
+  const Json& pod = pods[number % pods.size()];
+  cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
+}
+
+// Whoever waits for a turn may have to, while a broken node or a person's cordon stands against the limit.
+bool SeededFleet::something_holds_turns() const {
+  return std::any_of(machines.begin(), machines.end(), [this](const auto& each) {
+    return !each->powered() || state(each->node()) == "degraded" || unschedulable(each->node());
+  });
+}
+
+// When nothing moves any more, and nobody has repaired anything.
+void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine) {
+  const std::string& name = machine.node();
+  const std::string now = state(name), reason = label(name, "haulout.dev/reason");
+  const bool well = now == "idle" && !machine.wants_update();
+  note(fmt::format("= {} is {} {}", name, now, reason));
+  outcome_.updated += well;
+  outcome_.degraded += now == "degraded";
+  const bool explained = now == "degraded" || now == "pending" || now == "waiting" || now == "verifying";
+  if (explained && reason.empty()) checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
+  const bool holds = now == "degraded" || (now == "rebooting" && !machine.powered());
+  for (const Json& lease : cluster.all("leases"))
+    if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
+      checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
+  const bool waits = now == "waiting" && something_holds_turns();
+  const bool broken = planned.fails() && (now == "degraded" || (now == "rebooting" && !machine.powered()));
+  const bool given_up = now == "idle" && reason == "RolledBack";
+  if (!well && !waits && !broken && !given_up)
+    checks.violated(fmt::format("P8: {} has come to rest as {} {}", name, now, reason));
+  if (now == "idle" && unschedulable(name) && !checks.cordoned_by_a_person(name))
+    checks.violated("P5: " + name + " is idle and cordoned by nobody");
+}
+
+void SeededFleet::repair() {
+  note("* everything is repaired");
+  paused_.clear();
+  for (const auto& each : machines) {
+    const std::string reason = label(each->node(), "haulout.dev/reason");
+    each->repair();
+    if (checks.cordoned_by_a_person(each->node())) uncordon(each->node());
+    if (reason == "RolledBack") each->power_cycle();
+    if (reason == "RebootFailed")
+      cluster.patch("nodes", "", each->node(), {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  }
+}
+
+void SeededFleet::look_at_the_end() {
+  for (const auto& each : machines) {
+    const std::string& name = each->node();
+    const std::string now = state(name), reason = label(name, "haulout.dev/reason");
+    if (now != "idle" || each->wants_update() || !each->powered())
+      checks.violated(fmt::format("the end: {} is {} {} at version {}", name, now, reason, each->version()));
+    if (unschedulable(name)) checks.violated("the end: " + name + " is cordoned");
+    if (each->shows_ready()) checks.violated("the end: " + name + " shows ready");
+    const auto decoded = k8s::decode_node(node(name).dump());
+    if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
+  }
+  for (const Json& lease : cluster.all("leases"))
+    checks.violated("the end: " + sim::name_of(lease) + " is held by " + sim::text(lease, "/spec/holderIdentity"));
+}
+
+SeededOutcome play_seed(std::uint64_t seed, bool traces_requests) {
+  return SeededFleet(plan_fleet(seed), traces_requests).play();
+}
+
+}  // namespace haulout::fleet

@@ -1,0 +1,53 @@
+// One fleet from one seed: played with all that befalls it, looked at when nothing moves any more, repaired by a
+// person, and looked at again.
+#pragma once
+
+#include "tests/fleet/fleet.hpp"
+#include "tests/fleet/fleet_plan.hpp"
+
+namespace haulout::fleet {
+
+struct SeededOutcome {
+  std::uint64_t seed = 0;
+  std::string setting;
+  std::vector<std::string> violations, trace;
+  Duration took{};  // virtual
+  std::size_t requests = 0, faults_struck = 0, reboots = 0, evictions = 0, degraded = 0, updated = 0;
+};
+
+class SeededFleet : public Fleet {
+ public:
+  explicit SeededFleet(FleetPlan plan, bool traces_requests = false);
+  void TestBody() override {}
+  SeededOutcome play();
+
+ protected:
+  // Stands between all agents and the API server.
+  virtual http::Transport& wire() { return faulty_; }
+
+ private:
+  boost::asio::awaitable<void> play_through();
+  boost::asio::awaitable<void> until_nothing_moves();
+  boost::asio::awaitable<void> until_all_is_well();
+  boost::asio::awaitable<void> somebody_reboots(Machine& machine, Duration looks);
+  void stage();
+  void perform(const Incident& incident);
+  void perform_on_server(const Incident& incident);
+  void perform_on_node(const Incident& incident);
+  void delete_some_pod(std::size_t number);
+  void look_at(const PlannedMachine& planned, const Machine& machine);
+  bool something_holds_turns() const;
+  void repair();
+  bool all_is_well() const;
+  void look_at_the_end();
+
+  FleetPlan plan_;
+  SeededRng fault_rng_;
+  sim::FaultTransport faulty_;
+  std::set<std::string> paused_;
+  SeededOutcome outcome_;
+};
+
+SeededOutcome play_seed(std::uint64_t seed, bool traces_requests = false);
+
+}  // namespace haulout::fleet
