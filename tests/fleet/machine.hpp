@@ -116,8 +116,9 @@ class Machine final : public agent::Host, public agent::Backend {
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
 
-  bool replaced = false;           // by another machine of the same name; this one is nobody's any more
-  std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  bool replaced = false;                   // by another machine of the same name; this one is nobody's any more
+  std::function<void()> on_ready = [] {};  // when the ready file has appeared
+  std::vector<std::string> asked;          // the methods by which a reboot was asked for
 
  private:
   class Wire;  // between an agent and its API server
