@@ -95,6 +95,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   }
   const Json& object = *change.object;
   node.uid = sim::uid_of(object);
+  node.recorded = !sim::annotation(object, "haulout.dev/record").empty();
   const bool unschedulable = sim::flag(object, "/spec/unschedulable");
   if (unschedulable != node.unschedulable) {
     if (!unschedulable && node.by_a_person && !person_acts_)
@@ -131,7 +132,7 @@ void FleetChecks::see_lease(const sim::Change& change) {
   NodeTruth& node = nodes_[node_of(holder)];
   if (change.type == sim::ChangeType::deleted) {
     turns_.erase(change.key.name);
-    if (!person_acts_ && uid_of_holder(holder) == node.uid &&
+    if (!person_acts_ && node.recorded && uid_of_holder(holder) == node.uid &&
         (out_states.contains(node.state) || node.state == "degraded"))
       violated(fmt::format("P6: the turn of {} was freed while it is {}", node_of(holder), node.state));
     if (node.turns.erase(change.key.name) > 0 && node.turns.empty()) node.turn_lost = clock_.now();

@@ -247,7 +247,9 @@ Task<bool> Machine::boot_complete(TimePoint) {
 
 Result<> Machine::show_ready(bool ready) {
   if (ready) world_.observer.ready_shown(*this);
+  const bool appears = ready && !shows_ready_;
   shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);
+  if (appears) world_.cluster.after(Duration::zero(), on_ready);
   return {};
 }
 

@@ -125,8 +125,9 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Result<agent::HookFiles> list(agent::HookPoint point) override;
   Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
-  bool replaced = false;           // by another machine of the same name; this one is nobody's any more
-  std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  bool replaced = false;                   // by another machine of the same name; this one is nobody's any more
+  std::function<void()> on_ready = [] {};  // when the ready file has appeared
+  std::vector<std::string> asked;          // the methods by which a reboot was asked for
   std::vector<std::string> hooks_run;
   std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
