@@ -137,8 +137,8 @@ asio::awaitable<Event> Agent::Impl::drain() {
   cordoned_ = cordon_seen_ = false;
   left_alone_.clear();
   // A pause may have come while no agent was there to see it.
-  gates_moved_ = true;
-  if (co_await given_up_since()) co_return Event::gate_closed;
+  const Result<bool> paused = co_await given_up();
+  if (paused && *paused) co_return Event::gate_closed;
   drain_status_.begin();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
   co_return decided_.value_or(Event::drain_ended);
@@ -146,14 +146,11 @@ asio::awaitable<Event> Agent::Impl::drain() {
 
 asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_turn());
-  group.spawn(follow_gates());
+  group.spawn(follow_pauses());
   group.spawn(run_drain());
   TimePoint shown = now() - status_interval;
   while (!reload_ && !decided_) {
     decided_ = drain_interrupted();
-    if (decided_) break;
-    const bool closed = co_await given_up_since();
-    if (closed && !decided_) decided_ = Event::gate_closed;
     if (decided_) break;
     shown = co_await show_drain(shown);
     if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));
