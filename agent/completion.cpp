@@ -140,7 +140,7 @@ std::string zsh_script() {
   return fmt::format(R"SH(#compdef haulout
 # zsh completion for haulout
 _haulout() {{
-  local -a commands flags others
+  local -a commands flags others connection
   local command='' nodes='' word valued=' {0} '
   integer i
   commands=({1} 'help:Explain a command')
@@ -148,6 +148,9 @@ _haulout() {{
     word=$words[i]
     if [[ $valued == *" $word "* ]]; then
       ((++i == CURRENT)) && {{ _files; return; }}
+      case $word in
+        --context | --kubeconfig | --cluster | --user | --server | -s) connection+=($word $words[i]) ;;
+      esac
     elif [[ $word != -* && -z $command ]]; then
       command=$word
     fi
@@ -160,7 +163,7 @@ _haulout() {{
   elif [[ -z $command || $command == help ]]; then
     _describe command commands
   elif [[ -n $nodes ]]; then
-    others=(${{(f)"$($words[1] __complete 2>/dev/null)"}})
+    others=(${{(f)"$($words[1] $connection __complete 2>/dev/null)"}})
     compadd -a others
   else
     compadd -a others

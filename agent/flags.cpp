@@ -9,7 +9,13 @@
 namespace haulout::agent {
 namespace {
 
-using namespace flag_values;
+using flag_values::Apply;
+using flag_values::boolean;
+using flag_values::duration;
+using flag_values::integer;
+using flag_values::one_of;
+using flag_values::selector_flag;
+using flag_values::text;
 
 Apply connection(std::string k8s::ConnectionFlags::* field) {
   return text([field](Settings& settings) -> std::string& { return settings.connection.*field; });

@@ -6,7 +6,9 @@
 namespace haulout::agent {
 namespace {
 
-using namespace flag_values;
+using flag_values::boolean;
+using flag_values::one_of;
+using flag_values::selector_flag;
 using Kind = Flag::Kind;
 
 std::string apply_until(Settings& settings, const std::string& value) {

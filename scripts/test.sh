@@ -76,6 +76,12 @@ more_seeds() {
   HAULOUT_SEEDS=2000 HAULOUT_FIRST_SEED=1001 build/dev/tests/scenario/seeds_test >&2
 }
 
+fleet_seeds() {
+  say "test: 500 fleets, and every crash point"
+  HAULOUT_SEEDS=500 HAULOUT_FIRST_SEED=1001 build/dev/tests/fleet/fleet_seeds_test >&2
+  HAULOUT_CRASH_POINTS=all build/dev/tests/fleet/crash_points_test >&2
+}
+
 e2e_did_not_run() {
   warn ""
   warn "THE END-TO-END TESTS DID NOT RUN: $1"
@@ -156,6 +162,7 @@ run_tests() {
   if [[ -n $all ]]; then
     step "ASan + UBSan" sanitizer_tests
     step "more seeds" more_seeds
+    step "fleets" fleet_seeds
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image

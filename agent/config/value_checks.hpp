@@ -33,8 +33,7 @@ std::string check_blackout(const std::string& text);
 // "0=yes,1=no": what a sentinel command's exit codes say. Returns what is wrong.
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);
 
-// Words at blanks, as a shell splits them: '…' and "…" and \ quote, and nothing else means anything: no variable, no
-// pipe, no ~. Returns what is wrong.
+// The words of a command, as shell_words.hpp has them. Returns what is wrong.
 std::string split_words(const std::string& text, std::vector<std::string>& words);
 // A text that split_words() turns into these words.
 std::string quoted_words(const std::vector<std::string>& words);

@@ -11,14 +11,24 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   if (rebooted()) co_return Event::boot_changed;
   const auto methods = parts_.host.reboot_methods();
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
-  const TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
+  // The time runs from the request. While it was not asked for, it is not late: the API server may have been away.
+  const auto start_again = [this] {
+    record_.deadline = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.reboot_limit);
+    return within(options_.times.reboot_limit);
+  };
+  TimePoint deadline = std::exchange(announced_, false)
+                           ? start_again()
+                           : at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
   std::string problem = "the machine did not go down";
   while (!reload_ && now() < deadline) {
     auto trouble = co_await prove();
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
-      if (asked) {
+      // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
+      const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
+      if (lost) problem = methods[record_.method] + ": " + asked.error().message();
+      if (asked || lost) {
         co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
         co_await until_down(deadline);
       } else {
@@ -28,8 +38,10 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     }
     // Nothing proceeds without a proof.
     if (trouble) break;
+    deadline = start_again();
     co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
-    co_await clock_.sleep_until(std::min(deadline, now() + backoff.next(rng_, trouble.error().retry_after)));
+    co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
+    deadline = start_again();
   }
   if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) {
     boot_id_ = *id;
@@ -63,8 +75,8 @@ asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
     co_return Finding{.hopeless = true,
                       .reason = "RolledBack",
                       .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
-                                             "tried again on this node",
-                                             *version, record_.to)};
+                                             "tried again on this node unless its Node is annotated with {}=reboot",
+                                             *version, record_.to, request_annotation)};
   co_return Finding{.reason = "VersionUnexpected",
                     .message = fmt::format("version {} runs, {} was to", *version, record_.to)};
 }
@@ -115,13 +127,14 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
   const bool unverified = !record_.uncordon && record_.cause != "RecordUnreadable";
   while (!reload_) {
     TimePoint until = TimePoint::max();
+    if (unverified && reboot_requested(node_)) co_return Event::needed;
     if (unverified) {
       const Finding finding = co_await look_at_node();
       if (finding.well) co_return Event::healed;
       until = now() + std::chrono::minutes(1);
     } else if (record_.cause != "RecordUnreadable") {
       if (reboot_requested(node_)) co_return Event::needed;
-      if (pending_.need == Need::no) co_return Event::not_needed;
+      if (pending_.need == Need::no && !record_.requested) co_return Event::not_needed;
       if (record_.cause != "RebootFailed" && pending_.need == Need::yes) {
         const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
         if (!gates.closed_with(Gate::Effect::degrades)) co_return Event::needed;

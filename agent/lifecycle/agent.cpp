@@ -65,7 +65,7 @@ asio::awaitable<void> Agent::Impl::live() {
 }
 
 asio::awaitable<void> Agent::Impl::load() {
-  reload_ = false;
+  reload_ = announced_ = false;
   Backoff backoff(patience);
   for (;;) {
     auto id = parts_.host.boot_id();
@@ -74,6 +74,7 @@ asio::awaitable<void> Agent::Impl::load() {
     if (node) {
       boot_id_ = *parts_.host.boot_id();
       node_ = std::move(*node);
+      parts_.node_is(node_.uid);
       break;
     }
     parts_.tell({record_.state, "ApiUnavailable",
@@ -85,6 +86,8 @@ asio::awaitable<void> Agent::Impl::load() {
   if (written_.empty()) {
     record_.since = wall();
     record_.boot_id = boot_id_;
+    // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
+    if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
   status_ = shown_status(node_, record_);
   parts_.tell(status_);
@@ -93,13 +96,23 @@ asio::awaitable<void> Agent::Impl::load() {
 void Agent::Impl::see_node(const k8s::Node& node) {
   if (node.uid != node_.uid) {
     reload_ = true;
-  } else if (!older(node.resource_version, node_.resource_version)) {
-    node_ = node;
-    // Somebody took the record away, or another agent wrote one.
-    if (!written_.empty() && record_.cause == "RecordUnreadable" && shown_record(node_) != written_) reload_ = true;
+  } else {
+    learn(node);
+    if (has_foreign_record()) reload_ = true;
   }
   gates_moved_ = true;
   changed_->notify();
+}
+
+// The answer to a request may be overtaken by the watch.
+void Agent::Impl::learn(k8s::Node node) {
+  if (node.uid != node_.uid || !older(node.resource_version, node_.resource_version)) node_ = std::move(node);
+}
+
+// Somebody took the record away, or another agent wrote one: what stands there counts.
+bool Agent::Impl::has_foreign_record() const {
+  const std::string there = shown_record(node_);
+  return there != written_ && there != encode_record(record_);
 }
 
 asio::awaitable<void> Agent::Impl::follow_node() {
@@ -177,7 +190,7 @@ asio::awaitable<void> Agent::Impl::show_condition() {
   const auto patch = condition_patch(node_, duties_of(record_.state).maintenance, status_, client_.server_now());
   if (!patch) co_return;
   auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
-  if (node && node->uid == node_.uid) node_ = std::move(*node);
+  if (node && node->uid == node_.uid) learn(std::move(*node));
 }
 
 asio::awaitable<void> Agent::Impl::first_answer() {
@@ -193,7 +206,7 @@ asio::awaitable<void> Agent::Impl::undo_cordon() {
         reload_ = true;
         co_return;
       }
-      node_ = change->after;
+      learn(change->after);
       record_.run.clear();
       co_return;
     }
@@ -249,8 +262,10 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
-  // Served by the boot, however it came about.
-  if (co_await write(event == Event::boot_changed)) parts_.tell(status_);
+  // Served by the boot, however it came about; and one request is not one attempt after the other.
+  const bool served = event == Event::boot_changed || event == Event::reboot_impossible;
+  announced_ = record_.state == State::rebooting;
+  if (co_await write(served)) parts_.tell(status_);
 }
 
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
@@ -266,17 +281,21 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {
   Backoff backoff(patience);
   while (!reload_) {
+    if (has_foreign_record()) {
+      reload_ = true;
+      break;
+    }
     const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
-    if (!patch) co_return true;
+    if (!patch) {
+      written_ = shown_record(node_);
+      co_return true;
+    }
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
     if (!node && k8s::is_conflict(node.error())) {
       node = co_await client_.get_node(options_.node, within(request_timeout));
       if (node) {
-        const std::string there = shown_record(*node);
-        // An answer that was lost is found here as well: then it is ours that stands there.
-        const bool foreign = there != written_ && there != encode_record(record_);
-        reload_ = foreign || node->uid != node_.uid;
-        node_ = std::move(*node);
+        reload_ = node->uid != node_.uid;
+        learn(std::move(*node));
         co_await clock_.sleep_until(now() +
                                     rng_.between(std::chrono::milliseconds(10), std::chrono::milliseconds(100)));
         continue;
@@ -284,7 +303,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
     }
     if (node) {
       reload_ = node->uid != node_.uid;
-      node_ = std::move(*node);
+      learn(std::move(*node));
       written_ = encode_record(record_);
       co_return !reload_;
     }

@@ -52,6 +52,9 @@ struct AgentParts {
   HookPrograms* hooks = nullptr;  // null: no executables are run
   // What went wrong and holds nothing up: for the log and an Event, not for the Node. May be empty.
   std::function<void(const Status&)> warn{};
+  // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes
+  // under a living agent when somebody deletes the Node and the kubelet registers anew.
+  std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
 };
 
 class Agent {

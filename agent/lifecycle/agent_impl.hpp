@@ -8,6 +8,8 @@
 namespace haulout::agent {
 
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
+// Who, in the mark of the agent's cordons.
+inline constexpr const char* cordoned_by = "agent";
 // How often things that send no event are asked again, at least.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 
@@ -38,6 +40,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> follow_node();
   boost::asio::awaitable<void> follow_backend();
   void see_node(const k8s::Node& node);
+  void learn(k8s::Node node);
+  bool has_foreign_record() const;
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
@@ -127,6 +131,7 @@ class Agent::Impl {
   bool reload_ = false;
   bool gates_moved_ = false;  // since given_up_since() has had an answer
   TimePoint gates_look_{};    // the earliest time at which it asks again
+  bool announced_ = false;    // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
   // Of one activity.

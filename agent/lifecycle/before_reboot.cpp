@@ -118,14 +118,20 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
 // Wakes the loop when the turns change, and notices when ours is lost.
 asio::awaitable<void> Agent::Impl::follow_turn() {
   const bool holding = duties_of(record_.state).turn == Duty::yes;
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   for (;;) {
     co_await parts_.slots.changed();
+    Duration pause = std::chrono::milliseconds(200);
     if (holding) {
       auto turn = co_await parts_.slots.confirm(within(request_timeout));
       if (turn && !turn->ours) decided_ = Event::turn_lost;
+      if (turn)
+        backoff.reset();
+      else
+        pause = backoff.next(rng_, turn.error().retry_after);
     }
     changed_->notify();
-    co_await clock_.sleep_until(now() + std::chrono::milliseconds(200));
+    co_await clock_.sleep_until(now() + pause);
   }
 }
 
@@ -209,7 +215,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   if (!confirmed) co_return;
   drain::Options options = options_.drain;
   options.run_id = record_.run;
-  options.cordoned_by = "agent";
+  options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the duty of the next state
   drain::Drain drain(client_, rng_, drain_status_, options, options_.node);
   bool goes_on = co_await drain.preflight();

@@ -56,7 +56,9 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     TimePoint until = TimePoint::max();
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
-      co_await show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message());
+      // Not awaited: what ends this state must not wait for a server that is away.
+      if (status_.reason != "ApiUnavailable")
+        group.spawn(show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message()));
     } else if (*trouble) {
       decided_ = *trouble;
     } else if (by_others) {

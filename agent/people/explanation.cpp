@@ -67,7 +67,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  std::string message = held.empty() ? "no turn is held" : "held: " + joined(held, ", ");
+  std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
   if (node.reason != "WaitingForSlot") return {"turn", GateState::open, std::move(message)};
   return {"turn", GateState::closed, node.message + " (" + message + ")"};
 }
@@ -126,7 +126,8 @@ void why_pods(const std::vector<PodView>& pods, bool now_draining, std::vector<s
   const std::size_t more = held.size() > shown ? held.size() - shown : 0;
   const std::string count = count_of(held.size(), "pod");
   held.resize(held.size() - more);
-  why.push_back(fmt::format("{} {} a drain up: {}{}", count, now_draining ? "hold" : "would hold", joined(held, ", "),
+  const char* verb = !now_draining ? "would hold" : held.size() + more == 1 ? "holds" : "hold";
+  why.push_back(fmt::format("{} {} a drain up: {}{}", count, verb, joined(held, ", "),
                             more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 

@@ -40,8 +40,11 @@ std::string state_line(const Explanation& about) {
 
 std::string reboot_line(const Explanation& about) {
   std::string line = about.node.reboot_required.empty() ? "<none>" : about.node.reboot_required;
-  if (about.node.requested) line += ", requested by a person";
-  if (about.record && !about.record->reasons.empty()) line += ": " + joined(about.record->reasons, ", ");
+  if (about.node.requested) {
+    line += ", requested";
+    if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
+  }
+  if (about.record && !about.record->reasons.empty()) line += ", because of " + joined(about.record->reasons, ", ");
   return line;
 }
 
@@ -62,7 +65,6 @@ void add_facts(Lines& lines, const Explanation& about) {
   const NodeView& node = about.node;
   add_fact(lines, "Name", node.name);
   add_fact(lines, "State", state_line(about));
-  add_fact(lines, "Message", message_text(node, about.at));
   add_fact(lines, "Reboot", reboot_line(about));
   add_fact(lines, "Update", update_line(node));
   add_fact(lines, "Last update", last_update(about));
@@ -75,6 +77,7 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::map<PodFate, std::size_t> counts;
   for (const PodView& pod : pods) ++counts[pod.fate];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
   return "Pods (if its agent drained it now, by the default policy" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");

@@ -31,6 +31,13 @@ std::optional<WallTime> due(const Record& record, const NodeView& view) {
   }
 }
 
+// "reboot; why"
+std::string reason_of_request(const k8s::Node& node) {
+  const std::string value = value_at(node.annotations, request_annotation).value_or("");
+  const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
+  return begin == std::string::npos ? "" : printable(value.substr(begin));
+}
+
 void read_record(NodeView& view, const Record& record, WallTime now) {
   if (record.since != WallTime()) view.since = record.since;
   view.from = record.from;
@@ -58,6 +65,7 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
   view.unschedulable = node.unschedulable;
   view.foreign_cordon = drain::cordon_owner(node) == drain::CordonOwner::other;
   view.requested = reboot_requested(node);
+  if (view.requested) view.request_reason = reason_of_request(node);
   view.os_image = node.os_image;
   view.pool = value_at(node.labels, pool_label).value_or("");
   if (const k8s::Lease* turn = turn_of(node, facts)) {

@@ -32,6 +32,7 @@ struct NodeView {
   bool unschedulable = false;
   bool foreign_cordon = false;  // and nobody of Haulout did it
   bool requested = false;       // a person asks for a reboot
+  std::string request_reason;   // and may have said why
   std::optional<Pause> pause;   // the node's own, in force
   std::string pool;             // the label of the Node, or that of its turn; empty: not known
   std::string turn;             // the Lease that it holds

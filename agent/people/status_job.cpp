@@ -77,12 +77,19 @@ asio::awaitable<void> StatusJob::once() {
 }
 
 asio::awaitable<void> StatusJob::watch() {
+  // What is hopeless from the start ends here, as it does without -w; later nothing does.
+  auto first = co_await tools_.client.list_nodes(settings_.selector, saturating_add(tools_.clock.now(), call_limit));
+  if (!first) {
+    failed(first.error());
+    co_return;
+  }
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   const auto notify = [this] { changed_->notify(); };
   k8s::ReflectorOptions of_nodes;
   of_nodes.label_selector = settings_.selector;
   nodes_ = std::make_unique<k8s::Reflector<k8s::Node>>(
       tools_.client, tools_.rng, k8s::Resource::nodes, of_nodes, [](const std::string&, const k8s::Node*) {}, notify);
+  nodes_->seed(*std::move(first));
   k8s::ReflectorOptions of_turns;
   of_turns.ns = settings_.haulout_namespace();
   of_turns.label_selector = pool_label;
@@ -104,6 +111,7 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
   group.spawn(follow(*maps_, maps_refused_));
   const bool redraws = measure_ && settings_.output != OutputFormat::json;
   while (!nodes_refused_) {
+    const TimePoint began = tools_.clock.now();
     show_trouble();
     if (complete()) {
       name_missing();
@@ -112,7 +120,8 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     }
     const TimePoint now = tools_.clock.now();
     co_await changed_->wait_until(tools_.clock, now + (redraws ? tick : slow_tick));
-    co_await tools_.clock.sleep_until(tools_.clock.now() + shortest_gap);
+    // In a large fleet some Node changes all the time: looking takes no more than a tenth of the time.
+    co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
 }
 

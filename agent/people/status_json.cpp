@@ -18,6 +18,17 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+// "held back": heldBack
+std::string camel_case(const std::string& words) {
+  std::string result;
+  bool capital = false;
+  for (const char c : words) {
+    if (c != ' ') result += capital ? static_cast<char>(c - 'a' + 'A') : c;
+    capital = c == ' ';
+  }
+  return result;
+}
+
 Json required_json(const NodeView& node) {
   if (node.reboot_required == "true") return true;
   return node.reboot_required == "false" ? Json(false) : Json(nullptr);
@@ -38,6 +49,7 @@ Json node_json(const NodeView& node) {
           {"since", time_json(node.since)},
           {"rebootRequired", required_json(node)},
           {"rebootRequested", node.requested},
+          {"rebootRequestReason", text_or_null(node.request_reason)},
           {"ready", node.ready},
           {"unschedulable", node.unschedulable},
           {"cordonedByOthers", node.foreign_cordon},
@@ -65,7 +77,7 @@ std::string node_status_list_json(const Fleet& fleet, WallTime now) {
   Json items = Json::array();
   for (const NodeView& node : fleet.nodes) items.push_back(node_json(node));
   Json summary = {{"nodes", fleet.nodes.size()}, {"counts", Json::object()}};
-  for (const Count& count : counts(fleet.nodes)) summary["counts"][count.what] = count.nodes;
+  for (const Count& count : counts(fleet.nodes)) summary["counts"][camel_case(count.what)] = count.nodes;
   summary["holds"] = hold_lines(fleet, now);
   return dumped({{"apiVersion", api_version},
                  {"kind", "NodeStatusList"},

@@ -83,7 +83,7 @@ std::string StatusTable::row(const NodeView& node, WallTime now, std::size_t wid
   // The column STATE; both it and NAME are ASCII.
   const std::size_t begin = std::max(widths_.empty() ? 0 : widths_[0], all[0].size()) + gap.size();
   const std::size_t end = begin + all[1].size();
-  if (!style_.color || end > text.size()) return text;
+  if (!style_.color || end > text.size() || end >= width) return text;
   return fmt::format("{}\x1b[{}m{}\x1b[0m{}", text.substr(0, begin), color_of(node), text.substr(begin, end - begin),
                      text.substr(end));
 }
@@ -103,6 +103,20 @@ std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallT
   return lines;
 }
 
+namespace {
+
+// In full while there is room for that, else a line for each; no more than `most` either way.
+std::vector<std::string> fitting(std::vector<std::string> notes, std::size_t width, std::size_t most) {
+  std::vector<std::string> in_full;
+  for (const std::string& note : notes)
+    for (std::string& line : wrapped(note, width)) in_full.push_back(std::move(line));
+  std::vector<std::string>& chosen = in_full.size() <= most ? in_full : notes;
+  chosen.resize(std::min(chosen.size(), most));
+  return std::move(chosen);
+}
+
+}  // namespace
+
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now) {
   // A header, a row, a blank line, two notes and the cursor.
@@ -110,8 +124,9 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   std::vector<std::string> notes{count_line(fleet.nodes)};
   if (!trouble.empty()) notes.push_back("not connected, so this may be old: " + printable(trouble));
   for (std::string& line : hold_lines(fleet, now)) notes.push_back(std::move(line));
+  const std::size_t width = terminal.width - 1;  // the last column makes some terminals wrap
   const std::size_t room = terminal.height - 1;  // the cursor's line
-  notes.resize(std::min(notes.size(), std::max<std::size_t>(2, room / 3)));
+  notes = fitting(std::move(notes), width, std::max<std::size_t>(2, room / 3));
   // Header, rows, perhaps a line for the rest, a blank line, notes.
   const std::size_t for_rows = room - std::min(room, notes.size() + 2);
 
@@ -127,7 +142,6 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   }
   StatusTable table(style);
   table.fit(shown, now);
-  const std::size_t width = terminal.width - 1;  // the last column makes some terminals wrap
   std::vector<std::string> lines{clipped(table.header(), width, terminal.utf8)};
   for (const NodeView& node : shown) lines.push_back(table.row(node, now, width, terminal.utf8));
   if (left_out != 0) lines.push_back(fmt::format("and {} more", left_out));

@@ -1,4 +1,4 @@
-// The bodies of the FleetLock protocol (coreos/zincati, docs/development/fleetlock/protocol.md). Pure.
+// The bodies of the FleetLock protocol, as coreos/zincati documents it. Pure.
 #pragma once
 
 #include <optional>

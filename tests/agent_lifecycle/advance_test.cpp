@@ -183,6 +183,45 @@ TEST_F(Advance, RestForgetsTheAttemptAndKeepsTheHistory) {
   EXPECT_THAT(record.durations, ElementsAre(5s));
 }
 
+TEST_F(Advance, PassedHooksStayPassedUntilTheirPointComesAgain) {
+  Record record = in(State::draining);
+  record.hooks_passed = {"before-drain", "after-drain"};
+  record = go(std::move(record), Event::drained);
+  EXPECT_THAT(record.hooks_passed, ElementsAre("before-drain", "after-drain"));
+  EXPECT_THAT(go(record, Event::emptiness_lost).hooks_passed, ElementsAre("before-drain"));
+  record = go(std::move(record), Event::reboot_due);
+  EXPECT_THAT(record.hooks_passed, ElementsAre("before-drain", "after-drain"));
+  EXPECT_THAT(go(std::move(record), Event::boot_changed).hooks_passed, IsEmpty());
+}
+
+TEST_F(Advance, AnAttemptThatEndedAsksAnew) {
+  Record record = in(State::draining);
+  record.hooks_passed = {"before-drain"};
+  record.hooks_asked = moment.now;
+  record = go(std::move(record), Event::drain_ended);
+  EXPECT_THAT(record.hooks_passed, IsEmpty());
+  EXPECT_EQ(record.hooks_asked, std::nullopt);
+}
+
+TEST_F(Advance, WhoeverWasAskedMayAnswerADegradedNodeUntilItBootsAgain) {
+  Record record = in(State::verifying);
+  record.hooks_asked = moment.now;
+  moment.cause = "HookFailed";
+  record = go(std::move(record), Event::not_verified);
+  EXPECT_EQ(record.hooks_asked, moment.now);
+  EXPECT_EQ(go(record, Event::boot_changed).hooks_asked, std::nullopt);
+  record.hooks_passed = {"after-boot"};
+  EXPECT_THAT(go(std::move(record), Event::healed).hooks_passed, ElementsAre("after-boot"));
+}
+
+TEST_F(Advance, AHookThatFailsBeforeTheReleaseLeavesTheNodeInService) {
+  moment.cause = "HookFailed";
+  const Record record = go(in(State::soaking), Event::hook_failed);
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_TRUE(record.uncordon);
+  EXPECT_THAT(record.bad_targets, IsEmpty());
+}
+
 TEST_F(Advance, AnEventWithoutMeaningIsABug) {
   EXPECT_DEATH(go(in(State::idle), Event::reboot_due), "");
 }

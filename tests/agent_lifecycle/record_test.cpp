@@ -33,6 +33,8 @@ Record full() {
   record.cause = "RebootFailed";
   record.cause_message = "why";
   record.uncordon = true;
+  record.hooks_passed = {"before-drain"};
+  record.hooks_asked = seconds(70);
   return record;
 }
 

@@ -98,6 +98,17 @@ TEST(ExplanationTest, NothingToDo) {
   for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
 }
 
+TEST(ExplanationTest, ARequestIsShownWithItsReason) {
+  k8s::Node node = node_in("n1", State::idle);
+  for (const auto& [value, shown] : std::map<std::string, std::string>{
+           {"reboot", "requested"}, {"reboot;", "requested"}, {"reboot; disk; jane", "requested: disk; jane"}}) {
+    node.annotations["haulout.dev/request"] = value;
+    const Explanation about = explain({.node = node}, now);
+    EXPECT_THAT(explanation_text(about), Contains("Reboot:      false, " + shown));
+    EXPECT_THAT(about.why, ElementsAre(HasSubstr("a reboot is requested")));
+  }
+}
+
 TEST(ExplanationTest, WithoutAnAgent) {
   EXPECT_THAT(explain({.node = bare("n1")}, now).why, ElementsAre(HasSubstr("no agent has reported")));
 }

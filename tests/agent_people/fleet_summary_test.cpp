@@ -242,6 +242,19 @@ TEST(StatusTableTest, ColoursNothingButTheState) {
   for (const std::string& line : status_text(one, {}, now)) EXPECT_THAT(line, Not(HasSubstr("\x1b")));
 }
 
+TEST(StatusTableTest, ANarrowRowIsColouredWholeOrNotAtAll) {
+  const Fleet one = fleet({node_in("n1", State::degraded, "RebootLoop", "m")});
+  StatusTable table({.color = true});
+  table.fit(one.nodes, now);
+  for (std::size_t width = 2; width < 80; ++width) {
+    std::string row = table.row(one.nodes.front(), now, width);
+    const std::string state = "\x1b[31mdegraded\x1b[0m";
+    if (const auto at = row.find(state); at != std::string::npos) row.replace(at, state.size(), "degraded");
+    EXPECT_THAT(row, Not(HasSubstr("\x1b"))) << width;
+    EXPECT_LE(columns(row), width);
+  }
+}
+
 TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {
   std::vector<k8s::Node> nodes;
   for (int i = 0; i < 30; ++i) nodes.push_back(node_in(fmt::format("n{:02}", i), State::idle));

@@ -69,7 +69,7 @@ TEST_F(StatusTest, AsJson) {
   const Json list = Json::parse(out.text);
   EXPECT_EQ(list["apiVersion"], "haulout.dev/v1alpha1");
   EXPECT_EQ(list["kind"], "NodeStatusList");
-  EXPECT_EQ(list["summary"]["counts"], (Json{{"draining", 1}, {"without an agent", 2}}));
+  EXPECT_EQ(list["summary"]["counts"], (Json{{"draining", 1}, {"withoutAnAgent", 2}}));
   const Json& first = list["items"][0];
   EXPECT_EQ(first["state"], "draining");
   EXPECT_EQ(first["reason"], "BlockedByBudget");
@@ -132,6 +132,7 @@ TEST_F(StatusTest, AWatchSurvivesTheServerAndSaysSo) {
 TEST_F(StatusTest, AWatchThatIsRefusedEnds) {
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"status", "-w"}), 3);
+  EXPECT_THAT(errors.text, HasSubstr("forbidden"));
   cluster.permit("list", "nodes");
   cluster.forbid("list", "leases");
   cluster.forbid("list", "configmaps");

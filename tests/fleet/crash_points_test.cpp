@@ -1,4 +1,10 @@
-// P7: killed at any request, before or after the server carried it out, the next agent goes on.
+// P7: each scenario once more, with the agent killed at one of its requests, before the server saw it or after it
+// carried it out, or right before one of its timers is due; the next agent goes on, and the end is the same.
+//   HAULOUT_CRASH_POINTS=N|all   so many of them for each scenario, spread evenly (6)
+#include <fmt/format.h>
+
+#include <cstdlib>
+
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -6,88 +12,233 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Outcome {
-  std::vector<std::string> violations;
-  std::string story;
-  std::size_t requests = 0;
-  std::size_t boots = 0;
-  std::string version, state;
-  bool unschedulable = false;
-  std::size_t slots = 0;
-  bool excluded = false;  // from load balancers
-};
-
-class OneNode : public Fleet {
- public:
+struct Open : Fleet {
   void TestBody() override {}
-  // With everything switched on that an update may pass through.
-  Outcome full_update(CrashPoint crash) {
-    options.lb_drain_wait = 1min;
-    options.times.soak = 2min;
-    plan_.hooks = {"before-drain/10-a", "after-drain/10-a", "after-boot/10-a", "before-release/10-a"};
-    cluster.on_change([this](const sim::Change& change) {
-      if (change.key.resource != "nodes" || change.key.name != "n1" || change.type == sim::ChangeType::deleted) return;
-      const Json annotations = (*change.object)["metadata"].value("annotations", Json());
-      const std::string ticket = annotations.is_object() ? annotations.value("haulout.dev/hook", "") : "";
-      if (!ticket.empty())
-        cluster.after(5s, [this, ticket] { annotate("hook-done.haulout.dev/after-drain.x", ticket); });
-    });
-    after(1s, [this] { annotate("hook.haulout.dev/after-drain.x", "limit=1h"); });
-    Outcome outcome = update(crash);
-    outcome.excluded = !label("n1", "node.kubernetes.io/exclude-from-external-load-balancers").empty();
-    return outcome;
-  }
-  Outcome update(CrashPoint crash) {
-    Machine& n1 = machine("n1", plan_);
-    n1.crash_at(crash);
-    machine("n2", {.target = ""});
-    add(a_workload("Deployment", "web", 3, {{"terminationGracePeriodSeconds", 5}}));
-    run_fleet(2h);
-    return {checks.violations,   story(),      n1.requests(), n1.boots(), n1.version(), state("n1"),
-            unschedulable("n1"), slots_held(), false};
-  }
+  using Fleet::add;
+  using Fleet::after;
+  using Fleet::checks;
+  using Fleet::clock;
+  using Fleet::cluster;
+  using Fleet::cordon;
+  using Fleet::label;
+  using Fleet::limit;
+  using Fleet::machine;
+  using Fleet::options;
+  using Fleet::run_all;
+  using Fleet::slots_held;
+  using Fleet::start;
+  using Fleet::state;
+  using Fleet::story;
+  using Fleet::uncordon;
+  using Fleet::unschedulable;
 
- private:
-  void annotate(const std::string& key, const std::string& value) {
-    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{key, value}}}}}});
+  void web(int replicas) { add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 5}})); }
+  void held_pod() {
+    PodSpec held;
+    held.labels = {{"app", "held"}};
+    add(a_pod("held-0", held));
+    add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
   }
-
-  MachinePlan plan_;
+  void annotate(const std::string& node, const std::string& key, Json value) {
+    cluster.patch("nodes", "", node, {{"metadata", {{"annotations", {{key, std::move(value)}}}}}});
+  }
 };
 
-void expect_well(const Outcome& outcome, CrashPoint crash) {
-  const std::string where = "killed " + std::string(crash.after ? "after" : "at") + " request " +
-                            std::to_string(crash.request) + "\n" + outcome.story;
-  EXPECT_THAT(outcome.violations, ::testing::IsEmpty()) << where;
-  EXPECT_EQ(outcome.version, "1.1") << where;
-  EXPECT_EQ(outcome.state, "idle") << where;
-  EXPECT_FALSE(outcome.unschedulable) << where;
-  EXPECT_EQ(outcome.boots, 1u) << where;
-  EXPECT_EQ(outcome.slots, 0u) << where;
-  EXPECT_FALSE(outcome.excluded) << where;
+// Somebody who is asked after the drain, and answers.
+void answer_hook(Open& fleet, const sim::Change& change) {
+  if (change.key.resource != "nodes" || change.key.name != "n1" || change.type == sim::ChangeType::deleted) return;
+  const Json annotations = (*change.object)["metadata"].value("annotations", Json::object());
+  const std::string ticket = annotations.value("haulout.dev/hook", "");
+  if (!ticket.empty())
+    fleet.cluster.after(5s, [&fleet, ticket] { fleet.annotate("n1", "hook-done.haulout.dev/after-drain.x", ticket); });
 }
 
-TEST(P7_CrashOnly, KilledAtEachRequestOfAnUpdate) {
-  const std::size_t requests = OneNode().update({}).requests;
-  EXPECT_GT(requests, 20u);
-  for (std::size_t k = 1; k <= requests; ++k)
-    for (const bool after : {false, true}) {
-      const CrashPoint crash{k, after};
-      expect_well(OneNode().update(crash), crash);
-      if (::testing::Test::HasFailure()) return;
-    }
+struct Crash {
+  CrashPoint at_request{};
+  Duration at_time{};  // of the start; 0: never
+  std::string text() const {
+    if (at_time > 0s)
+      return fmt::format("killed at {} µs", std::chrono::duration_cast<std::chrono::microseconds>(at_time).count());
+    return fmt::format("killed {} request {}", at_request.after ? "after" : "at", at_request.request);
+  }
+};
+
+// n1's agent is the one that is killed.
+struct Row {
+  const char* name;
+  std::function<Machine&(Open&)> stage;
+  const char* state = "idle";
+  const char* version = "1.1";
+  bool cordoned = false;
+  std::size_t slots = 0;
+  std::size_t boots = 1;
+  Duration limit = 3h;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all{
+      {.name = "update",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1");
+         fleet.machine("n2", {.target = ""});
+         fleet.web(5);
+         fleet.add(a_budget("web", {{"minAvailable", 4}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+         return n1;
+       }},
+      {.name = "one after the other",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1");
+         fleet.machine("n2");
+         fleet.options.times.soak = 1min;
+         return n1;
+       }},
+      {.name = "a reboot that is accepted and does not happen",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", {.ignored_reboots = 1}); }},
+      {.name = "a refused reboot",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", {.refused_reboots = 1}); }},
+      {.name = "a reboot that never happens",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", {.ignored_reboots = 99}); },
+       .state = "degraded",
+       .version = "1.0",
+       .slots = 1,
+       .boots = 0},
+      {.name = "rolled back",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", {.rolls_back = true}); },
+       .state = "degraded",
+       .version = "1.0",
+       .cordoned = true,
+       .slots = 1},
+      {.name = "a drain that ends without draining",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.options.drain.timeout = 2min;
+         fleet.held_pod();
+         fleet.after(4min, [&fleet] { fleet.cluster.remove("poddisruptionbudgets", "shop", "held"); });
+         return fleet.machine("n1");
+       }},
+      {.name = "a person's cordon",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1");
+         fleet.cordon("n1");
+         return n1;
+       },
+       .cordoned = true},
+      {.name = "a person uncordons",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.held_pod();
+         fleet.after(1min, [&fleet] {
+           fleet.uncordon("n1");
+           fleet.cluster.remove("poddisruptionbudgets", "shop", "held");
+         });
+         return fleet.machine("n1");
+       }},
+      {.name = "somebody else reboots",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1", {.methods = {}});
+         PodSpec late;
+         late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
+         fleet.after(2min, [&fleet, late] { fleet.add(a_pod("late-0", late)); });
+         fleet.after(20min, [&n1] { n1.power_cycle(); });
+         return n1;
+       }},
+      {.name = "requested",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.after(30s, [&fleet] { fleet.annotate("n1", "haulout.dev/request", "reboot"); });
+         return fleet.machine("n1", {.target = ""});
+       },
+       .version = "1.0"},
+      {.name = "requested, and it never happens",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.after(30s, [&fleet] { fleet.annotate("n1", "haulout.dev/request", "reboot"); });
+         return fleet.machine("n1", {.target = "", .ignored_reboots = 99});
+       },
+       .state = "degraded",
+       .version = "1.0",
+       .slots = 1,
+       .boots = 0},
+      {.name = "withdrawn",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1", {.methods = {}});
+         fleet.after(5min, [&n1] { n1.want(""); });
+         return n1;
+       },
+       .version = "1.0",
+       .boots = 0},
+      {.name = "hooks and load balancers",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.options.lb_drain_wait = 1min;
+         fleet.options.times.soak = 2min;
+         fleet.cluster.on_change([&fleet](const sim::Change& change) { answer_hook(fleet, change); });
+         fleet.after(1s, [&fleet] { fleet.annotate("n1", "hook.haulout.dev/after-drain.x", "limit=1h"); });
+         return fleet.machine(
+             "n1", {.hooks = {"before-drain/10-a", "after-drain/10-a", "after-boot/10-a", "before-release/10-a"}});
+       }},
+      {.name = "an API server that is away",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.after(4s, [&fleet] { fleet.cluster.restart(20min); });
+         return fleet.machine("n1");
+       }},
+      {.name = "a Node that registers anew",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.after(3s, [&fleet] { fleet.checks.by_a_person([&fleet] { fleet.cluster.replace_node("n1"); }); });
+         return fleet.machine("n1");
+       }},
+  };
+  return all;
 }
 
-// Every request of the whole story, one after the other before and after the server has carried it out.
-TEST(P7_CrashOnly, KilledAtEachRequestOfAnUpdateWithHooksAndLoadBalancers) {
-  const std::size_t requests = OneNode().full_update({}).requests;
-  EXPECT_GT(requests, OneNode().update({}).requests + 4);
-  for (std::size_t k = 1; k <= requests; ++k) {
-    const CrashPoint crash{k, k % 2 == 0};
-    expect_well(OneNode().full_update(crash), crash);
-    if (::testing::Test::HasFailure()) return;
+struct Played {
+  std::size_t requests = 0;
+  std::vector<Duration> timers;
+};
+
+Played play(const Row& row, const Crash& crash) {
+  Open fleet;
+  Machine& n1 = row.stage(fleet);
+  n1.crash_at(crash.at_request);
+  if (crash.at_time > 0s) fleet.after(crash.at_time, [&n1] { n1.kill_agent(); });
+  fleet.run_all(row.limit, true);
+  const std::string where = std::string(row.name) + ", " + crash.text() + "\n" + fleet.story();
+  EXPECT_THAT(fleet.checks.violations, ::testing::IsEmpty()) << where;
+  EXPECT_EQ(n1.version(), row.version) << where;
+  EXPECT_EQ(fleet.state("n1"), row.state) << where;
+  EXPECT_EQ(fleet.unschedulable("n1"), row.cordoned) << where;
+  EXPECT_EQ(n1.boots(), row.boots) << where;
+  EXPECT_EQ(fleet.slots_held(), row.slots) << where;
+  EXPECT_EQ(fleet.label("n1", "node.kubernetes.io/exclude-from-external-load-balancers"), "") << where;
+  Played played{.requests = n1.requests(), .timers = {}};
+  for (const TimePoint sent : n1.request_times())
+    if (const Duration due = sent - fleet.start - 1us; due > 0s) played.timers.push_back(due);
+  return played;
+}
+
+std::vector<Crash> crashes_of(const Played& sound) {
+  std::vector<Crash> all;
+  for (std::size_t k = 1; k <= sound.requests; ++k)
+    for (const bool after : {false, true}) all.push_back({.at_request = {k, after}});
+  for (const Duration due : sound.timers) all.push_back({.at_time = due});
+  return all;
+}
+
+std::size_t crash_points_wanted() {
+  const char* value = std::getenv("HAULOUT_CRASH_POINTS");
+  if (!value || !*value) return 6;
+  return std::string(value) == "all" ? SIZE_MAX : std::strtoul(value, nullptr, 10);
+}
+
+class P7_CrashOnly : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(P7_CrashOnly, KilledAnywhere) {
+  const Row& row = rows()[GetParam()];
+  const auto all = crashes_of(play(row, {}));
+  ASSERT_GT(all.size(), 20u) << row.name;
+  const std::size_t wanted = std::min(crash_points_wanted(), all.size());
+  for (std::size_t i = 0; i < wanted && !HasFailure(); ++i) {
+    // Spread over the run, each row from another place.
+    play(row, all[(i * all.size() / wanted + GetParam() * 7) % all.size()]);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, P7_CrashOnly, ::testing::Range(std::size_t{0}, rows().size()));
 
 }  // namespace
 }  // namespace haulout::fleet

@@ -186,5 +186,56 @@ TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
   EXPECT_EQ(reason, "BlockedByBudget");
 }
 
+// The machine is going down, and the bus went first: nothing is tried or undone under it.
+TEST_F(Failures, AnAnswerThatIsLostWithTheMachineIsNoRefusal) {
+  Machine& n1 = machine("n1", {.lost_answers = 1});
+  web(2);
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind"));
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded"))) << story();
+  expect_updated(n1);
+}
+
+TEST_F(Failures, AnAnswerThatIsLostWithoutTheMachineLeadsToTheNextWay) {
+  Machine& n1 = machine("n1", {.silent_reboots = 1});
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd"));
+  expect_updated(n1);
+}
+
+// What the soak time is for.
+TEST_F(Failures, ANodeThatGoesDownWhileItSoaksIsVerifiedAgain) {
+  options.times.soak = 10min;
+  Machine& n1 = machine("n1");
+  Machine& n2 = machine("n2", {.target = ""});
+  after(1min, [&] { n2.want("1.1"); });
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    n1.power_cycle();
+  });
+  after(14min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    EXPECT_EQ(n2.boots(), 0u);
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 2u);
+  for (const auto& each : machines) expect_updated(*each);
+}
+
+TEST_F(Failures, ANodeThatIsNotReadyAfterItsSoakTimeHoldsTheFleet) {
+  options.times.soak = 10min;
+  machine("n1");
+  after(5min, [&] { cluster.node_down("n1"); });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "NodeNotReady");
+    EXPECT_EQ(slots_held(), 1u);
+    cluster.node_up("n1", *machines[0]->boot_id());
+  });
+  run_fleet();
+  expect_updated(*machines[0]);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
 }  // namespace
 }  // namespace haulout::fleet

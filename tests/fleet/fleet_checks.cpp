@@ -95,6 +95,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   }
   const Json& object = *change.object;
   node.uid = sim::uid_of(object);
+  node.recorded = !sim::annotation(object, "haulout.dev/record").empty();
   const bool unschedulable = sim::flag(object, "/spec/unschedulable");
   if (unschedulable != node.unschedulable) {
     if (!unschedulable && node.by_a_person && !person_acts_)
@@ -131,6 +132,9 @@ void FleetChecks::see_lease(const sim::Change& change) {
   NodeTruth& node = nodes_[node_of(holder)];
   if (change.type == sim::ChangeType::deleted) {
     turns_.erase(change.key.name);
+    if (!person_acts_ && node.recorded && uid_of_holder(holder) == node.uid &&
+        (out_states.contains(node.state) || node.state == "degraded"))
+      violated(fmt::format("P6: the turn of {} was freed while it is {}", node_of(holder), node.state));
     if (node.turns.erase(change.key.name) > 0 && node.turns.empty()) node.turn_lost = clock_.now();
   } else if (change.type == sim::ChangeType::added) {
     turns_[change.key.name] = {node_of(holder), uid_of_holder(holder)};
@@ -172,7 +176,8 @@ void FleetChecks::see_pod(const sim::Change& change) {
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, clock_.now());
   const auto available = [](const sim::Object& one) { return one && sim::pod_ready(*one) && !sim::terminating(*one); };
   const bool lost = available(change.before) && (change.type == sim::ChangeType::deleted || !available(change.object));
-  if (lost && !evicted_.contains(sim::uid_of(object))) disturbed_[app_of(object)] = clock_.now();
+  const bool evicted = sim::text(sim::condition(object, "DisruptionTarget"), "/status") == "True";
+  if (lost && !evicted) disturbed_[app_of(object)] = clock_.now();
   if (change.type == sim::ChangeType::added) disturbed_.try_emplace(app_of(object), clock_.now());
 }
 

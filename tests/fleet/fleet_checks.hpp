@@ -39,6 +39,7 @@ class FleetChecks final : public MachineObserver {
  private:
   struct NodeTruth {
     std::string state;
+    bool recorded = false;
     bool unschedulable = false;
     bool by_a_person = false;                         // who made it so
     std::optional<TimePoint> out_since;               // not Ready, or unschedulable

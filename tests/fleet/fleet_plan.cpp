@@ -48,7 +48,7 @@ class Planner {
   void settings() {
     plan_.limit = pick(1, 3);
     if (rng_.chance(25)) plan_.limit_percent = static_cast<unsigned>(pick(1, 3)) * 20;
-    if (rng_.chance(30)) plan_.drain_timeout = time(30s, 5min);
+    if (rng_.chance(30)) plan_.drain_timeout = time(6min, 20min);
     if (rng_.chance(30)) plan_.soak = time(1s, 3min);
     plan_.timing.pod_start = time(200ms, 8s);
     plan_.timing.controller_lag = time(5ms, 500ms);

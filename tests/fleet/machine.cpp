@@ -35,6 +35,7 @@ class Machine::Wire final : public http::Transport {
   http::Transport& way() { return machine_.world_.way ? *machine_.world_.way : machine_.world_.cluster.api(); }
   std::optional<CrashPoint> next_crash() {
     const std::size_t now = ++machine_.requests_;
+    machine_.request_times_.push_back(machine_.world_.clock.now());
     for (const CrashPoint& point : machine_.crashes_)
       if (point.request == now) return point;
     return std::nullopt;
@@ -60,7 +61,7 @@ asio::awaitable<void> Machine::live() {
     while (!powered_) co_await power_.wait_until(world_.clock, TimePoint::max());
     killed_ = false;
     co_await with_task_group([this](TaskGroup& group) {
-      group.spawn(one_life());
+      for (std::size_t i = 0; i < plan_.agents; ++i) group.spawn(one_life());
       return until_killed();
     });
     co_await world_.clock.sleep_until(world_.clock.now() + plan_.agent_starts);
@@ -83,14 +84,21 @@ asio::awaitable<void> Machine::one_life() {
   options.node = node_;
   const auto gates = world_.gates(client, node_);
   agent::Agent agent(
-      {client, world_.rng, *this, *this, decorated ? *decorated : static_cast<agent::Slots&>(leases), *gates,
+      {client,
+       world_.rng,
+       *this,
+       *this,
+       decorated ? *decorated : static_cast<agent::Slots&>(leases),
+       *gates,
        world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
          expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
        },
-       this},
+       this,
+       {},
+       [this](const std::string& uid) { own_.uid = uid; }},
       options);
   co_await agent.run();
 }
@@ -184,6 +192,15 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     --plan_.ignored_reboots;
     co_return Result<>();
   }
+  if (plan_.silent_reboots > 0) {
+    --plan_.silent_reboots;
+    co_return Error(Errc::timeout, "no answer before the deadline");
+  }
+  if (plan_.lost_answers > 0) {
+    --plan_.lost_answers;
+    world_.cluster.after(20s, [this] { go_down(true); });
+    co_return Error(Errc::reset, "the bus went away before the answer came");
+  }
   if (plan_.late_by > Duration::zero()) {
     go_down_later(plan_.late_by);
     co_return Result<>();
@@ -232,7 +249,9 @@ Task<bool> Machine::boot_complete(TimePoint) {
 
 Result<> Machine::show_ready(bool ready) {
   if (ready) world_.observer.ready_shown(*this);
+  const bool appears = ready && !shows_ready_;
   shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);
+  if (appears) world_.cluster.after(Duration::zero(), on_ready);
   return {};
 }
 

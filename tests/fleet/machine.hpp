@@ -25,11 +25,14 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
-  Duration late_by{};         // accepted, and the machine goes down so much later
-  bool rolls_back = false;    // comes back with the old version
-  bool stays_down = false;    // never comes back
-  bool still_wanted = false;  // wants the same reboot again after it
-  bool unknown = false;       // the back end cannot tell
+  unsigned silent_reboots = 0;  // no answer, and nothing happens
+  unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
+  Duration late_by{};           // accepted, and the machine goes down so much later
+  bool rolls_back = false;      // comes back with the old version
+  bool stays_down = false;      // never comes back
+  bool still_wanted = false;    // wants the same reboot again after it
+  bool unknown = false;         // the back end cannot tell
+  std::size_t agents = 1;       // how many run at a time
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -102,6 +105,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const std::string& version() const { return plan_.version; }
   std::size_t boots() const { return boots_; }
   std::size_t requests() const { return requests_; }
+  // When they were sent.
+  const std::vector<TimePoint>& request_times() const { return request_times_; }
   bool powered() const { return powered_; }
   const agent::Status& status() const { return status_; }
   bool wants_update() const { return !plan_.target.empty() && plan_.version != plan_.target; }
@@ -120,8 +125,9 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Result<agent::HookFiles> list(agent::HookPoint point) override;
   Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
-  bool replaced = false;           // by another machine of the same name; this one is nobody's any more
-  std::vector<std::string> asked;  // the methods by which a reboot was asked for
+  bool replaced = false;                   // by another machine of the same name; this one is nobody's any more
+  std::function<void()> on_ready = [] {};  // when the ready file has appeared
+  std::vector<std::string> asked;          // the methods by which a reboot was asked for
   std::vector<std::string> hooks_run;
   std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
@@ -145,6 +151,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   std::size_t boots_ = 0;
   std::size_t requests_ = 0;
   std::size_t lie_ = 0;
+  std::vector<TimePoint> request_times_;
   std::vector<CrashPoint> crashes_;
   agent::OwnNode own_;
   agent::Status status_;

@@ -1,0 +1,234 @@
+// The promises, tried one by one.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+struct Promises : Fleet {
+  void web(int replicas) { add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 5}})); }
+  void held_pod() {
+    PodSpec held;
+    held.labels = {{"app", "held"}};
+    add(a_pod("held-0", held));
+    add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  }
+  Json a_late_pod() {
+    PodSpec late;
+    late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
+    return a_pod("late-0", late);
+  }
+  void take_turns_away() {
+    checks.by_a_person([&] {
+      for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
+    });
+  }
+  // As soon as the node is shown in this state, once.
+  void once_in(const std::string& wanted, std::function<void()> action) {
+    cluster.on_change([this, wanted, action = std::move(action), done = false](const sim::Change& change) mutable {
+      if (done || change.key.resource != "nodes" || state("n1") != wanted) return;
+      done = true;
+      cluster.after(0s, action);
+    });
+  }
+};
+using P3_ReadyMeansReady = Promises;
+using P5_OwnMarksOnly = Promises;
+using P6_NoRebootWithoutATurn = Promises;
+using P7_CrashOnly = Promises;
+using P10_KindToTheServer = Promises;
+
+TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLost) {
+  struct OneNode : Promises {
+    void TestBody() override {}
+    using Promises::a_late_pod;
+    using Promises::add;
+    using Promises::take_turns_away;
+    using Promises::uncordon;
+    void go(const char* what, const std::function<void(OneNode&, Machine&)>& happens) {
+      Machine& n1 = machine("n1", {.methods = {}});
+      after(5min, [&] {
+        EXPECT_EQ(state("n1"), "ready") << what << "\n" << story();
+        EXPECT_TRUE(n1.shows_ready()) << what;
+        happens(*this, n1);
+      });
+      after(5min + 1s, [&] {
+        EXPECT_NE(state("n1"), "ready") << what << "\n" << story();
+        EXPECT_FALSE(n1.shows_ready()) << what;
+      });
+      run_for(10min);
+    }
+  };
+  OneNode().go("the cordon", [](OneNode& fleet, Machine&) { fleet.uncordon("n1"); });
+  OneNode().go("the turn", [](OneNode& fleet, Machine&) { fleet.take_turns_away(); });
+  OneNode().go("the emptiness", [](OneNode& fleet, Machine&) { fleet.add(fleet.a_late_pod()); });
+  OneNode().go("the need", [](OneNode&, Machine& n1) { n1.want(""); });
+}
+
+// The file goes at once, though nobody can be told.
+TEST_F(P3_ReadyMeansReady, TheFileDoesNotWaitForTheApiServer) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_TRUE(n1.shows_ready());
+    cluster.restart(10min);
+    n1.want("");
+  });
+  after(5min + 1s, [&] { EXPECT_FALSE(n1.shows_ready()); });
+  run_fleet(30min);
+  EXPECT_EQ(state("n1"), "idle");
+}
+
+// As a path unit would do. The boot does not find the machine ready once more.
+TEST_F(P3_ReadyMeansReady, AMachineThatRebootsWheneverItIsSaidToBeReadyDoesSoOnce) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  n1.on_ready = [&] { n1.power_cycle(); };
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+}
+
+TEST_F(P3_ReadyMeansReady, APodThatComesRightBeforeTheRebootIsSeen) {
+  Machine& n1 = machine("n1");
+  once_in("rebooting", [&] { add(a_late_pod()); });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_THAT(states_of("n1"), IsSupersetOf({"rebooting", "draining"}));
+  EXPECT_EQ(
+      std::count(checks.states.begin(), checks.states.end(), std::pair<std::string, std::string>("n1", "draining")), 2)
+      << story();
+}
+
+TEST_F(P3_ReadyMeansReady, ACordonThatIsLostRightBeforeTheRebootIsSeen) {
+  Machine& n1 = machine("n1");
+  once_in("rebooting", [&] { uncordon("n1"); });
+  after(2min, [&] { EXPECT_EQ(n1.boots(), 0u) << story(); });
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
+TEST_F(P5_OwnMarksOnly, WhatPeopleWroteOnTheNodeStays) {
+  Machine& n1 = machine("n1");
+  const Json theirs = {{"metadata",
+                        {{"labels", {{"node.kubernetes.io/exclude-from-external-load-balancers", "theirs"}}},
+                         {"annotations", {{"example.com/owner", "team-1"}}}}},
+                       {"spec", {{"taints", {{{"key", "example.com/dedicated"}, {"effect", "NoSchedule"}}}}}}};
+  cluster.patch("nodes", "", "n1", theirs);
+  run_fleet();
+  expect_updated(n1);
+  const Json after_all = node("n1");
+  const Json& metadata = after_all["metadata"];
+  EXPECT_EQ(metadata["labels"].value("node.kubernetes.io/exclude-from-external-load-balancers", ""), "theirs");
+  EXPECT_EQ(metadata["annotations"].value("example.com/owner", ""), "team-1");
+  EXPECT_EQ(sim::at(after_all, "/spec/taints"), theirs["spec"]["taints"]);
+  EXPECT_FALSE(metadata["annotations"].contains("haulout.dev/cordon"));
+}
+
+// A person cordons while the update is under way, after ours was in force: ours is taken back, theirs was none. And
+// after a person has uncordoned, the next cordon is theirs.
+TEST_F(P5_OwnMarksOnly, ACordonAfterOursWasTakenBackIsAPersons) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(1min, [&] { uncordon("n1"); });
+  after(3min, [&] { cordon("n1"); });
+  after(4min, [&] { cluster.remove("poddisruptionbudgets", "shop", "held"); });
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1") << story();
+  EXPECT_TRUE(unschedulable("n1")) << story();
+}
+
+TEST_F(P6_NoRebootWithoutATurn, ATurnThatIsLostRightBeforeTheReboot) {
+  Machine& n1 = machine("n1");
+  once_in("rebooting", [&] { take_turns_away(); });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_THAT(states_of("n1"), Contains("pending")) << story();
+}
+
+TEST_F(P6_NoRebootWithoutATurn, NobodyIsEvictedWithoutATurnAfterARestart) {
+  Machine& n1 = machine("n1", {.agent_starts = 30s});
+  held_pod();
+  after(1min, [&] {
+    n1.kill_agent();
+    take_turns_away();
+    cluster.remove("poddisruptionbudgets", "shop", "held");
+    add(a_node("other"));
+    cordon("other");
+  });
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "waiting") << story();
+    EXPECT_EQ(checks.evictions, 0u) << story();
+    EXPECT_FALSE(unschedulable("n1")) << story();
+    uncordon("other");
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
+// Nobody is out at the same time, however many want to at once.
+TEST_F(P6_NoRebootWithoutATurn, TenNodesAtOnce) {
+  limit_percent = 20;
+  for (int i = 1; i <= 10; ++i) machine("n" + std::to_string(i));
+  web(12);
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// SIGTERM is a crash with good manners: nothing is written, everything stays for the successor.
+TEST_F(P7_CrashOnly, ARestartInTheMiddleOfADrainIsNoReboot) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  Json before;
+  after(1min, [&] {
+    before = node("n1")["metadata"]["annotations"];
+    n1.kill_agent();
+  });
+  after(3min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(node("n1")["metadata"]["annotations"]["haulout.dev/record"], before["haulout.dev/record"]);
+    EXPECT_EQ(node("n1")["metadata"]["annotations"]["haulout.dev/cordon"], before["haulout.dev/cordon"]);
+    cluster.remove("poddisruptionbudgets", "shop", "held");
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
+  for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});
+  std::vector<std::size_t> before;
+  after(10min, [&] {
+    for (const auto& each : machines) before.push_back(each->requests());
+  });
+  after(70min, [&] {
+    for (std::size_t i = 0; i < machines.size(); ++i) EXPECT_LE(machines[i]->requests() - before[i], 30u);
+  });
+  run_for(71min);
+}
+
+// Whatever it is doing when the server goes away for an hour, or says no to everything.
+TEST_F(P10_KindToTheServer, AnHourOfRefusals) {
+  machine("n1");
+  machine("n2");
+  machine("n3", {.target = ""});
+  held_pod();
+  std::vector<std::size_t> before;
+  after(1min, [&] {
+    for (const auto& each : machines) before.push_back(each->requests());
+    cluster.throttle(1h, 1);
+  });
+  after(61min, [&] {
+    for (std::size_t i = 0; i < machines.size(); ++i) EXPECT_LE(machines[i]->requests() - before[i], 1500u);
+    cluster.remove("poddisruptionbudgets", "shop", "held");
+  });
+  run_fleet();
+}
+
+}  // namespace
+}  // namespace haulout::fleet

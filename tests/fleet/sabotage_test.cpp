@@ -1,0 +1,217 @@
+// Whether the invariants can catch anything: agents and machines that were broken on purpose.
+#include "tests/fleet/seeded_fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class BrokenSlots : public agent::Slots {
+ public:
+  explicit BrokenSlots(agent::Slots& sound) : sound_(sound) {}
+  std::string name() const override { return sound_.name(); }
+  Task<agent::Turn> take(TimePoint deadline) override { co_return co_await sound_.take(deadline); }
+  Task<agent::Turn> confirm(TimePoint deadline) override { co_return co_await sound_.confirm(deadline); }
+  Task<> release(TimePoint deadline) override { co_return co_await sound_.release(deadline); }
+  boost::asio::awaitable<void> changed() override { co_await sound_.changed(); }
+
+ protected:
+  agent::Slots& sound_;
+};
+
+// It is everybody's turn at any time.
+class EverybodysTurn final : public BrokenSlots {
+ public:
+  using BrokenSlots::BrokenSlots;
+  Task<agent::Turn> take(TimePoint) override { co_return agent::Turn{.ours = true, .slot = "mine"}; }
+  Task<agent::Turn> confirm(TimePoint) override { co_return agent::Turn{.ours = true, .slot = "mine"}; }
+};
+
+// What is done before each request to take a turn, and after one is given back.
+class MeddlingSlots final : public BrokenSlots {
+ public:
+  MeddlingSlots(agent::Slots& sound, std::function<void()> before_take, std::function<void()> after_release)
+      : BrokenSlots(sound), before_take_(std::move(before_take)), after_release_(std::move(after_release)) {}
+  Task<agent::Turn> take(TimePoint deadline) override {
+    before_take_();
+    co_return co_await sound_.take(deadline);
+  }
+  Task<> release(TimePoint deadline) override {
+    auto released = co_await sound_.release(deadline);
+    after_release_();
+    co_return released;
+  }
+
+ private:
+  std::function<void()> before_take_, after_release_;
+};
+
+// Changes requests on their way and answers on their way back.
+class BrokenWire final : public http::Transport {
+ public:
+  using Request = std::function<void(const sim::Call&, http::Request&)>;
+  using Answer = std::function<void(const sim::Call&, http::Response&)>;
+  BrokenWire(http::Transport& sound, Request request, Answer answer)
+      : sound_(sound), request_(std::move(request)), answer_(std::move(answer)) {}
+
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+    const sim::Call call = sim::parse_call(request);
+    request_(call, request);
+    auto answer = co_await sound_.round_trip(std::move(request), deadline);
+    if (answer) answer_(call, *answer);
+    co_return answer;
+  }
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
+    co_return co_await sound_.open(std::move(request), deadline);
+  }
+
+ private:
+  http::Transport& sound_;
+  Request request_;
+  Answer answer_;
+};
+
+struct Sabotage : Fleet {
+  Sabotage() {
+    for (const char* name : {"n4", "n5"}) add(a_node(name));
+    add(a_workload("Deployment", "web", 10, {{"terminationGracePeriodSeconds", 5}}));
+    add(a_budget("web", {{"minAvailable", 8}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  }
+  void three_machines(const MachinePlan& plan = {}) {
+    for (const char* name : {"n1", "n2", "n3"}) machine(name, plan);
+  }
+  void break_wire(BrokenWire::Request request, BrokenWire::Answer answer) {
+    wire_ = std::make_unique<BrokenWire>(cluster.api(), std::move(request), std::move(answer));
+    way = [this] { return wire_.get(); };
+  }
+  void expect_caught(const char* what, Duration limit_of_run = 2h) {
+    run_all(limit_of_run, false);
+    EXPECT_THAT(checks.violations, Contains(HasSubstr(what))) << story();
+  }
+
+ private:
+  std::unique_ptr<BrokenWire> wire_;
+};
+
+constexpr auto no_request = [](const sim::Call&, http::Request&) {};
+constexpr auto no_answer = [](const sim::Call&, http::Response&) {};
+bool is_eviction(const sim::Call& call) {
+  return call.verb == "create" && call.subresource == "eviction";
+}
+
+TEST_F(Sabotage, ASoundFleetViolatesNothing) {
+  three_machines();
+  run_fleet();
+  EXPECT_GT(checks.evictions, 5u);
+  EXPECT_EQ(checks.reboots, 3u);
+}
+
+TEST_F(Sabotage, ATurnThatNobodyHas) {
+  decorate_slots = [](agent::Slots& sound) { return std::make_unique<EverybodysTurn>(sound); };
+  three_machines();
+  expect_caught("drains without a turn");
+}
+
+// As others do whose locks expire: the first broken node is followed by the next.
+TEST_F(Sabotage, TurnsThatExpire) {
+  decorate_slots = [this](agent::Slots& sound) {
+    const auto expire = [this] {
+      if (elapsed() < 20min) return;
+      for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
+    };
+    return std::make_unique<MeddlingSlots>(sound, expire, [] {});
+  };
+  three_machines({.ignored_reboots = 9});
+  expect_caught("was freed while it is degraded");
+}
+
+TEST_F(Sabotage, ACordonThatIsTakenBackWhoeverSetIt) {
+  decorate_slots = [this](agent::Slots& sound) {
+    return std::make_unique<MeddlingSlots>(sound, [] {}, [this] { cluster.uncordon("n1"); });
+  };
+  three_machines();
+  cordon("n1");
+  expect_caught("took back the cordon of a person on n1");
+}
+
+TEST_F(Sabotage, AProofThatSeesNoPods) {
+  break_wire(no_request, [](const sim::Call& call, http::Response& answer) {
+    if (call.verb != "list" || !call.info || call.info->resource != "pods") return;
+    Json body = Json::parse(answer.body);
+    body["items"] = Json::array();
+    answer.body = body.dump();
+  });
+  three_machines();
+  after(5s, [] {});
+  expect_caught("reboots under pod web");
+}
+
+TEST_F(Sabotage, EvictionsByNameAlone) {
+  break_wire(
+      [](const sim::Call& call, http::Request& request) {
+        if (!is_eviction(call)) return;
+        Json body = Json::parse(request.body);
+        body["deleteOptions"].erase("preconditions");
+        request.body = body.dump();
+      },
+      no_answer);
+  three_machines();
+  expect_caught("that names no instance of it");
+}
+
+TEST_F(Sabotage, PodsThatAreDeleted) {
+  break_wire(
+      [](const sim::Call& call, http::Request& request) {
+        if (!is_eviction(call)) return;
+        request.method = "DELETE";
+        request.target = request.target.substr(0, request.target.find("/eviction"));
+        request.body.clear();
+      },
+      no_answer);
+  three_machines();
+  expect_caught("an agent deleted pod web");
+}
+
+TEST_F(Sabotage, BudgetsThatAreNotHeld) {
+  cluster.stop_disruption_controller();
+  cluster.patch("poddisruptionbudgets", "shop", "web",
+                {{"status", {{"disruptionsAllowed", 9}, {"observedGeneration", 1}}}});
+  MachinePlan later;
+  later.target.clear();
+  three_machines(later);
+  after(1min, [this] {
+    for (const auto& each : machines) each->want("1.1");
+  });
+  limit = 3;
+  expect_caught("budgets: web");
+}
+
+TEST_F(Sabotage, AReadyFileThatStays) {
+  three_machines({.keeps_ready_file = true});
+  expect_caught("and its ready file is there");
+}
+
+// The agent itself finds it out: the version that runs is the old one, and the kubelet knows of no boot.
+TEST(SabotageOfSeeds, ABootThatWasNone) {
+  FleetPlan plan;
+  plan.machines.resize(2);
+  plan.machines[0].name = "n1";
+  plan.machines[0].plan.claims_a_boot = true;
+  plan.machines[1].name = "n2";
+  const SeededOutcome outcome = SeededFleet(plan).play();
+  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded NodeNotReady")));
+}
+
+TEST(SabotageOfSeeds, AFleetThatNobodyUpdates) {
+  FleetPlan plan;
+  plan.machines.resize(1);
+  plan.machines[0].name = "n1";
+  plan.machines[0].plan.unknown = true;
+  const SeededOutcome outcome = SeededFleet(plan).play();
+  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as unknown")));
+}
+
+}  // namespace
+}  // namespace haulout::fleet
