@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/arguments.hpp"
+#include "agent/completion.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/flags.hpp"
 #include "agent/help.hpp"
 #include "agent/suggest.hpp"
+#include "agent/words.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -91,16 +93,11 @@ class Syntax {
   CLI::Option* help_ = nullptr;
 };
 
-std::vector<Flag> all_flags(Command command) {
-  std::vector<Flag> flags = command_flags(command);
-  if (command == Command::agent) return flags;  // its connection is part of its configuration
-  for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
-  return flags;
-}
-
 std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
-  for (Flag& flag : all_flags(Command::agent)) flags.push_back(std::move(flag));
+  for (const Command command :
+       {Command::status, Command::explain, Command::pause, Command::resume, Command::request_reboot, Command::agent})
+    for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -109,44 +106,9 @@ Immediate usage_error(const std::string& problem, std::string_view program, std:
   return {exit_usage, "", fmt::format("error: {}\nSee '{} --help' for usage.\n", problem, about)};
 }
 
-std::optional<Command> command_of(std::string_view word) {
-  for (const Command command : {Command::drain, Command::cordon, Command::uncordon, Command::agent, Command::version})
-    if (word == to_string(command)) return command;
-  return std::nullopt;
-}
-
 std::string unknown_command(const std::string& word) {
   const auto suggestion = nearest(word, command_names());
   return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
-}
-
-// Takes "n1" and, as kubectl does, "node/n1". Returns what is wrong.
-std::string take_node(Settings& settings, const std::string& word) {
-  std::string name = word;
-  const std::size_t slash = word.find('/');
-  if (slash != std::string::npos) {
-    const std::string kind = word.substr(0, slash);
-    if (kind != "node" && kind != "nodes" && kind != "no")
-      return fmt::format("\"{}\" is not a node: write NAME or node/NAME", word);
-    name = word.substr(slash + 1);
-  }
-  if (name.empty() || name.find('/') != std::string::npos)
-    return fmt::format("\"{}\" is no node name: write NAME or node/NAME", word);
-  if (std::find(settings.nodes.begin(), settings.nodes.end(), name) == settings.nodes.end())
-    settings.nodes.push_back(name);
-  return {};
-}
-
-std::string take_nodes(Settings& settings, const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    std::string problem = take_node(settings, word);
-    if (!problem.empty()) return problem;
-  }
-  if (!settings.nodes.empty() && !settings.selector.empty())
-    return "cannot specify both a node name and a --selector option: name the nodes, or select them by label";
-  if (settings.nodes.empty() && settings.selector.empty())
-    return "no node is given: name one or more, or select them with -l";
-  return {};
 }
 
 // The program's command line: connection flags, a command, and behind it that command's flags and words.
@@ -155,7 +117,9 @@ class Grammar {
   explicit Grammar(std::string called) : called_(std::move(called)), program_(app_, connection_flags()) {
     app_.require_subcommand(0, 1);  // one at most: a node may be called like a command
     version_ = app_.add_flag("--version");
-    for (const std::string& name : command_names()) {
+    std::vector<std::string> names = command_names();
+    names.emplace_back(to_string(Command::complete_nodes));
+    for (const std::string& name : names) {
       const auto command = command_of(name);
       commands_.push_back(
           std::make_unique<Syntax>(*app_.add_subcommand(name), command ? all_flags(*command) : connection_flags()));
@@ -228,19 +192,11 @@ class Grammar {
   std::variant<Settings, Immediate> run(Command command, Settings settings,
                                         const std::vector<std::string>& words) const {
     settings.command = command;
-    if (command == Command::agent) {
-      if (words.empty()) return settings;
-      return usage_error(
-          fmt::format("agent takes no arguments, but was given \"{}\": its node is --node-name", words.front()),
-          called_, command);
-    }
-    if (command != Command::version) {
-      const std::string problem = take_nodes(settings, words);
-      if (!problem.empty()) return usage_error(problem, called_, command);
-      return settings;
-    }
-    if (!words.empty()) return usage_error("version takes no arguments", called_, command);
-    return Immediate{exit_done, version_text(), ""};
+    std::string problem = take_words(settings, words);
+    if (!problem.empty()) return usage_error(problem, called_, command);
+    if (command == Command::version) return Immediate{exit_done, version_text(), ""};
+    if (command == Command::completion) return Immediate{exit_done, completion_script(words.front()), ""};
+    return settings;
   }
 
   std::string called_;

@@ -1,86 +1,30 @@
 #include "agent/flags.hpp"
 
-#include <charconv>
 #include <limits>
 
 #include "agent/agent_flags.hpp"
-#include "agent/duration.hpp"
-#include "agent/text.hpp"
+#include "agent/flag_values.hpp"
+#include "agent/people_flags.hpp"
 
 namespace haulout::agent {
 namespace {
 
-using Apply = std::function<std::string(Settings&, const std::string&)>;
-
-Apply boolean(std::function<void(Settings&, bool)> set) {
-  return [set = std::move(set)](Settings& settings, const std::string& text) -> std::string {
-    const auto value = parse_bool(text);
-    if (!value) return "it is true or false";
-    set(settings, *value);
-    return {};
-  };
-}
-
-Apply text(std::function<std::string&(Settings&)> field) {
-  return [field = std::move(field)](Settings& settings, const std::string& value) -> std::string {
-    field(settings) = value;
-    return {};
-  };
-}
+using flag_values::Apply;
+using flag_values::boolean;
+using flag_values::duration;
+using flag_values::integer;
+using flag_values::one_of;
+using flag_values::selector_flag;
+using flag_values::text;
 
 Apply connection(std::string k8s::ConnectionFlags::* field) {
   return text([field](Settings& settings) -> std::string& { return settings.connection.*field; });
-}
-
-Apply integer(std::int64_t low, std::int64_t high, std::function<void(Settings&, std::int64_t)> set) {
-  return [low, high, set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
-    std::int64_t number = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, failure] = std::from_chars(value.data(), end, number);
-    if (failure == std::errc::result_out_of_range || (failure == std::errc() && (number < low || number > high)))
-      return fmt::format("it must be from {} to {}", low, high);
-    if (failure != std::errc() || stop != end) return "it is not a whole number";
-    set(settings, number);
-    return {};
-  };
-}
-
-Apply duration(std::function<void(Settings&, Duration)> set) {
-  return [set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
-    const auto parsed = parse_duration(value);
-    if (!parsed) return parsed.error().message();
-    if (*parsed < Duration::zero()) return "it must not be negative";
-    set(settings, *parsed);
-    return {};
-  };
-}
-
-template <class T>
-Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Settings&, T)> set) {
-  return [words = std::move(words), set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
-    std::string allowed;
-    for (const auto& [word, meaning] : words) {
-      if (word == value) {
-        set(settings, meaning);
-        return {};
-      }
-      allowed += (allowed.empty() ? "" : ", ") + word;
-    }
-    return "it must be one of " + allowed;
-  };
 }
 
 std::string apply_pod_selector(Settings& settings, const std::string& value) {
   auto selector = k8s::parse_label_selector(value);
   if (!selector) return selector.error().message();
   settings.drain.policy.pod_selector = *std::move(selector);
-  return {};
-}
-
-std::string apply_selector(Settings& settings, const std::string& value) {
-  const auto selector = k8s::parse_label_selector(value);
-  if (!selector) return selector.error().message();
-  settings.selector = value;
   return {};
 }
 
@@ -107,15 +51,6 @@ Flag dry_run_flag() {
       "server: send every change with dryRun=All, so that the server checks it and keeps nothing.",
       one_of<DryRunMode>({{"none", DryRunMode::none}, {"client", DryRunMode::client}, {"server", DryRunMode::server}},
                          [](Settings& s, DryRunMode mode) { s.drain.dry_run = mode; })};
-}
-
-Flag selector_flag() {
-  return {"selector",
-          'l',
-          Flag::Kind::value,
-          "",
-          "Nodes with these labels, instead of names: key=value, key!=value, key in (a,b), key, !key; commas mean and.",
-          apply_selector};
 }
 
 // The flags of kubectl drain.
@@ -203,6 +138,13 @@ std::vector<Flag> command_flags(Command command) {
     case Command::cordon:
     case Command::uncordon: return {dry_run_flag(), selector_flag()};
     case Command::agent: return agent_flags();
+    case Command::status:
+    case Command::explain:
+    case Command::pause:
+    case Command::resume:
+    case Command::request_reboot: return people_flags(command);
+    case Command::completion:
+    case Command::complete_nodes:
     case Command::version: return {};
   }
   return {};
@@ -234,7 +176,9 @@ std::vector<Flag> connection_flags() {
       {"log-format", 0, Kind::value, "text", "text or json.",
        one_of<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
                          [](Settings& s, LogFormat format) { s.log_format = format; })},
-      {"namespace", 'n', Kind::value, "", "Accepted as by kubectl; nodes have no namespace.", connection(&Flags::ns)},
+      {"namespace", 'n', Kind::value, "",
+       "Where the ConfigMap haulout and the Leases of the turns are, default haulout. Nodes have no namespace.",
+       connection(&Flags::ns)},
       {"request-timeout", 0, Kind::value, "0",
        "Give up on a single request after this time; 0: as the operation needs.", duration([](Settings& s, Duration d) {
          s.request_timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
@@ -247,6 +191,13 @@ std::vector<Flag> connection_flags() {
       {"v", 'v', Kind::value, "0", "How much to log on stderr: 0 warnings, 1 requests, 2 everything.",
        integer(0, 10, [](Settings& s, std::int64_t n) { s.verbosity = static_cast<unsigned>(n); })},
   };
+}
+
+std::vector<Flag> all_flags(Command command) {
+  std::vector<Flag> flags = command_flags(command);
+  if (command == Command::agent) return flags;  // its connection is part of its configuration
+  for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
+  return flags;
 }
 
 }  // namespace haulout::agent

@@ -28,5 +28,7 @@ struct Flag {
 std::vector<Flag> command_flags(Command command);
 // kubectl's connection flags and logging: every command that talks to the server has them.
 std::vector<Flag> connection_flags();
+// Both, as they may be given behind the command.
+std::vector<Flag> all_flags(Command command);
 
 }  // namespace haulout::agent

@@ -2,6 +2,7 @@
 
 #include "agent/agent_flags.hpp"
 #include "agent/flags.hpp"
+#include "agent/people_help.hpp"
 #include "agent/text.hpp"
 
 #ifndef HAULOUT_VERSION
@@ -32,17 +33,14 @@ std::string flag_list(const std::vector<Flag>& flags) {
 }
 
 std::string overview(std::string_view program) {
+  std::string commands;
+  for (const CommandRow& row : command_rows()) commands += fmt::format("  {:<14}  {}\n", row.name, row.summary);
   return fmt::format(
       "Takes a Kubernetes node safely out of service and back.\n\n"
       "Usage:\n  {0} COMMAND [flags]\n\n"
-      "Commands:\n"
-      "  drain      Cordon a node, evict its pods and wait until they have vanished\n"
-      "  cordon     Mark a node as unschedulable\n"
-      "  uncordon   Mark a node as schedulable\n"
-      "  agent      Take this machine's node through updates of its operating system, from now on\n"
-      "  version    Print the version\n\n"
+      "Commands:\n{1}\n"
       "{0} COMMAND --help explains a command and its flags.\n",
-      program);
+      program, commands);
 }
 
 std::string drain_text(std::string_view program) {
@@ -106,34 +104,71 @@ std::string agent_text(std::string_view program) {
   return text;
 }
 
+std::string head_of(Command command, std::string_view program) {
+  switch (command) {
+    case Command::drain: return drain_text(program);
+    case Command::cordon:
+    case Command::uncordon: return cordon_text(program, command);
+    default: return people_text(command, program);
+  }
+}
+
 }  // namespace
 
+const std::vector<CommandRow>& command_rows() {
+  static const std::vector<CommandRow> rows = {
+      {Command::drain, "drain", "Cordon a node, evict its pods and wait until they have vanished"},
+      {Command::cordon, "cordon", "Mark a node as unschedulable"},
+      {Command::uncordon, "uncordon", "Mark a node as schedulable"},
+      {Command::status, "status", "The fleet at a glance: the state of each node, and what holds it up"},
+      {Command::explain, "explain", "Everything about one node: gates, pods, budgets, and why not now"},
+      {Command::pause, "pause", "Begin no further update: of some nodes, a pool, or the cluster"},
+      {Command::resume, "resume", "End a pause"},
+      {Command::request_reboot, "request-reboot", "Ask the agent of a node to reboot it when it is its turn"},
+      {Command::agent, "agent", "Take this machine's node through updates of its operating system, from now on"},
+      {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
+      {Command::version, "version", "Print the version"},
+  };
+  return rows;
+}
+
 std::string_view to_string(Command command) {
-  switch (command) {
-    case Command::drain: return "drain";
-    case Command::cordon: return "cordon";
-    case Command::uncordon: return "uncordon";
-    case Command::agent: return "agent";
-    case Command::version: return "version";
-  }
-  return "";
+  for (const CommandRow& row : command_rows())
+    if (row.command == command) return row.name;
+  return "__complete";
+}
+
+std::optional<Command> command_of(std::string_view word) {
+  for (const CommandRow& row : command_rows())
+    if (row.name == word) return row.command;
+  return word == to_string(Command::complete_nodes) ? std::optional(Command::complete_nodes) : std::nullopt;
 }
 
 std::vector<std::string> command_names() {
-  return {"drain", "cordon", "uncordon", "agent", "version", "help"};
+  std::vector<std::string> names;
+  for (const CommandRow& row : command_rows()) names.emplace_back(row.name);
+  names.emplace_back("help");
+  return names;
 }
 
 std::string version_text() {
   return "haulout " HAULOUT_VERSION "\n";
 }
 
+std::string user_agent(Command command) {
+  std::string version = version_text();  // "haulout 1.2.3\n"
+  version.pop_back();
+  version.replace(version.find(' '), 1, "/");
+  return fmt::format("{} ({})", version, to_string(command));
+}
+
 std::string help_text(std::optional<Command> command, std::string_view program) {
   if (!command) return overview(program);
   if (*command == Command::version) return fmt::format("Print the version.\n\nUsage:\n  {} version\n", program);
   if (*command == Command::agent) return agent_text(program);
-  const std::string head = *command == Command::drain ? drain_text(program) : cordon_text(program, *command);
-  return head + "\nFlags:\n" + flag_list(command_flags(*command)) + "\nConnection and logging:\n" +
-         flag_list(connection_flags());
+  if (*command == Command::completion) return completion_text(program);
+  return head_of(*command, program) + "\nFlags:\n" + flag_list(command_flags(*command)) +
+         "\nConnection and logging:\n" + flag_list(connection_flags());
 }
 
 }  // namespace haulout::agent

@@ -33,13 +33,6 @@ bool may_review_access(const k8s::Connection& connection) {
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
 }
 
-std::string user_agent(Command command) {
-  std::string version = version_text();  // "haulout 1.2.3\n"
-  version.pop_back();
-  version.replace(version.find(' '), 1, "/");
-  return fmt::format("{} ({})", version, to_string(command));
-}
-
 struct View {
   std::unique_ptr<LineView> lines;
   std::unique_ptr<LiveView> live;
@@ -87,8 +80,9 @@ boost::asio::awaitable<int> run_job(Process& process, Job& job, LiveView* live) 
 
 }  // namespace
 
-boost::asio::awaitable<int> run_program(Process& process, Settings settings) {
-  Sink& text = settings.output == OutputFormat::text ? static_cast<Sink&>(process.out) : process.err;
+boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job) {
+  const bool for_machines = settings.output == OutputFormat::json || settings.output == OutputFormat::jsonl;
+  Sink& text = for_machines ? process.err : static_cast<Sink&>(process.out);
   Console console(text, process.err);
   Log log({settings.log_format, settings.verbosity}, process.clock,
           [&console](const std::string& line) { console.warn(line); });
@@ -113,9 +107,13 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings) {
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
   Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 
-  if (settings.command != Command::drain) {
+  if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);
     co_return co_await run_job(process, job, nullptr);
+  }
+  if (settings.command != Command::drain) {
+    const auto job = make_job(process, std::move(tools), settings);
+    co_return co_await run_job(process, *job, nullptr);
   }
   View view = make_view(process, console, settings);
   DrainJob job(std::move(tools), settings, view.observer(), view.live.get());

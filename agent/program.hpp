@@ -3,7 +3,10 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
 
+#include "agent/job.hpp"
 #include "agent/settings.hpp"
 #include "agent/sink.hpp"
 #include "k8s/credentials.hpp"
@@ -22,7 +25,11 @@ struct Process {
   std::string program;  // as the user calls us
 };
 
-// Runs the command to its end or to a signal; returns the exit code. Everything is said and flushed by then.
-boost::asio::awaitable<int> run_program(Process& process, Settings settings);
+// Makes the job of a command; what it borrows lives until the job has finished.
+using MakeJob = std::function<std::unique_ptr<Job>(Process& process, Tools tools, const Settings& settings)>;
+
+// Runs the command to its end or to a signal; returns the exit code. Everything is said and flushed by then. `make_job`
+// makes the jobs of the commands that are not known here: all but drain, cordon and uncordon.
+boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job);
 
 }  // namespace haulout::agent

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "drain/options.hpp"
@@ -11,9 +12,32 @@
 
 namespace haulout::agent {
 
-enum class Command { drain, cordon, uncordon, agent, version };
-enum class OutputFormat { text, json, jsonl };
+enum class Command {
+  drain,
+  cordon,
+  uncordon,
+  status,
+  explain,
+  pause,
+  resume,
+  request_reboot,
+  agent,
+  completion,
+  complete_nodes,  // hidden: what the completion of a shell asks for
+  version,
+};
+enum class OutputFormat { text, wide, json, jsonl };
 enum class LogFormat { text, json };
+
+// Of the commands that look at a fleet and steer it.
+struct PeopleSettings {
+  bool watch = false;
+  // What a pause is about, unless it is about nodes: exactly one of these.
+  bool all = false;
+  std::string pool;
+  std::string reason;
+  std::optional<std::variant<Duration, WallTime>> until;  // unset: until somebody resumes
+};
 
 struct Settings {
   Command command = Command::drain;
@@ -22,11 +46,16 @@ struct Settings {
   std::vector<std::string> nodes;           // names, each once, in the order given
   std::string selector;                     // instead of names
   drain::Options drain = kubectl_defaults();
+  PeopleSettings people;
   OutputFormat output = OutputFormat::text;
   unsigned verbosity = 0;
   LogFormat log_format = LogFormat::text;
   // Of `agent`: its flags as they were given, name and value; load_config() joins them with the other sources.
   std::vector<std::pair<std::string, std::string>> agent_options;
+
+  // Where Haulout's ConfigMap and Leases are: -n, or the agent's default. Not the kubeconfig's namespace, which is
+  // about somebody's work.
+  std::string haulout_namespace() const { return connection.ns.empty() ? "haulout" : connection.ns; }
 
   // The engine's defaults are an agent's; a person who types a command gets what kubectl would do.
   static drain::Options kubectl_defaults();

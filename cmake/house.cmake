@@ -20,6 +20,9 @@ find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(sdbus-c++ 1.2 CONFIG REQUIRED)  # in Debian a shared library only
+find_package(prometheus-cpp CONFIG REQUIRED)  # of which core is used; a shared library, too
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBSYSTEMD REQUIRED IMPORTED_TARGET libsystemd)  # sdbus-c++ links it in any case
 
 # Debian has fmt as a shared library only, and fmt::fmt-header-only compiles it into every object: three seconds each.
 if(HAULOUT_STATIC)

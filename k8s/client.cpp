@@ -148,6 +148,19 @@ Task<ConfigMap> Client::get_config_map(std::string ns, std::string name, TimePoi
   co_return decode_config_map(response.body);
 }
 
+Task<ConfigMap> Client::create_config_map(ConfigMap config_map, TimePoint deadline) {
+  auto request = k8s::create_config_map(config_map, {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_config_map(response.body);
+}
+
+Task<ConfigMap> Client::patch_config_map(std::string ns, std::string name, std::string merge_patch,
+                                         TimePoint deadline) {
+  auto request = k8s::patch_config_map(ns, name, std::move(merge_patch), {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode_config_map(response.body);
+}
+
 Task<> Client::create_event(NodeEvent event, TimePoint deadline) {
   auto request = k8s::create_event(event, {DryRun::none, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));

@@ -46,6 +46,9 @@ class Client {
   Task<> delete_lease(std::string ns, std::string name, std::string uid, std::string resource_version,
                       TimePoint deadline);
   Task<ConfigMap> get_config_map(std::string ns, std::string name, TimePoint deadline);
+  // is_already_exists() as with a Lease.
+  Task<ConfigMap> create_config_map(ConfigMap config_map, TimePoint deadline);
+  Task<ConfigMap> patch_config_map(std::string ns, std::string name, std::string merge_patch, TimePoint deadline);
   Task<> create_event(NodeEvent event, TimePoint deadline);
   // is_not_found() when the Event has expired (an hour after it was last written).
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);

@@ -167,7 +167,8 @@ Result<Self> decode_self_review(std::string_view text) {
             claim("authentication.kubernetes.io/node-name"),
             claim("authentication.kubernetes.io/node-uid"),
             claim("authentication.kubernetes.io/pod-name"),
-            claim("authentication.kubernetes.io/pod-uid")};
+            claim("authentication.kubernetes.io/pod-uid"),
+            claim("authentication.kubernetes.io/credential-id")};
   if (self.username.empty()) problem.note("status.userInfo.username is missing");
   if (problem.text.empty()) return self;
   return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));

@@ -91,6 +91,14 @@ std::string encode_lease(const Lease& lease) {
                {"spec", std::move(spec)}});
 }
 
+std::string encode_config_map(const ConfigMap& config_map) {
+  Json out = {{"apiVersion", "v1"},
+              {"kind", "ConfigMap"},
+              {"metadata", {{"name", config_map.name}, {"namespace", config_map.ns}}}};
+  if (!config_map.data.empty()) out["data"] = config_map.data;
+  return dump(out);
+}
+
 std::string encode_event(const NodeEvent& event) {
   Json out = {{"apiVersion", "events.k8s.io/v1"},
               {"kind", "Event"},

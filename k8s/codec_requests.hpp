@@ -15,6 +15,7 @@ std::string encode_access_review(const ResourceAttributes& attributes);
 std::string encode_self_review();
 // With times as the API wants them: exactly six decimals.
 std::string encode_lease(const Lease& lease);
+std::string encode_config_map(const ConfigMap& config_map);
 std::string encode_event(const NodeEvent& event);
 std::string encode_event_series(std::int32_t count, WallTime last_observed);
 

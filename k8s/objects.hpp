@@ -174,6 +174,7 @@ struct Self {
   std::string node_uid;
   std::string pod_name;
   std::string pod_uid;
+  std::string credential_id{};  // as the audit log names the credential: "JTI=…", "X509SHA256=…"
   bool operator==(const Self&) const = default;
 };
 

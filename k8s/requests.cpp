@@ -219,6 +219,17 @@ http::Request get_config_map(std::string_view ns, std::string_view name) {
   return request("GET", object_path(Resource::config_maps, ns, name, "ConfigMap name"));
 }
 
+http::Request create_config_map(const ConfigMap& config_map, const WriteOptions& options) {
+  required(config_map.name, "ConfigMap name");
+  return create(collection_path(Resource::config_maps, config_map.ns), encode_config_map(config_map), options);
+}
+
+http::Request patch_config_map(std::string_view ns, std::string_view name, std::string merge_patch,
+                               const WriteOptions& options) {
+  return patch(object_path(Resource::config_maps, ns, name, "ConfigMap name"), "application/merge-patch+json",
+               std::move(merge_patch), options);
+}
+
 http::Request create_event(const NodeEvent& event, const WriteOptions& options) {
   required(event.name, "Event name");
   return create(events_path(event.ns), encode_event(event), options);

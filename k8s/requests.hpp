@@ -75,6 +75,10 @@ http::Request patch_lease(std::string_view ns, std::string_view name, std::strin
 // Of exactly the state that was read: both UID and resourceVersion must be set.
 http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options);
 http::Request get_config_map(std::string_view ns, std::string_view name);
+http::Request create_config_map(const ConfigMap& config_map, const WriteOptions& options);
+// JSON merge patch.
+http::Request patch_config_map(std::string_view ns, std::string_view name, std::string merge_patch,
+                               const WriteOptions& options);
 http::Request create_event(const NodeEvent& event, const WriteOptions& options);
 // It happened again: so many times by now, at least 2.
 http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,

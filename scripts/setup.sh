@@ -9,7 +9,7 @@ packages=(
   # what the program is made of
   libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
   libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
-  libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev
+  libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
   # what only tests need
   libgtest-dev libgmock-dev openssl dbus-daemon
 )
@@ -64,7 +64,7 @@ setup() {
   if ! command -v apt-get >/dev/null; then
     warn "setup knows Debian only; here it changes nothing. Needed: clang ≥ 16 as clang++-19, cmake ≥ 3.25, ninja," \
       "Boost ≥ 1.81 (headers, json, log, url), OpenSSL 3, nlohmann_json ≥ 3.11, yaml-cpp, fmt, CLI11, date (tz)," \
-      "sdbus-c++ 1.x ≥ 1.2, GoogleTest, dbus-daemon, python3"
+      "sdbus-c++ 1.x ≥ 1.2, prometheus-cpp, libsystemd, GoogleTest, dbus-daemon, python3"
     return 0
   fi
   local -a missing

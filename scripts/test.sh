@@ -148,7 +148,7 @@ run_tests() {
     shift
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e) ]] || usage_error "test --all takes no further arguments"
-  setup
+  if [[ -n $all ]]; then setup "${packaging_packages[@]}"; else setup; fi
   mkdir -p build/results
   if [[ -n $only_e2e ]]; then
     step "end to end" e2e_tests "$@"
@@ -165,6 +165,9 @@ run_tests() {
     step "fleets" fleet_seeds
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused
+    step "container image" check_image
+    step "systemd unit" check_unit
+    step "Debian package" check_deb
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
   fi
   summary

@@ -25,7 +25,8 @@ http::Response ApiServer::self_review(const Call& call) {
     info["groups"] = identity->groups;
     for (const auto& [claim, value] :
          {std::pair("node-name", identity->node_name), std::pair("node-uid", identity->node_uid),
-          std::pair("pod-name", identity->pod_name), std::pair("pod-uid", identity->pod_uid)})
+          std::pair("pod-name", identity->pod_name), std::pair("pod-uid", identity->pod_uid),
+          std::pair("credential-id", identity->credential_id)})
       if (!value.empty()) info["extra"][std::string("authentication.kubernetes.io/") + claim] = Json::array({value});
   }
   const Json review = {{"kind", "SelfSubjectReview"},

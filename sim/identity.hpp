@@ -21,6 +21,7 @@ struct Identity {
   std::string node_uid;
   std::string pod_name;
   std::string pod_uid;
+  std::string credential_id{};
 };
 
 // A ServiceAccount with its groups, not bound to a pod.

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "agent/dbus/logind_host.hpp"
+#include "agent/dbus/unit_hooks.hpp"
+#include "agent/hooks/child_hooks.hpp"
 #include "agent/hosts/command_host.hpp"
 #include "agent/hosts/joined_host.hpp"
 #include "agent/hosts/none_host.hpp"
@@ -27,7 +29,7 @@ std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& hos
   std::vector<std::string> by_bus;
   const auto add_bus_host = [&] {
     if (by_bus.empty()) return;
-    hosts.push_back(std::make_unique<LogindHost>(host.bus, host.root.directory(), std::exchange(by_bus, {})));
+    hosts.push_back(std::make_unique<LogindHost>(host.bus, host.root, std::exchange(by_bus, {})));
   };
   for (const RebootMethod method : config.reboot_methods) {
     if (method == RebootMethod::logind) by_bus.emplace_back("logind");
@@ -42,8 +44,17 @@ std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& hos
   return std::make_unique<JoinedHost>(std::move(hosts));
 }
 
-bool uses_bus(const AgentConfig& config, std::string_view backend) {
-  return backend == "flatcar" || backend == "rpm-ostree" ||
+Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, const HostAccess& host) {
+  auto units = systemd_booted(host.root);
+  if (!units) return std::move(units).error();
+  if (*units) return std::make_unique<UnitHooks>(host.root, host.bus, config.hooks_dir);
+  return std::make_unique<ChildHooks>(host.root, host.clock, config.hooks_dir);
+}
+
+bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root) {
+  // Hooks are units of systemd. Where that cannot be told now, it may be later.
+  const auto units = systemd_booted(root);
+  return !units || *units || backend == "flatcar" || backend == "rpm-ostree" ||
          std::any_of(config.reboot_methods.begin(), config.reboot_methods.end(), on_the_bus);
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/assembly/host_access.hpp"
 #include "agent/config/option.hpp"
+#include "agent/hooks/hook_programs.hpp"
 #include "agent/host.hpp"
 
 namespace haulout::agent {
@@ -13,7 +14,11 @@ namespace haulout::agent {
 // is seen by Host::can_reboot.
 std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host);
 
-// Whether anything that this configuration and back end ("flatcar") lead to speaks D-Bus, so that the bus must be run.
-bool uses_bus(const AgentConfig& config, std::string_view backend);
+// Hooks run as transient units where the host runs systemd, else as children of this process. Errors: see HostRoot.
+Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, const HostAccess& host);
+
+// Whether anything that this configuration and back end ("flatcar") lead to on this host speaks D-Bus, so that the bus
+// must be run.
+bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root);
 
 }  // namespace haulout::agent

@@ -105,6 +105,9 @@ std::vector<Rule> about_the_rest(const AgentConfig& c) {
       {c.drain_deadline > Duration::zero() && c.drain_deadline <= c.settle,
        "drain-deadline is not longer than settle, so that no drain could ever succeed: make drain-deadline longer, or "
        "settle shorter"},
+      {c.drain_deadline > Duration::zero() && c.drain_deadline <= c.lb_drain_wait,
+       "drain-deadline is not longer than lb-drain-wait, which it includes, so that no drain could ever succeed: make "
+       "drain-deadline longer, or lb-drain-wait shorter"},
       {c.backoff > std::chrono::hours(1),
        "backoff is longer than an hour, which is the most that it grows to: shorten it"},
       {c.check && c.release, "--check touches nothing and --release does: give one of them"},

@@ -1,5 +1,7 @@
 #include "agent/config/option_table.hpp"
 
+#include "agent/gates/remembered.hpp"
+
 namespace haulout::agent {
 namespace {
 
@@ -50,11 +52,12 @@ OptionGroup turns() {
            "The nodes that take turns with this one; with FleetLock the group."},
           {"pool-label", text(&C::pool_label, "label key", check_label_key), "",
            "The pool is the value of this label of the Node."},
-          {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_limit), "1",
-           "How many nodes of the pool may be out at once: a number, or a percentage of the pool. Nodes that are "
-           "NotReady, degraded or cordoned by somebody else count."},
+          {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable), "1",
+           "How many nodes of the pool may be out at once: a number, or a percentage of the pool; 0: none. Nodes that "
+           "are NotReady, degraded or cordoned by somebody else count."},
           {"zone-label", text(&C::zone_label, "label key", check_label_key), "",
-           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone."},
+           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone: max-unavailable "
+           "holds for the pool's nodes in each zone, too. Of use with a percentage."},
           {"soak", duration(&C::soak, Zero::allowed), "0s",
            "How long an updated node must have run well before the next one gets its turn."},
           {"fleetlock-url", text(&C::fleetlock_url, "URL", check_url), "", "The FleetLock server."},
@@ -107,13 +110,15 @@ OptionGroup gates() {
   return {
       "When a node may go",
       {
-          {"window", list(&C::windows, "start + duration", check_not_blank), "",
-           "A time in which nodes may be updated; several may be given, and without any it is always."},
-          {"blackout", list(&C::blackouts, "start + duration", check_not_blank), "",
-           "A time in which no node is updated, whatever the windows say; several may be given."},
+          {"window", list(&C::windows, "start + duration", check_window), "",
+           "A time in which nodes may be updated, like \"Sat,Sun 01:00+6h Europe/Berlin\"; several may be given, and "
+           "without any it is always."},
+          {"blackout", list(&C::blackouts, "start + duration", check_blackout), "",
+           "A time in which no node is updated, whatever the windows say, like \"2026-12-20..2027-01-03\"; several may "
+           "be given."},
           {"blocking-pod-selector", list(&C::blocking_pod_selectors, "label selector", check_label_selector), "",
            "A node with a pod that this matches waits until the pod is gone; several may be given."},
-          {"max-reboots-per-day", number(&C::max_reboots_per_day, "reboots in 24 hours", 0, 1000), "3",
+          {"max-reboots-per-day", number(&C::max_reboots_per_day, "reboots in 24 hours", 0, remembered_updates), "3",
            "More reboots of one node than this are a loop, and the node is degraded; 0: no limit."},
           {"backoff", duration(&C::backoff, Zero::refused), "5m",
            "The wait after a drain that did not succeed; doubled each time, up to an hour."},

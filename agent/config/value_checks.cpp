@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "agent/gates/max_unavailable.hpp"
+#include "agent/gates/window.hpp"
+#include "agent/hosts/shell_words.hpp"
 #include "http/client.hpp"
 #include "k8s/label_selector.hpp"
 
@@ -102,14 +105,19 @@ std::string check_listen_address(const std::string& text) {
   return {};
 }
 
-std::string check_limit(const std::string& text) {
-  std::string how = "it must be a number of nodes like 2, or a percentage of them like 10%";
-  const bool percentage = text.ends_with('%');
-  const auto number = whole_number(std::string_view(text).substr(0, text.size() - (percentage ? 1 : 0)));
-  if (!number) return how;
-  if (*number == 0) return "no node could ever be updated; to hold the fleet back, pause it (haulout pause)";
-  if (percentage && *number > 100) return how + ", 100% at most";
-  return {};
+std::string check_max_unavailable(const std::string& text) {
+  const auto limit = parse_max_unavailable(text);
+  return limit ? std::string() : limit.error().message();
+}
+
+std::string check_window(const std::string& text) {
+  const auto window = parse_window(text);
+  return window ? std::string() : window.error().message();
+}
+
+std::string check_blackout(const std::string& text) {
+  const auto blackout = parse_blackout(text);
+  return blackout ? std::string() : blackout.error().message();
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {
@@ -133,33 +141,10 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
 }
 
 std::string split_words(const std::string& text, std::vector<std::string>& words) {
-  std::vector<std::string> result;
-  std::optional<std::string> word;
-  char quote = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\' && quote != '\'') {
-      if (i + 1 == text.size()) return "a \\ stands at its end: it quotes the character behind it";
-      (word ? *word : word.emplace()) += text[++i];
-    } else if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        *word += c;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      if (!word) word.emplace();
-    } else if (is_blank(c)) {
-      if (word) result.push_back(std::move(*word));
-      word.reset();
-    } else {
-      (word ? *word : word.emplace()) += c;
-    }
-  }
-  if (quote != 0) return fmt::format("a {} is not closed", quote);
-  if (word) result.push_back(std::move(*word));
-  if (result.empty() || result.front().empty()) return "it names no program";
-  words = std::move(result);
+  auto split = shell_words(text);
+  if (!split) return split.error().message();
+  if (split->empty() || split->front().empty()) return "it names no program";
+  words = *std::move(split);
   return {};
 }
 

@@ -24,14 +24,16 @@ std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);
 // ":9090", "127.0.0.1:9090", "[::1]:9090"; port 0 is any free one.
 std::string check_listen_address(const std::string& text);
-// "1" and more, or "1%" to "100%".
-std::string check_limit(const std::string& text);
+// "0" and more, or "0%" to "100%": see agent/gates/max_unavailable.hpp.
+std::string check_max_unavailable(const std::string& text);
+// See agent/gates/window.hpp. A time zone is looked up on this machine.
+std::string check_window(const std::string& text);
+std::string check_blackout(const std::string& text);
 
 // "0=yes,1=no": what a sentinel command's exit codes say. Returns what is wrong.
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);
 
-// Words at blanks, as a shell splits them: '…' and "…" and \ quote, and nothing else means anything: no variable, no
-// pipe, no ~. Returns what is wrong.
+// The words of a command, as shell_words.hpp has them. Returns what is wrong.
 std::string split_words(const std::string& text, std::vector<std::string>& words);
 // A text that split_words() turns into these words.
 std::string quoted_words(const std::vector<std::string>& words);

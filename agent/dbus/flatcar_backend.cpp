@@ -49,9 +49,9 @@ Pending judge_update_status(const UpdateStatus& status) {
   return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", status.operation));
 }
 
-FlatcarBackend::FlatcarBackend(Bus& bus, std::string host_root)
+FlatcarBackend::FlatcarBackend(Bus& bus, HostRoot root)
     : bus_(bus),
-      files_(std::move(host_root)),
+      root_(std::move(root)),
       changed_(bus.executor()),
       listening_(bus, {{fmt::format("type='signal',sender='{}',path='{}',interface='{}',member='StatusUpdate'", service,
                                     path, interface),
@@ -83,7 +83,12 @@ boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
 }
 
 Task<std::string> FlatcarBackend::booted(TimePoint) {
-  co_return files_.os_version();
+  auto release = read_os_release(root_);
+  if (!release) co_return std::move(release).error();
+  if (*release && !(*release)->version.empty()) co_return std::move((*release)->version);
+  co_return Error(Errc::unavailable,
+                  fmt::format("{} names no VERSION; is the host's file system where --host-root says?",
+                              root_.display("/etc/os-release")));
 }
 
 Task<> FlatcarBackend::apply(std::string, TimePoint) {

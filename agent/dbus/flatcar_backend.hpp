@@ -10,7 +10,7 @@
 
 #include "agent/backend.hpp"
 #include "agent/dbus/bus.hpp"
-#include "agent/dbus/host_files.hpp"
+#include "agent/hosts/os_release.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::agent {
@@ -27,7 +27,7 @@ Pending judge_update_status(const UpdateStatus& status);
 class FlatcarBackend final : public Backend {
  public:
   // The bus outlives the back end.
-  FlatcarBackend(Bus& bus, std::string host_root);
+  FlatcarBackend(Bus& bus, HostRoot root);
 
   std::string name() const override { return "flatcar"; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
@@ -39,7 +39,7 @@ class FlatcarBackend final : public Backend {
   void heard(sdbus::Message& signal);
 
   Bus& bus_;
-  HostFiles files_;
+  HostRoot root_;
   Notifier changed_;
   std::optional<UpdateStatus> last_;
   Listening listening_;

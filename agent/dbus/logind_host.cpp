@@ -88,7 +88,10 @@ Task<bool> LogindHost::boot_complete(TimePoint deadline) {
   auto there = co_await bus_call<bool>(bus_, bus_driver("NameHasOwner"), deadline, manager.service);
   if (!there) co_return std::move(there).error();
   // Early in a boot systemd may run and not yet be on the bus.
-  if (!std::get<0>(*there)) co_return !files_.systemd_booted();
+  if (!std::get<0>(*there)) {
+    CO_TRY(const bool booted, systemd_booted(root()));
+    co_return !booted;
+  }
   auto state = co_await bus_property<std::string>(bus_, manager, deadline);
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   co_return judge_system_state(*state);

@@ -8,23 +8,20 @@
 #pragma once
 
 #include "agent/dbus/bus.hpp"
-#include "agent/dbus/host_files.hpp"
-#include "agent/host.hpp"
+#include "agent/hosts/file_host.hpp"
 
 namespace haulout::agent {
 
-class LogindHost final : public Host {
+class LogindHost final : public FileHost {
  public:
   // `methods`: "logind" and "systemd" in the order of preference. The bus outlives the host.
-  LogindHost(Bus& bus, std::string host_root, std::vector<std::string> methods)
-      : bus_(bus), files_(std::move(host_root)), methods_(std::move(methods)) {}
+  LogindHost(Bus& bus, HostRoot root, std::vector<std::string> methods)
+      : FileHost(std::move(root)), bus_(bus), methods_(std::move(methods)) {}
 
-  Result<std::string> boot_id() override { return files_.boot_id(); }
   std::vector<std::string> reboot_methods() const override { return methods_; }
   Task<> can_reboot(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
-  Result<> show_ready(bool ready) override { return files_.show_ready(ready); }
 
  private:
   Task<> logind_permits(TimePoint deadline);
@@ -33,7 +30,6 @@ class LogindHost final : public Host {
   Task<> reboot_by_logind(TimePoint deadline);
 
   Bus& bus_;
-  HostFiles files_;
   std::vector<std::string> methods_;
 };
 

@@ -1,33 +1,41 @@
 #include "agent/gates/duration_history.hpp"
 
+#include <algorithm>
+
+#include "agent/gates/remembered.hpp"
+
 namespace haulout::agent {
 namespace {
 
 using std::chrono::seconds;
 
 constexpr std::chrono::minutes without_history(30);
-constexpr std::chrono::days longest_believable(7);
+constexpr seconds longest_believable = std::chrono::days(7);
 
-// The last ones only.
-std::vector<seconds> latest(std::vector<seconds> history) {
-  if (history.size() > remembered_updates)
-    history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(remembered_updates));
-  return history;
+// The last ones that may be believed, the shortest first.
+std::vector<seconds> by_length(const std::vector<seconds>& history) {
+  const std::size_t forgotten = history.size() - std::min(history.size(), remembered_updates);
+  std::vector<seconds> lengths;
+  for (std::size_t i = forgotten; i < history.size(); ++i)
+    if (history[i] > seconds(0)) lengths.push_back(std::min(history[i], longest_believable));
+  std::sort(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+seconds and_a_fifth(seconds length) {
+  return length + seconds((length.count() + 4) / 5);
 }
 
 }  // namespace
 
-std::vector<seconds> remembered(std::vector<seconds> history, seconds took) {
-  history.push_back(took);
-  return latest(std::move(history));
+Duration estimated_update(const std::vector<seconds>& history) {
+  const auto lengths = by_length(history);
+  return lengths.empty() ? Duration(without_history) : and_a_fifth(lengths.back());
 }
 
-Duration estimated_update(const std::vector<seconds>& history) {
-  seconds longest(0);
-  for (const seconds took : latest(history)) longest = std::max(longest, took);
-  if (longest <= seconds(0)) return without_history;
-  longest = std::min<seconds>(longest, longest_believable);
-  return longest + seconds((longest.count() + 4) / 5);
+Duration ordinary_update(const std::vector<seconds>& history) {
+  const auto lengths = by_length(history);
+  return lengths.empty() ? Duration::zero() : and_a_fifth(lengths[(lengths.size() - 1) / 2]);
 }
 
 }  // namespace haulout::agent

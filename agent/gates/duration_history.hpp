@@ -1,4 +1,6 @@
-// How long the next update of this node will take, from how long its last ones took. Pure.
+// How long the next update of this node will take, from how long its last ones took (see remembered.hpp), the newest
+// last. Pure. Durations that cannot be (none, negative) count for nothing, and more than a week for a week: both come
+// from a clock that jumped. Estimates are in whole seconds, rounded up.
 #pragma once
 
 #include <chrono>
@@ -8,15 +10,9 @@
 
 namespace haulout::agent {
 
-// So many of them are kept and looked at, the newest last.
-inline constexpr std::size_t remembered_updates = 10;
-
-// The history with one more; the oldest ones give way.
-std::vector<std::chrono::seconds> remembered(std::vector<std::chrono::seconds> history, std::chrono::seconds took);
-
-// The longest of the last ones and a fifth more, in whole seconds rounded up; 30 minutes when there is none to go by.
-// Durations that cannot be (none, negative) count for nothing, and more than a week for a week: both come from a clock
-// that jumped.
+// The longest of them and a fifth more; 30 minutes when there is none to go by.
 Duration estimated_update(const std::vector<std::chrono::seconds>& history);
+// The one in the middle of them, by length, and a fifth more; 0 when there is none.
+Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
 
 }  // namespace haulout::agent

@@ -1,65 +1,86 @@
 #include "agent/gates/gate.hpp"
 
 #include "agent/duration.hpp"
+#include "agent/gates/duration_history.hpp"
 
 namespace haulout::agent {
 namespace {
 
-Gate too_short(const GateInputs& inputs, WallTime closes) {
-  const auto next = inputs.schedule.next_fit(closes, inputs.needed);
+using Verdict = Gate::Verdict;
+
+constexpr Duration turn_takes = std::chrono::minutes(1);
+// What is to be begun at the start of a window needs a moment to get there.
+constexpr Duration to_be_sure = 2 * turn_takes;
+
+// How much room an update needs: see window_gate().
+Duration room(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
+  const Duration longest = estimated_update(took);
+  return schedule.next_fit(now, longest + to_be_sure) ? longest : ordinary_update(took);
+}
+
+Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
+  const auto next = schedule.next_fit(closes, needed + to_be_sure);
   return {.name = "window",
-          .open = false,
+          .verdict = Verdict::closed,
           .reason = "WindowTooShort",
           .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
-                                 inputs.schedule.shown(closes), format_duration(inputs.needed),
-                                 next ? "it begins " + inputs.schedule.shown(*next)
+                                 schedule.shown(closes), format_duration(needed),
+                                 next ? "it begins " + schedule.shown(*next)
                                       : "no window of the next two years is that long: write a longer one"),
           .look_again = next};
 }
 
-Gate window_gate(const GateInputs& inputs) {
-  const Schedule::State state = inputs.schedule.at(inputs.now);
-  if (state.open && state.until && !inputs.schedule.fits(inputs.now, inputs.needed))
-    return too_short(inputs, *state.until);
+}  // namespace
+
+Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn,
+                 WallTime now) {
+  const Schedule::State state = schedule.at(now);
+  if (state.open && state.until) {
+    const Duration needed = room(schedule, took, now);
+    if (!schedule.fits(now, with_turn ? needed : needed + turn_takes)) return too_short(schedule, needed, *state.until);
+  }
   return {.name = "window",
-          .open = state.open,
+          .verdict = state.open ? Verdict::open : Verdict::closed,
           .reason = state.open ? "" : "OutsideWindow",
-          .message = inputs.schedule.describe(inputs.now),
+          .message = schedule.describe(now),
           .look_again = state.open ? state.until : state.next_open};
 }
 
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now) {
-  if (!pause) return {.name = std::move(name), .message = whom + " is not paused"};
-  if (!in_force(*pause, now)) return {.name = std::move(name), .message = "the pause of " + whom + " is over"};
-  return {.name = std::move(name),
-          .open = false,
-          .reason = "Paused",
-          .message = fmt::format("{} is {}", whom, describe(*pause)),
-          .look_again = pause->until};
-}
-
-Gate brake_gate(const GateInputs& inputs) {
-  auto brake = reboot_brake(inputs.past, inputs.wanted, inputs.now, inputs.reboots_per_day);
-  if (!brake) return {.name = "reboot-brake", .message = "a reboot now would be no loop"};
-  return {.name = "reboot-brake",
-          .open = false,
-          .reason = std::move(brake->reason),
-          .message = std::move(brake->message),
-          .look_again = brake->look_again};
-}
-
-}  // namespace
-
-std::vector<Gate> gates(const GateInputs& inputs) {
-  const std::vector<Gate> rows = {
-      window_gate(inputs), pause_gate("pause-node", "this node", inputs.node_pause, inputs.now),
-      pause_gate("pause-pool", "pool " + inputs.pool, inputs.pool_pause, inputs.now),
-      pause_gate("pause-cluster", "the cluster", inputs.cluster_pause, inputs.now), brake_gate(inputs)};
-  std::vector<Gate> ordered;
-  for (const bool open : {false, true}) {
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(ordered),
-                 [&](const Gate& gate) { return gate.open == open; });
+  Gate gate{.name = std::move(name), .message = whom + " is not paused", .effect = Gate::Effect::gives_up};
+  if (!pause) return gate;
+  if (!in_force(*pause, now)) {
+    gate.message = "the pause of " + whom + " is over";
+    return gate;
   }
+  gate.verdict = Verdict::closed;
+  gate.reason = "Paused";
+  gate.message = fmt::format("{} is {}", whom, describe(*pause));
+  gate.look_again = pause->until;
+  return gate;
+}
+
+Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
+                std::size_t per_day) {
+  Gate gate{.name = "reboot-brake", .message = "a reboot now would be no loop", .effect = Gate::Effect::degrades};
+  auto brake = reboot_brake(past, wanted, now, per_day);
+  if (!brake) return gate;
+  if (requested) {
+    gate.message = "a person has requested this reboot, though " + brake->message;
+    return gate;
+  }
+  gate.verdict = Verdict::closed;
+  gate.reason = std::move(brake->reason);
+  gate.message = std::move(brake->message);
+  gate.look_again = brake->look_again;
+  return gate;
+}
+
+std::vector<Gate> closed_first(const std::vector<Gate>& rows) {
+  std::vector<Gate> ordered;
+  for (const bool closed : {true, false})
+    for (const Gate& gate : rows)
+      if (gate.closed() == closed) ordered.push_back(gate);
   return ordered;
 }
 

@@ -1,10 +1,12 @@
-// The gates that the agent can judge by itself: window, pauses and reboot brake, each as a row with its reason. Pure.
+// The gates that need nobody else's answer: window, pauses and reboot brake, each as a row with its reason. Pure.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/gate_keeper.hpp"
 #include "agent/gates/pause.hpp"
 #include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/window.hpp"
@@ -12,30 +14,20 @@
 
 namespace haulout::agent {
 
-struct Gate {
-  std::string name;  // window, pause-node, pause-pool, pause-cluster, reboot-brake
-  bool open = true;
-  std::string
-      reason{};  // of a closed gate, CamelCase for the label: OutsideWindow, WindowTooShort, Paused, RebootLoop, …
-  std::string message{};                 // a sentence for people, open or closed
-  std::optional<WallTime> look_again{};  // when time alone may change the answer
-  bool operator==(const Gate&) const = default;
-};
+// OutsideWindow; WindowTooShort: what is open closes before an update, as this node's last ones went, would be over.
+// Where no window is as long as the longest of them, an ordinary one has to fit, and without a history none: otherwise
+// one update that was held up would keep the node from ever going again. Without the turn there has to be a minute
+// more, for taking it: else a node could take one in vain at the start of each window.
+Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn, WallTime now);
 
-struct GateInputs {
-  WallTime now{};
-  Schedule schedule{};
-  Duration needed{};  // what an update of this node takes, see duration_history.hpp
-  std::string pool = "default";
-  std::optional<Pause> node_pause{};
-  std::optional<Pause> pool_pause{};
-  std::optional<Pause> cluster_pause{};
-  std::vector<PastReboot> past{};
-  Pending wanted{};
-  std::size_t reboots_per_day = default_reboots_per_day;
-};
+// Paused. `whom`: "this node", "pool web".
+Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now);
 
-// One row for each gate; the closed ones first, both in the order of their names above.
-std::vector<Gate> gates(const GateInputs& inputs);
+// RebootLoop, TooManyReboots (see reboot_brake.hpp). Open for what a person has requested.
+Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
+                std::size_t per_day);
+
+// The closed ones first, otherwise in their order.
+std::vector<Gate> closed_first(const std::vector<Gate>& rows);
 
 }  // namespace haulout::agent

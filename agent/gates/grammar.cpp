@@ -13,8 +13,6 @@ using spelling::lower;
 
 namespace {
 
-constexpr std::size_t shown_columns = 120;  // of a text that is wrong
-
 template <std::size_t Count>
 std::optional<unsigned> named(const std::array<std::string_view, Count>& names, std::string_view name) {
   const std::string wanted = lower(name);
@@ -64,8 +62,7 @@ std::optional<std::string_view> Grammar::until(char stop) {
 }
 
 Error Grammar::wrong(std::size_t at, std::string_view cause, std::string_view way_out) const {
-  return Error(Errc::invalid, fmt::format("{} \"{}\", character {}: {}; {}", thing_,
-                                          clipped(printable(text_), shown_columns), at + 1, cause, way_out));
+  return Error(Errc::invalid, fmt::format("character {}: {}; {}", at + 1, cause, way_out));
 }
 
 namespace spelling {

@@ -1,5 +1,5 @@
-// Reads one window or black-out piece by piece and knows where it stands, so that every error can say so. Used by the
-// parsers of this folder only; the text must outlive it.
+// Reads one window or black-out piece by piece and knows where it stands, so that every error can say so; whoever knows
+// which option it is names that and the text. Used by the parsers of this folder only; the text must outlive it.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,7 @@ namespace haulout::agent {
 
 class Grammar {
  public:
-  // `thing` is what errors call the text: "window".
-  Grammar(std::string_view thing, std::string_view text) : thing_(thing), text_(text) {}
+  explicit Grammar(std::string_view text) : text_(text) {}
 
   std::size_t at() const { return at_; }
   bool done() const { return at_ == text_.size(); }
@@ -28,14 +27,13 @@ class Grammar {
   // Up to `stop`, which is taken as well; nothing if it does not come.
   std::optional<std::string_view> until(char stop);
 
-  // "window "Snu 01:00", character 1: <cause>; <way out>".
+  // "character 1: <cause>; <way out>".
   Error wrong(std::size_t at, std::string_view cause, std::string_view way_out) const;
 
  private:
   template <class Predicate>
   std::string_view while_true(Predicate holds);
 
-  std::string_view thing_;
   std::string_view text_;
   std::size_t at_ = 0;
 };

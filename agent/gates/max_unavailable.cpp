@@ -1,7 +1,6 @@
 #include "agent/gates/max_unavailable.hpp"
 
 #include "agent/gates/grammar.hpp"
-#include "agent/text.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -10,8 +9,6 @@ using spelling::is_digit;
 using spelling::small_number;
 
 using Unit = MaxUnavailable::Unit;
-
-constexpr std::size_t shown_columns = 60;  // of a value that is wrong
 
 }  // namespace
 
@@ -25,10 +22,8 @@ std::size_t MaxUnavailable::of(std::size_t nodes) const {
 
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   const auto wrong = [&](std::string_view cause) {
-    return Error(
-        Errc::invalid,
-        fmt::format("max-unavailable \"{}\": {}; write a number of nodes like 1, or a share of the pool like 25%",
-                    clipped(printable(text), shown_columns), cause));
+    return Error(Errc::invalid,
+                 fmt::format("{}; write a number of nodes like 1, or a share of the pool like 25%", cause));
   };
   if (text.empty()) return wrong("it is empty");
   if (text.starts_with('-')) return wrong("it cannot be negative");

@@ -19,7 +19,7 @@ struct MaxUnavailable {
   bool operator==(const MaxUnavailable&) const = default;
 };
 
-// "1", "25%", "0" for none at all. Errc::invalid with cause and way out for anything else.
+// "1", "25%", "0" for none at all. Errc::invalid with cause and way out for anything else; the caller names the text.
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text);
 // As it is written on the command line.
 std::string to_string(const MaxUnavailable& limit);

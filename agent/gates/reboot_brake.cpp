@@ -12,13 +12,6 @@ bool among(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool same_need(const PastReboot& last, const Pending& wanted) {
-  if (last.cleared) return false;
-  if (!last.target.empty() || !wanted.target.empty()) return last.target == wanted.target;
-  return std::all_of(wanted.reasons.begin(), wanted.reasons.end(),
-                     [&](const std::string& reason) { return among(last.reasons, reason); });
-}
-
 std::string named(const Pending& wanted) {
   if (!wanted.target.empty()) return "to version " + printable(wanted.target);
   if (wanted.reasons.empty()) return "which gives no reasons";
@@ -38,21 +31,26 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
   for (const PastReboot& reboot : past) {
     if (reboot.at > now - a_day) recent.push_back(reboot.at);
   }
-  if (recent.size() < per_day) return std::nullopt;
+  if (per_day == 0 || recent.size() < per_day) return std::nullopt;
   Brake brake{
       "TooManyReboots",
       fmt::format("the node was rebooted {} within 24 hours and {} a day are allowed; see why it wants to reboot "
                   "so often, or wait",
                   count_of(recent.size(), "time"), per_day)};
-  if (per_day > 0) {
-    // One fewer than allowed are left as soon as this one is a day old.
-    std::sort(recent.begin(), recent.end());
-    brake.look_again = recent[recent.size() - per_day] + a_day;
-  }
+  // One fewer than allowed are left as soon as this one is a day old.
+  std::sort(recent.begin(), recent.end());
+  brake.look_again = recent[recent.size() - per_day] + a_day;
   return brake;
 }
 
 }  // namespace
+
+bool same_need(const PastReboot& last, const Pending& wanted) {
+  if (last.cleared) return false;
+  if (!last.target.empty() || !wanted.target.empty()) return last.target == wanted.target;
+  return std::all_of(wanted.reasons.begin(), wanted.reasons.end(),
+                     [&](const std::string& reason) { return among(last.reasons, reason); });
+}
 
 std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
                                   std::size_t per_day) {

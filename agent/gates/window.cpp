@@ -45,7 +45,7 @@ std::optional<std::size_t> ordinal(std::string_view word) {
 
 class Parser {
  public:
-  Parser(std::string_view thing, std::string_view text) : thing_(thing), text_(text), grammar_(thing, text) {}
+  Parser(std::string_view thing, std::string_view text) : thing_(thing), text_(text), grammar_(text) {}
 
   Result<Recurrence> recurrence() {
     auto starts = parse_starts();
@@ -268,8 +268,7 @@ Result<Zone> Parser::parse_zone() {
   const std::string_view name = grammar_.word();
   auto zone = Zone::find(name);
   if (!zone) {
-    return Error(zone.error().code(), fmt::format("{} \"{}\", character {}: {}", thing_, printable(text_), begin + 1,
-                                                  zone.error().message()));
+    return Error(zone.error().code(), fmt::format("character {}: {}", begin + 1, zone.error().message()));
   }
   grammar_.skip_blanks();
   if (!grammar_.done()) {

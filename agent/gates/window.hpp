@@ -41,8 +41,8 @@ struct Blackout {
   std::variant<Recurrence, Interval> when;
 };
 
-// What is wrong, at which character, and what to write instead: Errc::invalid; Errc::unavailable where a zone is named
-// and the machine has no usable zoneinfo.
+// At which character something is wrong, what, and what to write instead; the caller names the text. Errc::invalid;
+// Errc::unavailable where a zone is named and the machine has no usable zoneinfo.
 Result<Window> parse_window(std::string_view text);
 Result<Blackout> parse_blackout(std::string_view text);
 

@@ -15,6 +15,9 @@ class FileHost : public Host {
   Result<> show_ready(bool ready) override { return agent::show_ready(root_, ready); }
   Task<bool> boot_complete(TimePoint deadline) override;
 
+ protected:
+  const HostRoot& root() const { return root_; }
+
  private:
   HostRoot root_;
 };

@@ -85,6 +85,7 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
   k8s::ChildCommand child;
   child.program = command.program;
   child.args = std::move(command.args);
+  child.env = std::move(command.env);
   child.stdout_limit = stdout_limit;
   auto outcome = co_await k8s::run_child(clock, std::move(child), deadline);
   if (outcome) co_return std::move(*outcome);

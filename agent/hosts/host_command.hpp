@@ -15,6 +15,7 @@ namespace haulout::agent {
 struct HostCommand {
   std::string program;  // a path, or a name looked up in PATH
   std::vector<std::string> args{};
+  std::vector<std::pair<std::string, std::string>> env{};  // beside this process's own
   bool operator==(const HostCommand&) const = default;
 };
 

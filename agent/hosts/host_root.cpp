@@ -233,6 +233,10 @@ Result<std::string> read_boot_id(const HostRoot& root) {
   return id;
 }
 
+Result<bool> systemd_booted(const HostRoot& root) {
+  return root.exists("/run/systemd/system");
+}
+
 Result<> show_ready(const HostRoot& root, bool ready) {
   constexpr std::string_view path = "/run/haulout/ready";
   if (!ready) return root.remove(path);

@@ -57,6 +57,9 @@ class HostRoot {
 // /proc/sys/kernel/random/boot_id: another one after each boot.
 Result<std::string> read_boot_id(const HostRoot& root);
 
+// Whether systemd was booted, as sd_booted(3) finds out. In a pod that does not mount /run/systemd: no.
+Result<bool> systemd_booted(const HostRoot& root);
+
 // /run/haulout/ready exists exactly while `ready` holds. Idempotent.
 Result<> show_ready(const HostRoot& root, bool ready);
 

@@ -23,6 +23,7 @@ std::vector<std::string> words_of(std::string_view text) {
 void assign(OsRelease& release, std::string_view name, const std::string& value) {
   if (name == "ID") release.id = value;
   if (name == "ID_LIKE") release.id_like = words_of(value);
+  if (name == "VERSION") release.version = value;
   if (name == "VERSION_ID") release.version_id = value;
   if (name == "VARIANT_ID") release.variant_id = value;
   if (name == "IMAGE_VERSION") release.image_version = value;

@@ -12,6 +12,7 @@ namespace haulout::agent {
 struct OsRelease {
   std::string id;  // "debian"; "linux" where it does not say
   std::vector<std::string> id_like{};
+  std::string version{};
   std::string version_id{};
   std::string variant_id{};
   std::string image_version{};

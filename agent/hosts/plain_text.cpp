@@ -69,4 +69,15 @@ std::string first_line(std::string_view text, std::size_t limit) {
   return {};
 }
 
+std::string last_line(std::string_view text, std::size_t limit) {
+  while (!text.empty()) {
+    const std::size_t end = text.rfind('\n');
+    const std::size_t begin = end == std::string_view::npos ? 0 : end + 1;
+    std::string line = one_line(text.substr(begin), limit);
+    if (!line.empty()) return line;
+    text = text.substr(0, begin == 0 ? 0 : end);
+  }
+  return {};
+}
+
 }  // namespace haulout::agent

@@ -13,7 +13,8 @@ inline constexpr std::size_t line_limit = 200;
 // At most `limit` bytes; what is longer is cut between two characters and ends in "…".
 std::string one_line(std::string_view text, std::size_t limit = line_limit);
 
-// The first line that is not blank, so treated; empty if there is none.
+// The first and the last line that is not blank, so treated; empty if there is none.
 std::string first_line(std::string_view text, std::size_t limit = line_limit);
+std::string last_line(std::string_view text, std::size_t limit = line_limit);
 
 }  // namespace haulout::agent

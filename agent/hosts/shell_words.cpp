@@ -45,7 +45,7 @@ class Splitter {
   }
   Problem single_quoted() {
     const std::size_t end = rest_.find('\'');
-    if (end == std::string_view::npos) return "a ' has no second one";
+    if (end == std::string_view::npos) return "a ' is not closed";
     word() += rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
     return {};
@@ -62,7 +62,7 @@ class Splitter {
       else if (const char meant = take(); meant != '\n')
         word() += meant;
     }
-    return "a \" has no second one";
+    return "a \" is not closed";
   }
   Problem escaped() {
     if (rest_.empty()) return "it ends in a \\, which escapes nothing";

@@ -3,20 +3,30 @@
 #include <algorithm>
 #include <exception>
 
+#include "agent/gates/remembered.hpp"
+#include "agent/hooks/hook_point.hpp"
+
 namespace haulout::agent {
 
 namespace {
 
-constexpr std::size_t remembered = 10;
-
 template <class T>
 void remember(std::vector<T>& all, T one) {
-  all.push_back(std::move(one));
-  if (all.size() > remembered) all.erase(all.begin());
+  all = remembered(std::move(all), std::move(one));
 }
 
 WallTime after(WallTime now, Duration delay) {
   return now + std::chrono::duration_cast<WallTime::duration>(delay);
+}
+
+// Passed points stay passed, but for those that come again: after a second drain, and after each boot.
+void hooks_come_again(Record& record, State from, Event event) {
+  // Whoever is still being asked may answer a degraded node.
+  const bool degraded = record.state == State::degraded || from == State::degraded;
+  if (!degraded || event == Event::boot_changed) record.hooks_asked.reset();
+  if (event == Event::turn_taken || event == Event::boot_changed) record.hooks_passed.clear();
+  if (record.state == State::draining) std::erase(record.hooks_passed, to_string(HookPoint::after_drain));
+  if (record.state == State::idle || record.state == State::pending) record.hooks_passed.clear();
 }
 
 // An attempt that took the node's pods away for nothing must not be repeated at once.
@@ -43,7 +53,7 @@ void come_to_an_end(Record& record, const Moment& moment) {
   record.failures = 0;
   record.not_before.reset();
   if (record.began && moment.now > *record.began)
-    remember(record.durations, std::chrono::duration_cast<std::chrono::seconds>(moment.now - *record.began).count());
+    remember(record.durations, std::chrono::duration_cast<std::chrono::seconds>(moment.now - *record.began));
 }
 
 void forget_the_attempt(Record& record) {
@@ -79,11 +89,18 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     record.cause_message.clear();
     record.uncordon = false;
   }
-  if (event == Event::boot_changed) remember(record.reboots, Reboot{moment.now, record.reasons, record.to});
+  hooks_come_again(record, from, event);
+  if (event == Event::boot_changed) {
+    remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
+  } else if (moment.pending.need == Need::no) {
+    note_no_need(record);
+  }
   switch (*to) {
     case State::idle: forget_the_attempt(record); break;
     case State::pending:
-      if (event == Event::drain_ended || event == Event::cordon_lost) back_off(record, moment, times);
+      if (event == Event::drain_ended || event == Event::cordon_lost ||
+          (event == Event::gate_closed && from != State::waiting))
+        back_off(record, moment, times);
       break;
     case State::draining:
       if (event == Event::turn_taken) take_up(record, moment);
@@ -101,6 +118,10 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::ready: break;
   }
   return record;
+}
+
+void note_no_need(Record& record) {
+  if (!record.reboots.empty()) record.reboots.back().cleared = true;
 }
 
 }  // namespace haulout::agent

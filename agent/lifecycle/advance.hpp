@@ -13,7 +13,7 @@ struct LifecycleTimes {
   Duration backoff = std::chrono::minutes(5);  // after an attempt that came to nothing; doubled each time
   Duration backoff_cap = std::chrono::hours(1);
   Duration reboot_limit = std::chrono::minutes(10);  // from the request to another boot id, for each method
-  Duration verify_limit = std::chrono::minutes(30);  // from the boot to a node that is well
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot to a node that is well
   Duration soak{};
 };
 
@@ -31,5 +31,8 @@ struct Moment {
 
 // The event must be one of the state's (see next_state): anything else is a bug and terminates.
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
+
+// The back end says that no reboot is needed: whatever the last one was for has been served by it.
+void note_no_need(Record& record);
 
 }  // namespace haulout::agent

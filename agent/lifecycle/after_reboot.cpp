@@ -1,7 +1,8 @@
 // The reboot, and what follows it.
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
+#include "agent/lifecycle/hook_record.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -24,9 +25,12 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
-      if (asked) {
+      // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
+      const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
+      if (lost) problem = methods[record_.method] + ": " + asked.error().message();
+      if (asked || lost) {
         co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
-        co_await clock_.sleep_until(deadline);
+        co_await until_down(deadline);
       } else {
         problem = methods[record_.method] + ": " + asked.error().message();
       }
@@ -48,6 +52,12 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
                    std::string(request_annotation) + "=reboot to have it tried again";
   co_return Event::reboot_impossible;
+}
+
+// A machine that goes down takes this process with it, unless the process serves it from elsewhere.
+asio::awaitable<void> Agent::Impl::until_down(TimePoint deadline) {
+  for (auto id = parts_.host.boot_id(); now() < deadline && (!id || *id == record_.boot_id); id = parts_.host.boot_id())
+    co_await clock_.sleep_until(std::min(deadline, now() + look_interval));
 }
 
 asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
@@ -75,7 +85,13 @@ asio::awaitable<Event> Agent::Impl::verify() {
   const TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.verify_limit);
   while (!reload_) {
     const Finding finding = co_await look_at_node();
-    if (finding.well) co_return Event::verified;
+    if (finding.well) {
+      if (has_passed(record_, HookPoint::after_boot)) co_return Event::verified;
+      const Hooks hooks = co_await pass_hooks(HookPoint::after_boot);
+      if (hooks == Hooks::failed) co_return Event::not_verified;
+      // That may have taken a while: is everything still well?
+      continue;
+    }
     if (finding.hopeless || now() >= deadline) {
       cause_ = finding.reason;
       cause_message_ = finding.message;
@@ -88,13 +104,24 @@ asio::awaitable<Event> Agent::Impl::verify() {
 }
 
 asio::awaitable<Event> Agent::Impl::soak() {
+  if (rebooted()) co_return Event::boot_changed;
   const TimePoint end = at(record_.deadline.value_or(wall()), options_.times.soak);
-  while (!reload_ && now() < end) co_await wait(end);
-  co_return Event::soaked;
+  while (!reload_ && (now() < end || !node_.ready)) {
+    if (node_.ready)
+      co_await show("Soaking",
+                    fmt::format("updated; watched until {:%FT%TZ} before the next node may go",
+                                std::chrono::floor<std::chrono::seconds>(record_.deadline.value_or(wall()))));
+    else
+      co_await show("NodeNotReady", "updated, but the node is not Ready: no other node may go meanwhile");
+    co_await wait(node_.ready ? end : TimePoint::max());
+  }
+  const Hooks hooks = co_await pass_hooks(HookPoint::before_release);
+  co_return hooks == Hooks::failed ? Event::hook_failed : Event::soaked;
 }
 
 asio::awaitable<Event> Agent::Impl::stay_degraded() {
   if (rebooted() && record_.cause != "RecordUnreadable") co_return Event::boot_changed;
+  if (record_.cause == "HookFailed") co_return co_await retry_hooks();
   co_await first_answer();
   // What a verification found wrong may have healed; a reboot that failed is for a person, or for the need to go away.
   const bool unverified = !record_.uncordon && record_.cause != "RecordUnreadable";
@@ -108,7 +135,10 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
     } else if (record_.cause != "RecordUnreadable") {
       if (reboot_requested(node_)) co_return Event::needed;
       if (pending_.need == Need::no && !record_.requested) co_return Event::not_needed;
-      if (record_.cause != "RebootFailed" && pending_.need == Need::yes && !gates().brake) co_return Event::needed;
+      if (record_.cause != "RebootFailed" && pending_.need == Need::yes) {
+        const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
+        if (!gates.closed_with(Gate::Effect::degrades)) co_return Event::needed;
+      }
       until = now() + std::chrono::minutes(10);
     }
     co_await show(record_.cause, record_.cause_message);

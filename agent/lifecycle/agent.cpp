@@ -77,8 +77,8 @@ asio::awaitable<void> Agent::Impl::load() {
       parts_.node_is(node_.uid);
       break;
     }
-    parts_.tell(
-        {record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + node.error().message()});
+    parts_.tell({record_.state, "ApiUnavailable",
+                 "node " + options_.node + " cannot be read: " + node.error().message(), record_.since});
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   written_ = shown_record(node_);
@@ -89,7 +89,8 @@ asio::awaitable<void> Agent::Impl::load() {
     // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
     if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
-  status_ = {record_.state, {}, {}};
+  status_ = shown_status(node_, record_);
+  parts_.tell(status_);
 }
 
 void Agent::Impl::see_node(const k8s::Node& node) {
@@ -99,6 +100,7 @@ void Agent::Impl::see_node(const k8s::Node& node) {
     learn(node);
     if (has_foreign_record()) reload_ = true;
   }
+  gates_moved_ = true;
   changed_->notify();
 }
 
@@ -156,12 +158,6 @@ bool Agent::Impl::wanted() const {
          record_.bad_targets.end();
 }
 
-GateAnswer Agent::Impl::gates() const {
-  if (pending_.need == Need::unknown && !reboot_requested(node_))
-    return {.open = false, .reason = "BackendUnknown", .message = pending_.problem};
-  return parts_.gates(node_, record_, pending_, wall());
-}
-
 TimePoint Agent::Impl::at(WallTime when, Duration at_most) const {
   const auto left = std::chrono::duration_cast<Duration>(when - wall());
   return now() + std::clamp(left, Duration::zero(), at_most);
@@ -177,13 +173,17 @@ asio::awaitable<void> Agent::Impl::establish() {
   show_ready(false);
   const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
   if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
 }
 
 void Agent::Impl::show_ready(bool ready) {
-  if (auto shown = parts_.host.show_ready(ready); !shown)
-    parts_.tell({record_.state, "ReadyFileFailed", shown.error().message()});
+  if (auto shown = parts_.host.show_ready(ready); !shown) warn("ReadyFileFailed", shown.error().message());
+}
+
+void Agent::Impl::warn(std::string reason, std::string message) {
+  if (parts_.warn) parts_.warn({record_.state, std::move(reason), std::move(message), record_.since});
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
@@ -224,7 +224,7 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
   while (!reload_) {
     auto released = co_await parts_.slots.release(within(request_timeout));
     if (released) co_return;
-    parts_.tell({record_.state, "CannotRelease", "the turn cannot be given back yet: " + released.error().message()});
+    co_await show("CannotRelease", "the turn cannot be given back yet: " + released.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
   }
 }
@@ -259,7 +259,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
-  status_ = {record_.state, record_.cause, record_.cause_message};
+  status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about; and one request is not one attempt after the other.
@@ -269,11 +269,13 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
 }
 
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
-  const Status status{record_.state, std::move(reason), std::move(message)};
+  const Status status{record_.state, std::move(reason), std::move(message), record_.since};
   if (status == status_ && written_ == encode_record(record_)) co_return;
   const bool news = status != status_;
   status_ = status;
-  if (co_await write() && news) parts_.tell(status_);
+  if (!co_await write() || !news) co_return;
+  parts_.tell(status_);
+  co_await show_condition();
 }
 
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {

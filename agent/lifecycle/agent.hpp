@@ -12,6 +12,9 @@
 #include <string>
 
 #include "agent/backend.hpp"
+#include "agent/gate_keeper.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hook_programs.hpp"
 #include "agent/host.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/lifecycle/node_status.hpp"
@@ -26,21 +29,14 @@
 
 namespace haulout::agent {
 
-struct GateAnswer {
-  bool open = true;
-  std::string reason{};   // CamelCase: OutsideWindow, Paused, …
-  std::string message{};  // plain words
-  std::optional<WallTime> look_again{};
-  bool brake = false;  // a reboot would be a loop: only a person may go on
-};
-// Pure; asked before a turn is sought and again once it is taken.
-using CheckGates =
-    std::function<GateAnswer(const k8s::Node& node, const Record& record, const Pending& pending, WallTime now)>;
-
 struct AgentOptions {
   std::string node;
   drain::Options drain;  // run_id, cordoned_by and restore_cordon_on_failure are the agent's own
   LifecycleTimes times;
+  HookRules hooks;
+  // How long load balancers have, from the cordon to the first eviction, to stop sending traffic; 0: they are left
+  // alone.
+  Duration lb_drain_wait{};
 };
 
 struct AgentParts {
@@ -49,12 +45,15 @@ struct AgentParts {
   Host& host;
   Backend& backend;
   Slots& slots;
-  CheckGates gates;
+  GateKeeper& gates;
   drain::DrainObserver& drain_observer;
   // Each change of state, reason or message, after it was written.
   std::function<void(const Status&)> tell;
-  // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes under
-  // a living agent when somebody deletes the Node and the kubelet registers anew.
+  HookPrograms* hooks = nullptr;  // null: no executables are run
+  // What went wrong and holds nothing up: for the log and an Event, not for the Node. May be empty.
+  std::function<void(const Status&)> warn{};
+  // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes
+  // under a living agent when somebody deletes the Node and the kubelet registers anew.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
 };
 

@@ -1,5 +1,5 @@
-// What Agent hides: shared by agent.cpp (the loop and what it writes), before_reboot.cpp, proof.cpp and
-// after_reboot.cpp. No public contract.
+// What Agent hides: shared by agent.cpp (the loop and what it writes), at_the_gates.cpp, before_reboot.cpp, proof.cpp
+// and after_reboot.cpp. No public contract.
 #pragma once
 
 #include "agent/lifecycle/agent.hpp"
@@ -28,6 +28,7 @@ class Agent::Impl {
   boost::asio::awaitable<void> give_turn_back();
   // The ready file.
   void show_ready(bool ready);
+  void warn(std::string reason, std::string message);
   // Condition HauloutMaintenance; best effort.
   boost::asio::awaitable<void> show_condition();
   boost::asio::awaitable<void> first_answer();
@@ -44,7 +45,31 @@ class Agent::Impl {
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
-  GateAnswer gates() const;
+
+  // at_the_gates.cpp
+  boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
+  // As wait(), and until there is news of the gates.
+  boost::asio::awaitable<void> wait_at_gates(TimePoint until);
+  boost::asio::awaitable<void> follow_gates();
+  // Whether a closed gate gives up what is under way. An error: nobody knows.
+  Task<bool> given_up();
+  // The same, asked only when something has moved; not knowing gives nothing up.
+  boost::asio::awaitable<bool> given_up_since();
+
+  // hooks.cpp
+  enum class Hooks { passed, failed, interrupted };
+  // Until every hook of the point has passed (at once where there is none), one has failed (cause_ says which), or
+  // something else was decided meanwhile.
+  boost::asio::awaitable<Hooks> pass_hooks(HookPoint point);
+  // What failed; empty: nothing that stops the update.
+  boost::asio::awaitable<std::string> ask_others(HookPoint point);
+  boost::asio::awaitable<std::string> run_programs(HookPoint point);
+  boost::asio::awaitable<Event> retry_hooks();
+  bool interrupted();
+
+  // load_balancers.cpp
+  boost::asio::awaitable<void> leave_load_balancers();
+  boost::asio::awaitable<void> return_to_load_balancers();
 
   // before_reboot.cpp
   boost::asio::awaitable<Event> wait_for_answer();
@@ -54,6 +79,8 @@ class Agent::Impl {
   boost::asio::awaitable<Event> drain();
   boost::asio::awaitable<void> watched_drain(TaskGroup& group);
   boost::asio::awaitable<void> run_drain();
+  // Until somebody knows; false: it is not ours, which is decided then.
+  boost::asio::awaitable<bool> confirm_turn();
   boost::asio::awaitable<void> follow_turn();
   std::optional<Event> drain_interrupted();
   Event uncordoned_by_somebody();
@@ -69,6 +96,7 @@ class Agent::Impl {
 
   // after_reboot.cpp
   boost::asio::awaitable<Event> reboot();
+  boost::asio::awaitable<void> until_down(TimePoint deadline);
   boost::asio::awaitable<Event> verify();
   struct Finding {
     bool well = false;
@@ -101,15 +129,18 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
-  bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
+  bool gates_moved_ = false;  // since given_up_since() has had an answer
+  TimePoint gates_look_{};    // the earliest time at which it asks again
+  bool announced_ = false;    // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
   // Of one activity.
   std::optional<Event> decided_;
   DrainStatus drain_status_;
-  bool cordoned_ = false;             // the drain's cordon has been acknowledged
-  bool cordon_seen_ = false;          // and our view has caught up with it
-  std::set<std::string> left_alone_;  // UIDs of pods that the drain skipped
+  bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
+  bool cordon_seen_ = false;                                       // and our view has caught up with it
+  std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them
+  std::set<std::string> left_alone_;                               // UIDs of pods that the drain skipped
 };
 
 }  // namespace haulout::agent

@@ -14,6 +14,8 @@ namespace {
 constexpr Duration status_interval = std::chrono::seconds(15);
 // A turn that becomes free is told by the watch. What else keeps one back, nodes out of service, is looked at so often.
 constexpr Duration turn_look = std::chrono::minutes(2);
+// The wall clock may be put forward: a time of the day is looked at this often until it comes.
+constexpr Duration clock_look = std::chrono::minutes(10);
 
 }  // namespace
 
@@ -35,6 +37,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_need() {
       co_await show("RolledBack",
                     "version " + pending_.target + " was rolled back on this node and is not tried again");
     } else {
+      note_no_need(record_);
       co_await show({}, {});
     }
     co_await wait(TimePoint::max());
@@ -47,22 +50,22 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
   while (!reload_) {
     if (!wanted() && pending_.need != Need::unknown) co_return Event::not_needed;
     TimePoint until = TimePoint::max();
-    const GateAnswer gate = gates();
-    if (gate.brake) {
-      cause_ = gate.reason;
-      cause_message_ = gate.message;
+    const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
+    if (const Gate* brake = gates.closed_with(Gate::Effect::degrades)) {
+      cause_ = brake->reason;
+      cause_message_ = brake->message;
       co_return Event::brake;
     }
-    if (record_.not_before && *record_.not_before > wall()) {
+    if (!gates.open()) {
+      if (const auto again = gates.look_again()) until = at(*again, clock_look);
+      co_await show(gates.reason(), gates.message());
+    } else if (record_.not_before && *record_.not_before > wall()) {
       until = at(*record_.not_before, options_.times.backoff_cap);
       co_await show(
           "BackingOff",
           fmt::format("{} attempts came to nothing, the last one: {}; the next one follows {}", record_.failures,
                       record_.cause_message,
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
-    } else if (!gate.open) {
-      if (gate.look_again) until = at(*gate.look_again, std::chrono::hours(24));
-      co_await show(gate.reason, gate.message);
     } else {
       // Somebody else's reboot needs no rights of ours.
       auto can =
@@ -71,7 +74,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
       until = now() + std::chrono::minutes(5);
       co_await show("CannotReboot", can.error().message());
     }
-    co_await wait(until);
+    co_await wait_at_gates(until);
   }
   co_return Event::not_needed;
 }
@@ -81,7 +84,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   while (!reload_) {
     if (!wanted()) co_return Event::not_needed;
-    if (!gates().open) co_return Event::gate_closed;
+    if (!(co_await ask_gates(GateQuestion::When::before_turn)).open()) co_return Event::gate_closed;
     auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
     if (turn && turn->ours) {
       auto version = co_await parts_.backend.booted(within(request_timeout));
@@ -89,7 +92,8 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
         booted_ = *version;
         // It took a while: what was asked before the turn came may have changed.
         if (!wanted()) co_return Event::not_needed;
-        co_return gates().open ? Event::turn_taken : Event::gate_closed;
+        const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);
+        co_return again.open() ? Event::turn_taken : Event::gate_closed;
       }
       co_await show("BackendUnknown", version.error().message());
       co_await clock_.sleep_until(now() + backoff.next(rng_));
@@ -98,6 +102,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
       co_await show("WaitingForSlot", turn->why);
       co_await with_task_group([this](TaskGroup& group) {
         group.spawn(follow_turn());
+        group.spawn(follow_gates());
         return wait(now() + rng_.between(turn_look, 2 * turn_look));
       });
       // Everybody who waits is woken by the same event.
@@ -136,7 +141,11 @@ asio::awaitable<Event> Agent::Impl::drain() {
   const auto mark = drain::mark_of(node_);
   if (mark && mark->run == record_.run && !node_.unschedulable) co_return uncordoned_by_somebody();
   cordoned_ = cordon_seen_ = false;
+  lb_waiting_.reset();
   left_alone_.clear();
+  // A pause may have come while no agent was there to see it.
+  gates_moved_ = true;
+  if (co_await given_up_since()) co_return Event::gate_closed;
   drain_status_.begin();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
   co_return decided_.value_or(Event::drain_ended);
@@ -144,14 +153,26 @@ asio::awaitable<Event> Agent::Impl::drain() {
 
 asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_turn());
+  group.spawn(follow_gates());
+  const bool confirmed = co_await confirm_turn();
+  if (!confirmed) co_return;
+  const Hooks before = co_await pass_hooks(HookPoint::before_drain);
+  if (before == Hooks::failed) decided_ = Event::drain_ended;
+  if (before != Hooks::passed) co_return;
   group.spawn(run_drain());
   TimePoint shown = now() - status_interval;
   while (!reload_ && !decided_) {
     decided_ = drain_interrupted();
     if (decided_) break;
+    const bool closed = co_await given_up_since();
+    if (closed && !decided_) decided_ = Event::gate_closed;
+    if (decided_) break;
     shown = co_await show_drain(shown);
     if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));
   }
+  if (reload_ || decided_ != Event::drained) co_return;
+  const Hooks after = co_await pass_hooks(HookPoint::after_drain);
+  if (after == Hooks::failed) decided_ = Event::drain_ended;
 }
 
 std::optional<Event> Agent::Impl::drain_interrupted() {
@@ -168,25 +189,30 @@ Event Agent::Impl::uncordoned_by_somebody() {
 
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
-  std::string reason = drain_status_.reason();
+  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
   const bool due = reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
-  co_await show(std::move(reason), drain_status_.message());
+  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());
   co_return now();
 }
 
-asio::awaitable<void> Agent::Impl::run_drain() {
-  // After a restart the turn may have gone: nothing is evicted without it.
+asio::awaitable<bool> Agent::Impl::confirm_turn() {
   for (;;) {
     auto turn = co_await parts_.slots.confirm(within(request_timeout));
-    if (turn && turn->ours) break;
+    if (turn && turn->ours) co_return true;
     if (turn) {
       decided_ = Event::turn_lost;
       changed_->notify();
-      co_return;
+      co_return false;
     }
     co_await clock_.sleep_until(now() + look_interval);
   }
+}
+
+asio::awaitable<void> Agent::Impl::run_drain() {
+  // After a restart or a long hook the turn may have gone: nothing is evicted without it.
+  const bool confirmed = co_await confirm_turn();
+  if (!confirmed) co_return;
   drain::Options options = options_.drain;
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
@@ -196,6 +222,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   if (goes_on) goes_on = co_await drain.cordon();
   if (goes_on) {
     cordoned_ = true;
+    co_await leave_load_balancers();
     static_cast<void>(co_await drain.evict());
   }
   const drain::Report report = drain.report();
@@ -205,7 +232,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
     reload_ = true;
   } else if (!decided_) {
     decided_ = report.outcome == drain::Outcome::drained ? Event::drained : Event::drain_ended;
-    cause_ = "Drain" + std::string(report.outcome == drain::Outcome::blocked ? "Blocked" : "Failed");
+    cause_ = report.outcome == drain::Outcome::blocked ? "DrainBlocked" : "DrainFailed";
     cause_message_ = report.message;
   }
   changed_->notify();

@@ -14,7 +14,7 @@ inline constexpr std::string_view state_label = "haulout.dev/state";
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
-// Written by people: "reboot" asks for one whatever the back end says.
+// Written by people: "reboot" asks for one whatever the back end says; "reboot; why" says why, too.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
 
 // Why a node is where it is, in the words of a label and in those of a person.
@@ -22,8 +22,12 @@ struct Status {
   State state = State::unknown;
   std::string reason{};   // CamelCase; empty: nothing stands in its way
   std::string message{};  // one sentence
+  WallTime since{};       // when the state was entered
   bool operator==(const Status&) const = default;
 };
+
+// What a Node shows beside the record: the last status that was written.
+Status shown_status(const k8s::Node& node, const Record& record);
 
 // Somebody asked for a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
@@ -32,9 +36,20 @@ bool reboot_requested(const k8s::Node& node);
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
+// Takes the node out of external load balancers, or back: only where nobody else has set the label. Guarded by its
+// resourceVersion; nothing when there is nothing to do.
+inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-from-external-load-balancers";
+inline constexpr std::string_view exclude_value = "haulout";
+std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
+
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
 // is not set on a Node that never needed it. Nothing when it stands so already.
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
+
+// For nodes/status: takes the condition away; nothing when it is not there.
+std::optional<std::string> no_condition_patch(const k8s::Node& node);
+// Takes labels, message, record and ticket away, and nothing that people write. Guarded; nothing when there are none.
+std::optional<std::string> no_status_patch(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/lifecycle/hook_record.hpp"
 #include "agent/lifecycle/node_status.hpp"
 
 namespace haulout::agent {
@@ -21,6 +22,11 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
+std::string value_of(const Entries& entries, std::string_view key) {
+  const auto found = entries.find(std::string(key));
+  return found == entries.end() ? std::string() : found->second;
+}
+
 std::string_view required(Need need) {
   switch (need) {
     case Need::yes: return "true";
@@ -32,9 +38,15 @@ std::string_view required(Need need) {
 
 }  // namespace
 
+Status shown_status(const k8s::Node& node, const Record& record) {
+  return {record.state, value_of(node.labels, reason_label), value_of(node.annotations, message_annotation),
+          record.since};
+}
+
 bool reboot_requested(const k8s::Node& node) {
-  const auto found = node.annotations.find(std::string(request_annotation));
-  return found != node.annotations.end() && found->second == "reboot";
+  const std::string request = value_of(node.annotations, request_annotation);
+  // "reboot", or "reboot; why".
+  return request.substr(0, request.find(';')) == "reboot";
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
@@ -46,12 +58,22 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   Json annotations = Json::object();
   put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, status.message);
+  put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   return Json{{"metadata", std::move(metadata)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
+  const auto found = node.labels.find(std::string(exclude_label));
+  const bool there = found != node.labels.end();
+  const bool ours = there && found->second == exclude_value;
+  if (exclude ? there : !ours) return std::nullopt;
+  const Json value = exclude ? Json(exclude_value) : Json(nullptr);
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
 }
 
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,
@@ -76,6 +98,28 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
   if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
   return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,
                                                                            Json::error_handler_t::replace);
+}
+
+std::optional<std::string> no_condition_patch(const k8s::Node& node) {
+  const bool there = std::any_of(node.conditions.begin(), node.conditions.end(),
+                                 [](const auto& condition) { return condition.type == maintenance_condition; });
+  if (!there) return std::nullopt;
+  const Json removal{{"type", maintenance_condition}, {"$patch", "delete"}};
+  return Json{{"status", {{"conditions", Json::array({removal})}}}}.dump();
+}
+
+std::optional<std::string> no_status_patch(const k8s::Node& node) {
+  Json labels = Json::object();
+  for (const std::string_view key : {state_label, reason_label, reboot_required_label})
+    put(labels, node.labels, key, {});
+  Json annotations = Json::object();
+  for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
+    put(annotations, node.annotations, key, {});
+  if (labels.empty() && annotations.empty()) return std::nullopt;
+  Json metadata{{"resourceVersion", node.resource_version}};
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return Json{{"metadata", std::move(metadata)}}.dump();
 }
 
 }  // namespace haulout::agent

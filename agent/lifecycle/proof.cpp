@@ -25,6 +25,8 @@ Task<std::optional<Event>> Agent::Impl::prove() {
   }
   node_ = *std::move(node);
   if (!node_.unschedulable) co_return Event::cordon_lost;
+  CO_TRY(const bool closed, co_await given_up());
+  if (closed) co_return Event::gate_closed;
   CO_TRY(const auto pods, co_await client_.list_pods_on(options_.node, within(std::chrono::minutes(1))));
   for (const k8s::Pod& pod : pods.items)
     if (must_leave(pod)) co_return Event::emptiness_lost;
@@ -41,6 +43,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
   co_await first_answer();
   const bool by_others = parts_.host.reboot_methods().empty();
   group.spawn(follow_turn());
+  group.spawn(follow_gates());
   group.spawn(follow_pods());
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   while (!reload_ && !decided_) {

@@ -4,25 +4,18 @@
 // A record that cannot be read is nobody's idle: it decodes to `degraded`, and says what a person has to do.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/gates/reboot_brake.hpp"
 #include "agent/lifecycle/state.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::agent {
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
-
-struct Reboot {
-  WallTime at{};
-  std::vector<std::string> reasons{};
-  std::string target{};
-  bool operator==(const Reboot&) const = default;
-};
 
 struct Record {
   State state = State::unknown;
@@ -31,20 +24,22 @@ struct Record {
   std::string run{};       // names our cordon; empty: there is none to take back
   bool requested = false;  // a person asked for this reboot
   std::vector<std::string> reasons{};
-  std::string from{};                      // the version that ran when the turn was taken
-  std::string to{};                        // the version that the reboot is to lead to
-  std::size_t method = 0;                  // of the host's ways to reboot
-  std::optional<WallTime> deadline{};      // of the reboot, the verification, the soak time
-  unsigned failures = 0;                   // attempts in a row that came to nothing
-  std::optional<WallTime> not_before{};    // the next attempt
-  std::optional<WallTime> began{};         // when the turn was taken
-  std::optional<WallTime> verified_at{};   // of the last update
-  std::vector<Reboot> reboots{};           // the last ten
-  std::vector<std::int64_t> durations{};   // of the last ten updates, in seconds
-  std::vector<std::string> bad_targets{};  // versions that were rolled back: not tried again
-  std::string cause{};                     // why degraded, or why the last attempt came to nothing: reason
+  std::string from{};                             // the version that ran when the turn was taken
+  std::string to{};                               // the version that the reboot is to lead to
+  std::size_t method = 0;                         // of the host's ways to reboot
+  std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
+  unsigned failures = 0;                          // attempts in a row that came to nothing
+  std::optional<WallTime> not_before{};           // the next attempt
+  std::optional<WallTime> began{};                // when the turn was taken
+  std::optional<WallTime> verified_at{};          // of the last update
+  std::vector<PastReboot> reboots{};              // the last ones, see remembered.hpp
+  std::vector<std::chrono::seconds> durations{};  // of the last updates
+  std::vector<std::string> bad_targets{};         // versions that were rolled back: not tried again
+  std::string cause{};                            // why degraded, or why the last attempt came to nothing: reason
   std::string cause_message{};
-  bool uncordon = false;  // degraded, but the node itself is well: it takes pods again
+  bool uncordon = false;                    // degraded, but the node itself is well: it takes pods again
+  std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
+  std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
   bool operator==(const Record&) const = default;
 };
 

@@ -57,12 +57,15 @@ Record decoded(const Json& json) {
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
-                                each.at("target").get<std::string>()});
-  read(json, "durations", record.durations);
+                                each.at("target").get<std::string>(), each.value("cleared", false)});
+  if (json.contains("durations"))
+    for (const Json& each : json.at("durations")) record.durations.emplace_back(each.get<std::int64_t>());
   read(json, "badTargets", record.bad_targets);
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
   read(json, "uncordon", record.uncordon);
+  read(json, "hooksPassed", record.hooks_passed);
+  record.hooks_asked = time_at(json, "hooksAsked");
   return record;
 }
 
@@ -85,13 +88,18 @@ std::string encode_record(const Record& record) {
   put(json, "notBefore", record.not_before);
   put(json, "began", record.began);
   put(json, "verifiedAt", record.verified_at);
-  for (const Reboot& each : record.reboots)
-    json["reboots"].push_back({{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}});
-  put_unless_default(json, "durations", record.durations);
+  for (const PastReboot& each : record.reboots) {
+    Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
+    put_unless_default(reboot, "cleared", each.cleared);
+    json["reboots"].push_back(std::move(reboot));
+  }
+  for (const std::chrono::seconds each : record.durations) json["durations"].push_back(each.count());
   put_unless_default(json, "badTargets", record.bad_targets);
   put_unless_default(json, "cause", record.cause);
   put_unless_default(json, "causeMessage", record.cause_message);
   put_unless_default(json, "uncordon", record.uncordon);
+  put_unless_default(json, "hooksPassed", record.hooks_passed);
+  put(json, "hooksAsked", record.hooks_asked);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

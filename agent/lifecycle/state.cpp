@@ -52,6 +52,7 @@ constexpr std::array rows{
     Row{State::ready, Event::emptiness_lost, State::draining},
     Row{State::ready, Event::cordon_lost, State::draining},
     Row{State::ready, Event::turn_lost, State::pending},
+    Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
 
@@ -62,6 +63,7 @@ constexpr std::array rows{
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::draining},
     Row{State::rebooting, Event::turn_lost, State::pending},
+    Row{State::rebooting, Event::gate_closed, State::pending},
 
     Row{State::verifying, Event::verified, State::uncordoning},
     Row{State::verifying, Event::not_verified, State::degraded},
@@ -69,6 +71,9 @@ constexpr std::array rows{
     Row{State::uncordoning, Event::uncordoned, State::soaking},
 
     Row{State::soaking, Event::soaked, State::idle},
+    Row{State::soaking, Event::hook_failed, State::degraded},
+    // Went down once more: it has not run well for that long.
+    Row{State::soaking, Event::boot_changed, State::verifying},
 
     // Booted since, or well after all: looked at again from the start of the verification.
     Row{State::degraded, Event::boot_changed, State::verifying},
@@ -98,6 +103,7 @@ constexpr std::array event_names{
     std::pair{Event::not_verified, std::string_view("not-verified")},
     std::pair{Event::uncordoned, std::string_view("uncordoned")},
     std::pair{Event::soaked, std::string_view("soaked")},
+    std::pair{Event::hook_failed, std::string_view("hook-failed")},
     std::pair{Event::healed, std::string_view("healed")},
 };
 

@@ -50,10 +50,11 @@ enum class Event {
   reboot_overdue,     // it has not, in time
   reboot_impossible,  // nor by the last method
   verified,
-  not_verified,  // rolled back, or not in time
+  not_verified,  // rolled back, not in time, or a hook failed
   uncordoned,    // our cordon is taken back
   soaked,
-  healed,  // the cause of the degradation is gone
+  hook_failed,  // before the turn would have been given back
+  healed,       // the cause of the degradation is gone
 };
 std::string_view to_string(Event event);
 

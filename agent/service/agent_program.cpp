@@ -1,21 +1,93 @@
 #include "agent/service/agent_program.hpp"
 
+#include "agent/config/option_values.hpp"
 #include "agent/config/read_config.hpp"
+#include "agent/console.hpp"
 #include "agent/exit_code.hpp"
+#include "agent/help.hpp"
+#include "agent/logging.hpp"
+#include "agent/service/agent_service.hpp"
 #include "agent/service/agent_setup.hpp"
 #include "agent/signals.hpp"
 #include "agent/text.hpp"
+#include "k8s/auth_transport.hpp"
 
 namespace haulout::agent {
+namespace {
 
-boost::asio::awaitable<int> run_agent(Process& process, Settings settings) {
-  auto loaded = load_config(settings.agent_options, process.environment.variables);
-  if (const auto* problems = std::get_if<std::string>(&loaded)) {
-    process.err.write("error: " + *problems + "\n");
-    process.err.flush(-1);
-    co_return exit_usage;
+using boost::asio::awaitable;
+
+constexpr int patience_after_signal_ms = 300;
+
+// A log whose reader was slow once is offered to it again; rarely, since an idle agent sleeps.
+awaitable<void> pump(Process& process) {
+  for (;;) {
+    co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(30));
+    process.err.pump();
   }
-  co_return 0;
+}
+
+std::vector<awaitable<void>> helpers(Process& process) {
+  std::vector<awaitable<void>> all;
+  all.push_back(pump(process));
+  return all;
+}
+
+// Runs to a signal; a service that ends by itself has said why.
+awaitable<int> serve(Process& process, AgentService& service) {
+  Signals signals(process.executor);
+  const std::optional<int> signal = co_await until_signal(signals, service.run(), helpers(process));
+  co_return signal ? exit_code_of_signal(*signal) : service.exit_code();
+}
+
+class Program {
+ public:
+  Program(Process& process, AgentConfig config)
+      : process_(process),
+        config_(std::move(config)),
+        console_(process.err, process.err),
+        log_({config_.log_format, config_.verbosity}, process.clock,
+             [this](const std::string& line) { console_.warn(line); }) {}
+
+  awaitable<int> run() {
+    for (const std::string& warning : environment_warnings(process_.environment.variables))
+      log_.write(Severity::warning, warning);
+    auto connection =
+        k8s::discover_for_agent(config_.kubeconfig, process_.environment, kubelet_kubeconfigs(config_.host_root));
+    if (!connection) co_return failed(connection.error());
+    auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
+                                                    user_agent(Command::agent));
+    if (!authenticated) co_return failed(authenticated.error());
+    AgentService service({process_, config_, log_, **authenticated});
+    co_return co_await serve(process_, service);
+  }
+
+ private:
+  int failed(const Error& error) {
+    log_.write(Severity::error, error.message());
+    return exit_connection;
+  }
+
+  Process& process_;
+  AgentConfig config_;
+  Console console_;
+  Log log_;
+};
+
+}  // namespace
+
+awaitable<int> run_agent(Process& process, Settings settings) {
+  auto loaded = load_config(settings.agent_options, process.environment.variables);
+  int code = exit_usage;
+  if (const auto* problems = std::get_if<std::string>(&loaded)) {
+    for (const std::string& problem : split_at(*problems, '\n'))
+      process.err.write("error: " + printable(problem) + "\n");
+  } else {
+    Program program(process, std::get<AgentConfig>(std::move(loaded)));
+    code = co_await program.run();
+  }
+  process.err.flush(patience_after_signal_ms);
+  co_return code;
 }
 
 }  // namespace haulout::agent

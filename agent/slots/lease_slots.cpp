@@ -1,5 +1,9 @@
 #include "agent/slots/lease_slots.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 #include "retry/notifier.hpp"
@@ -12,10 +16,46 @@ namespace {
 
 // Measured: a Lease whose owner does not exist is collected 14 to 40 ms after its creation, by an idle cluster.
 constexpr Duration confirm_after = std::chrono::seconds(1);
+// Between two looks at what should have gone.
+constexpr Duration release_again = std::chrono::milliseconds(500);
 
-const k8s::Lease* own_of(const std::vector<k8s::Lease>& slots, const OwnNode& node) {
-  const auto found = std::find_if(slots.begin(), slots.end(), [&](const auto& slot) { return held_by(slot, node); });
-  return found == slots.end() ? nullptr : &*found;
+std::string selector_of(std::string_view key, const std::string& value) {
+  return value.empty() ? std::string(key) : std::string(key) + "=" + value;
+}
+
+const k8s::Lease* own_of(const GroupView& view, const OwnNode& node) {
+  const auto found = std::find_if(view.slots.begin(), view.slots.end(), [&](const k8s::Lease& slot) {
+    return held_by(slot, node) && slot_index(view.group, slot.name);
+  });
+  return found == view.slots.end() ? nullptr : &*found;
+}
+
+// In the order in which they are released: the zone's last.
+std::vector<k8s::Lease> all_of(const std::vector<k8s::Lease>& slots, const OwnNode& node) {
+  std::vector<k8s::Lease> own;
+  std::copy_if(slots.begin(), slots.end(), std::back_inserter(own),
+               [&](const k8s::Lease& slot) { return held_by(slot, node); });
+  std::partition(own.begin(), own.end(), [](const k8s::Lease& slot) { return !is_zone_slot(slot.name); });
+  return own;
+}
+
+bool holds_any(const std::vector<GroupView>& views, const OwnNode& node) {
+  return std::any_of(views.begin(), views.end(), [&](const GroupView& view) { return own_of(view, node); });
+}
+
+GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<k8s::Node>& nodes,
+                  const std::vector<k8s::Lease>& slots, const LeaseSlotsOptions& options) {
+  GroupView view{std::move(group), slots};
+  std::size_t members = 0;
+  for (const k8s::Node& node : nodes) {
+    const auto zone = node.labels.find(zone_label_key);
+    const bool belongs = view.group.zone.empty() || (zone != node.labels.end() && zone->second == view.group.zone);
+    if (!belongs) continue;
+    ++members;
+    if (!node.ready || node.unschedulable) view.out.push_back(node.name);
+  }
+  view.limit = options.limit(members);
+  return view;
 }
 
 asio::awaitable<void> follow(k8s::Reflector<k8s::Lease>& view) {
@@ -28,60 +68,118 @@ LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, Lease
     : client_(client), clock_(client.clock()), rng_(rng), node_(node), options_(std::move(options)) {}
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
-  CO_TRY(auto leases,
-         co_await client_.list_leases(options_.ns, std::string(pool_label) + "=" + options_.pool, deadline));
-  std::vector<k8s::Lease> slots;
+  CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
   last_seen_.clear();
-  for (k8s::Lease& lease : leases.items) {
-    last_seen_.emplace(lease.uid, lease.resource_version);
-    if (slot_index(options_.pool, lease.name)) slots.push_back(std::move(lease));
-  }
-  co_return slots;
+  for (const k8s::Lease& lease : leases.items)
+    if (pool_.empty() || lease.labels.at(std::string(pool_label)) == pool_)
+      last_seen_.emplace(lease.uid, lease.resource_version);
+  co_return std::move(leases.items);
 }
 
-Task<PoolView> LeaseSlots::look(TimePoint deadline) {
-  CO_TRY(const auto nodes, co_await client_.list_nodes(options_.node_selector, deadline));
-  PoolView view;
-  view.limit = options_.limit(nodes.items.size());
-  for (const k8s::Node& node : nodes.items)
-    if (!node.ready || node.unschedulable) view.out.push_back(node.name);
-  CO_TRY(view.slots, co_await list(deadline));
-  co_return view;
+Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
+  const SlotGrouping& grouping = options_.grouping;
+  std::string pool_value;
+  if (!grouping.pool_label.empty()) {
+    // The pool is needed to ask for its nodes.
+    CO_TRY(const k8s::Node own, co_await client_.get_node(node_.name, deadline));
+    const SlotGrouping only_pool{.pool_label = grouping.pool_label};
+    CO_TRY(const auto pool, groups_of(only_pool, node_.name, own.labels));
+    pool_value = pool.back().pool;
+  }
+  const std::string selector = pool_value.empty() ? std::string() : selector_of(grouping.pool_label, pool_value);
+  CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
+  const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
+                                [this](const k8s::Node& node) { return node.name == node_.name; });
+  // A list without ourselves counts something else than our fleet.
+  if (own == nodes.items.end())
+    co_return Error(Errc::invalid, fmt::format("the API server lists {} nodes of the pool, and {} is not among them",
+                                               nodes.items.size(), node_.name));
+  if (own->uid != node_.uid)
+    co_return Error(Errc::invalid,
+                    fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
+  CO_TRY(auto groups, groups_of(grouping, node_.name, own->labels));
+  pool_ = groups.back().pool;
+  CO_TRY(const auto slots, co_await list(deadline));
+  std::vector<GroupView> views;
+  for (SlotGroup& group : groups)
+    views.push_back(view_of(std::move(group), grouping.zone_label, nodes.items, slots, options_));
+  co_return views;
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
-  CO_TRY(PoolView view, co_await look(deadline));
-  if (!own_of(view.slots, node_)) {
-    const SlotChoice choice = choose_slot(options_.pool, view, node_);
-    if (!choice.take) co_return Turn{.why = choice.why};
-    auto created = co_await client_.create_lease(
-        slot_lease(options_.ns, options_.pool, *choice.take, node_, client_.server_now()), deadline);
-    if (!created && k8s::is_already_exists(created.error())) co_return Turn{.why = "another node was faster"};
-    if (!created) co_return std::move(created).error();
-    // Whoever took one at the same moment, or under another limit, is seen now by both.
-    CO_TRY(view, co_await look(deadline));
+  CO_TRY(auto views, co_await look(deadline));
+  CO_CHECK(co_await give_back_strays(views, deadline));
+  // Nothing is written unless there is room in all groups: each change wakes everybody who waits.
+  std::vector<k8s::Lease> wanted;
+  std::optional<std::string> obstacle;
+  for (const GroupView& view : views) {
+    if (obstacle || own_of(view, node_)) continue;
+    SlotChoice choice = choose_slot(view, node_);
+    if (choice.take)
+      wanted.push_back(slot_lease(options_.ns, view.group, *choice.take, node_, client_.server_now()));
+    else
+      obstacle = std::move(choice.why);
   }
-  if (auto why = must_give_back(options_.pool, view, node_)) {
-    if (const k8s::Lease* own = own_of(view.slots, node_)) CO_CHECK(co_await give_back(*own, deadline));
-    co_return Turn{.why = *std::move(why)};
+  if (obstacle && !holds_any(views, node_)) co_return Turn{.why = *std::move(obstacle)};
+  const bool took = !obstacle && !wanted.empty();
+  if (took) {
+    CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
+  }
+  // Whoever took one at the same moment, or under another limit, is seen now by both.
+  if (!obstacle && took) {
+    CO_TRY(views, co_await look(deadline));
+  }
+  for (const GroupView& view : views)
+    if (!obstacle) obstacle = must_give_back(view, node_);
+  if (obstacle) {
+    CO_CHECK(co_await release(deadline));
+    co_return Turn{.why = *std::move(obstacle)};
   }
   co_await clock_.sleep_until(clock_.now() + confirm_after);
   co_return co_await confirm(deadline);
 }
 
+Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
+  for (k8s::Lease& slot : slots) {
+    auto created = co_await client_.create_lease(std::move(slot), deadline);
+    if (!created && k8s::is_already_exists(created.error()))
+      co_return std::optional<std::string>("another node was faster");
+    if (!created) co_return std::move(created).error();
+  }
+  co_return std::optional<std::string>();
+}
+
 Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
   CO_TRY(const auto slots, co_await list(deadline));
-  if (const k8s::Lease* own = own_of(slots, node_)) co_return Turn{.ours = true, .slot = own->name};
-  co_return Turn{.why = "no Lease of pool " + options_.pool + " is held by this node"};
+  const auto own = all_of(slots, node_);
+  const bool zone = std::any_of(own.begin(), own.end(), [](const auto& slot) { return is_zone_slot(slot.name); });
+  if (own.empty() || is_zone_slot(own.front().name)) co_return Turn{.why = "no Lease of a pool is held by this node"};
+  if (!zone && !options_.grouping.zone_label.empty()) co_return Turn{.why = "no Lease of a zone is held by this node"};
+  co_return Turn{.ours = true, .slot = own.front().name};
 }
 
 Task<> LeaseSlots::release(TimePoint deadline) {
-  for (;;) {
+  for (int round = 0;; ++round) {
     CO_TRY(const auto slots, co_await list(deadline));
-    const k8s::Lease* own = own_of(slots, node_);
-    if (!own) co_return Result<>();
-    CO_CHECK(co_await give_back(*own, deadline));
+    const auto own = all_of(slots, node_);
+    if (own.empty()) co_return Result<>();
+    for (const k8s::Lease& slot : own) CO_CHECK(co_await give_back(slot, deadline));
+    if (round == 0) continue;
+    if (deadline - clock_.now() < release_again)
+      co_return Error(Errc::timeout, fmt::format("Lease {}/{} was deleted but does not go; look at its finalizers",
+                                                 own.front().ns, own.front().name));
+    co_await clock_.sleep_until(clock_.now() + release_again);
   }
+}
+
+Task<> LeaseSlots::give_back_strays(const std::vector<GroupView>& views, TimePoint deadline) {
+  for (const k8s::Lease& slot : all_of(views.front().slots, node_)) {
+    const bool belongs = std::any_of(views.begin(), views.end(), [&](const GroupView& view) {
+      return slot_index(view.group, slot.name).has_value();
+    });
+    if (!belongs) CO_CHECK(co_await give_back(slot, deadline));
+  }
+  co_return Result<>();
 }
 
 Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
@@ -96,7 +194,7 @@ asio::awaitable<void> LeaseSlots::changed() {
   Notifier moved(co_await asio::this_coro::executor);
   k8s::ReflectorOptions options;
   options.ns = options_.ns;
-  options.label_selector = std::string(pool_label) + "=" + options_.pool;
+  options.label_selector = selector_of(pool_label, pool_);
   k8s::Reflector<k8s::Lease> view(
       client_, rng_, k8s::Resource::leases, options, [](const std::string&, const k8s::Lease*) {},
       [&moved] { moved.notify(); });

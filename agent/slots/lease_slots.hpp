@@ -1,9 +1,14 @@
-// Turns as Leases in the agent's namespace: as many per pool as nodes may be out at a time. See slot_rules.hpp for who
-// may hold one, and slots.hpp for the port.
+// Turns as Leases in the agent's namespace: as many per pool as nodes may be out at a time, and where zones are
+// limited, too, as many per zone. See slot_rules.hpp for who may hold one, and slots.hpp for the port.
 //
-// Taken by POST, which one of many wins; looked at once more with all others; confirmed by a read a second later, since
-// the garbage collector takes away at once what a Node that has gone would hold. Released by DELETE of exactly what was
-// read. Never PUT: that brings back what was deleted. Never renewed: a turn does not expire.
+// Taken by POST, which one of many wins, the zone's before the pool's; looked at once more with all others; confirmed
+// by a read a second later, since the garbage collector takes away at once what a Node that has gone would hold.
+// Released by DELETE of exactly what was read, the zone's last. Never PUT: that brings back what was deleted. Never
+// renewed: a turn does not expire.
+//
+// Whose a slot is decides its holder alone, so that a turn that was taken is found again when the labels of the Node or
+// the options have changed since. Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
+// belongs (see groups_of).
 #pragma once
 
 #include <functional>
@@ -17,9 +22,8 @@ namespace haulout::agent {
 
 struct LeaseSlotsOptions {
   std::string ns = "haulout";
-  std::string pool = "default";
-  std::string node_selector{};  // label selector of the pool's nodes; empty: all nodes
-  // From the number of the pool's nodes to the number that may be out.
+  SlotGrouping grouping{};
+  // From the number of nodes of a group, pool or zone, to the number that may be out.
   std::function<std::size_t(std::size_t nodes)> limit = [](std::size_t) { return std::size_t{1}; };
 };
 
@@ -35,10 +39,14 @@ class LeaseSlots final : public Slots {
   boost::asio::awaitable<void> changed() override;
 
  private:
-  // The pool's slots, most recent.
+  // All slots in the namespace, most recent.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  // The same with what counts against the limit.
-  Task<PoolView> look(TimePoint deadline);
+  // The groups of the own node with what counts against their limits, in the order in which slots are taken.
+  Task<std::vector<GroupView>> look(TimePoint deadline);
+  // Nothing: all are there. Otherwise why one is not; those before it are.
+  Task<std::optional<std::string>> post(std::vector<k8s::Lease> slots, TimePoint deadline);
+  // Gives back what is ours and of no group of the node, as its labels or our options say now.
+  Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
 
   k8s::Client& client_;
@@ -46,7 +54,8 @@ class LeaseSlots final : public Slots {
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
-  std::map<std::string, std::string> last_seen_;  // resourceVersion by UID
+  std::string pool_;                              // of the last look; empty: not known yet
+  std::map<std::string, std::string> last_seen_;  // of that pool: resourceVersion by UID
 };
 
 }  // namespace haulout::agent

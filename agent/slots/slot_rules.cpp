@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <set>
 
 namespace haulout::agent {
@@ -30,15 +31,15 @@ std::vector<std::string> holders(const std::vector<const k8s::Lease*>& slots) {
   return names;
 }
 
-std::vector<const k8s::Lease*> of_pool(std::string_view pool, const PoolView& view) {
+std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   std::vector<const k8s::Lease*> slots;
   for (const k8s::Lease& lease : view.slots)
-    if (slot_index(pool, lease.name)) slots.push_back(&lease);
+    if (slot_index(view.group, lease.name)) slots.push_back(&lease);
   return slots;
 }
 
 // Nodes that are out and hold no slot: those that do are counted by it.
-std::vector<std::string> out_without_slot(const std::vector<const k8s::Lease*>& slots, const PoolView& view,
+std::vector<std::string> out_without_slot(const std::vector<const k8s::Lease*>& slots, const GroupView& view,
                                           std::string_view but) {
   std::vector<std::string> out;
   for (const std::string& name : view.out) {
@@ -49,35 +50,106 @@ std::vector<std::string> out_without_slot(const std::vector<const k8s::Lease*>& 
   return out;
 }
 
-std::string explain(std::size_t limit, const std::vector<std::string>& holding, const std::vector<std::string>& out) {
-  std::string why = fmt::format("at most {} of this pool may be out at a time", limit);
+std::string explain(const GroupView& view, const std::vector<std::string>& holding,
+                    const std::vector<std::string>& out) {
+  if (view.limit == 0)
+    return fmt::format("max-unavailable lets no node of {} be out: raise it, or nothing is ever updated",
+                       view.group.words());
+  std::string why = fmt::format("at most {} of {} may be out at a time", view.limit, view.group.words());
   if (!holding.empty()) why += "; the turn is with " + listed(holding);
   if (!out.empty()) why += "; not Ready or cordoned by somebody else: " + listed(out);
   return why;
 }
 
-}  // namespace
+constexpr std::string_view lease_prefix = "haulout-";
+// Of a DNS subdomain, less the longest index.
+constexpr std::size_t longest_group = 253 - lease_prefix.size() - 1 - std::numeric_limits<std::size_t>::digits10;
+constexpr std::string_view escaped_prefix = "x--";
 
-std::string slot_name(std::string_view pool, std::size_t index) {
-  return fmt::format("haulout-{}-{}", pool, index);
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-std::optional<std::size_t> slot_index(std::string_view pool, std::string_view lease_name) {
-  const std::string prefix = fmt::format("haulout-{}-", pool);
+// A value of a label as a part of a DNS subdomain without a dot. What is one already stays; "--" marks what had to be
+// rewritten, so nothing else may contain it.
+std::string name_part(std::string_view value) {
+  const bool fits = !value.empty() && is_plain(value.front()) && is_plain(value.back()) &&
+                    value.find("--") == std::string_view::npos &&
+                    std::all_of(value.begin(), value.end(), [](char c) { return is_plain(c) || c == '-'; });
+  if (fits) return std::string(value);
+  std::string out(escaped_prefix);
+  for (const char c : value)
+    out += is_plain(c) ? std::string(1, c) : fmt::format("-{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+Result<std::string> value_of(const std::map<std::string, std::string>& labels, const std::string& key,
+                             std::string_view option, const std::string& node) {
+  const auto found = labels.find(key);
+  if (found != labels.end() && !found->second.empty()) return found->second;
+  return Error(Errc::invalid,
+               fmt::format("Node {0} has no label {1}, which {2} names, so nobody knows whose turns count with its "
+                           "own: set it (kubectl label node {0} {1}=…), or remove {2}",
+                           node, key, option));
+}
+
+}  // namespace
+
+std::string SlotGroup::name() const {
+  return zone.empty() ? name_part(pool) : name_part(pool) + "." + name_part(zone);
+}
+
+std::string SlotGroup::words() const {
+  return zone.empty() ? "pool " + pool : fmt::format("pool {} in zone {}", pool, zone);
+}
+
+Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std::string& node,
+                                         const std::map<std::string, std::string>& node_labels) {
+  std::string pool = grouping.pool;
+  if (!grouping.pool_label.empty()) {
+    auto value = value_of(node_labels, grouping.pool_label, "pool-label", node);
+    if (!value) return std::move(value).error();
+    pool = *std::move(value);
+  }
+  std::vector<SlotGroup> groups;
+  if (!grouping.zone_label.empty()) {
+    auto zone = value_of(node_labels, grouping.zone_label, "zone-label", node);
+    if (!zone) return std::move(zone).error();
+    groups.push_back({pool, *std::move(zone)});
+  }
+  groups.push_back({std::move(pool)});
+  if (groups.front().name().size() > longest_group)
+    return Error(Errc::invalid, fmt::format("{}: these names make the name of a Lease longer than 253 characters; "
+                                            "give the labels of Node {} shorter values",
+                                            groups.front().words(), node));
+  return groups;
+}
+
+std::string slot_name(const SlotGroup& group, std::size_t index) {
+  return fmt::format("{}{}-{}", lease_prefix, group.name(), index);
+}
+
+std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view lease_name) {
+  const std::string prefix = fmt::format("{}{}-", lease_prefix, group.name());
   if (!lease_name.starts_with(prefix)) return std::nullopt;
   const std::string_view digits = lease_name.substr(prefix.size());
   std::size_t index = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   const bool whole = failure == std::errc() && end == digits.data() + digits.size();
-  return whole && slot_name(pool, index) == lease_name ? std::optional(index) : std::nullopt;
+  return whole && slot_name(group, index) == lease_name ? std::optional(index) : std::nullopt;
 }
 
-k8s::Lease slot_lease(std::string_view ns, std::string_view pool, std::size_t index, const OwnNode& node,
+bool is_zone_slot(std::string_view lease_name) {
+  return lease_name.starts_with(lease_prefix) && lease_name.find('.') != std::string_view::npos;
+}
+
+k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now) {
   k8s::Lease lease;
   lease.ns = ns;
-  lease.name = slot_name(pool, index);
-  lease.labels = {{std::string(pool_label), std::string(pool)}};
+  lease.name = slot_name(group, index);
+  lease.labels = {{std::string(pool_label), group.pool}};
+  if (!group.zone.empty()) lease.labels.emplace(zone_label, group.zone);
   lease.holder = node.holder();
   lease.acquire_time = now;
   lease.owner = k8s::OwnerReference{"v1", "Node", node.name, node.uid};
@@ -88,25 +160,25 @@ bool held_by(const k8s::Lease& lease, const OwnNode& node) {
   return lease.holder == node.holder();
 }
 
-SlotChoice choose_slot(std::string_view pool, const PoolView& view, const OwnNode& node) {
-  const auto slots = of_pool(pool, view);
+SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
+  const auto slots = of_group(view);
   const auto out = out_without_slot(slots, view, node.name);
-  if (slots.size() + out.size() >= view.limit) return {.why = explain(view.limit, holders(slots), out)};
+  if (slots.size() + out.size() >= view.limit) return {.why = explain(view, holders(slots), out)};
   std::set<std::size_t> taken;
-  for (const k8s::Lease* slot : slots) taken.insert(*slot_index(pool, slot->name));
+  for (const k8s::Lease* slot : slots) taken.insert(*slot_index(view.group, slot->name));
   for (std::size_t index = 0; index < view.limit; ++index)
     if (!taken.contains(index)) return {.take = index};
-  return {.why = explain(view.limit, holders(slots), out)};
+  return {.why = explain(view, holders(slots), out)};
 }
 
-std::optional<std::string> must_give_back(std::string_view pool, const PoolView& view, const OwnNode& node) {
-  const auto slots = of_pool(pool, view);
+std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node) {
+  const auto slots = of_group(view);
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(slots, view, node.name);
   if (own == slots.end()) return "the slot has gone again";
-  if (slots.size() + out.size() > view.limit || *slot_index(pool, (*own)->name) >= view.limit)
-    return explain(view.limit, holders(slots), out);
+  if (slots.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= view.limit)
+    return explain(view, holders(slots), out);
   return std::nullopt;
 }
 

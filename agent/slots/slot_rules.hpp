@@ -1,38 +1,64 @@
-// Who may hold a turn: decisions over the Leases of a pool. Pure.
+// Who may hold a turn: decisions over the Leases of a pool, and of a zone of it. Pure.
 //
 // A slot is a Lease haulout-<pool>-<n>, n below the limit; its name makes it unique, its holder is "<node>/<Node UID>",
-// and it is owned by that Node, so that the garbage collector voids it with its Node and nothing else does.
+// and it is owned by that Node, so that the garbage collector voids it with its Node and nothing else does. Where zones
+// are limited, too, a node needs a second one, haulout-<pool>.<zone>-<n>.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/own_node.hpp"
 #include "k8s/objects.hpp"
+#include "retry/result.hpp"
 
 namespace haulout::agent {
 
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
+inline constexpr std::string_view zone_label = "haulout.dev/zone";
 
-// Whose turn it would be. Filled before the first use.
-struct OwnNode {
-  std::string name;
-  std::string uid;
-  std::string holder() const { return name + "/" + uid; }
+// Nodes that share a limit: a pool, or the part of it in one zone.
+struct SlotGroup {
+  std::string pool;
+  std::string zone{};  // empty: all of the pool
+
+  // "blue", "blue.eu-west-1a": between "haulout-" and the index in the name of a Lease, which is a DNS subdomain. What
+  // does not fit there is written in hexadecimal; two groups never have the same name.
+  std::string name() const;
+  // For people: "pool blue", "pool blue in zone eu-west-1a".
+  std::string words() const;
+  bool operator==(const SlotGroup&) const = default;
 };
 
-std::string slot_name(std::string_view pool, std::size_t index);
-// Nothing: no slot of this pool (pool "a" has no part in "haulout-a-b-0").
-std::optional<std::size_t> slot_index(std::string_view pool, std::string_view lease_name);
+// Where the groups of a node come from.
+struct SlotGrouping {
+  std::string pool = "default";
+  std::string pool_label{};  // when set: the pool is the value of this label of the Node
+  std::string zone_label{};  // when set: each value of this label is limited, too
+};
+// The groups whose slots the node needs, in the order in which they are taken: the zone, then the pool. Errc::invalid
+// when the Node lacks a label, or the name of a Lease would be too long; the message names the way out.
+Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std::string& node,
+                                         const std::map<std::string, std::string>& node_labels);
+
+std::string slot_name(const SlotGroup& group, std::size_t index);
+// Nothing: no slot of this group (pool "a" has no part in "haulout-a-b-0", nor in "haulout-a.zone-0").
+std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view lease_name);
+// The slot of a zone, of whichever pool.
+bool is_zone_slot(std::string_view lease_name);
 
 // The Lease by which a node takes a slot.
-k8s::Lease slot_lease(std::string_view ns, std::string_view pool, std::size_t index, const OwnNode& node, WallTime now);
+k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
+                      WallTime now);
 // It is this node's, and of this very Node object.
 bool held_by(const k8s::Lease& lease, const OwnNode& node);
 
-struct PoolView {
-  std::vector<k8s::Lease> slots;  // of the pool; others in the namespace are ignored
+struct GroupView {
+  SlotGroup group;
+  std::vector<k8s::Lease> slots;  // those of other groups are ignored
   std::size_t limit = 1;
   // Nodes that are out of service without a slot: not Ready, or cordoned by somebody else.
   std::vector<std::string> out{};
@@ -43,8 +69,8 @@ struct SlotChoice {
   std::string why{};                  // when none: who stands in the way, for people
 };
 // For a node that holds none. That it is itself out of service stands not in its way.
-SlotChoice choose_slot(std::string_view pool, const PoolView& view, const OwnNode& node);
+SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
 // For a node that has just taken one: nothing, or why it must be given back.
-std::optional<std::string> must_give_back(std::string_view pool, const PoolView& view, const OwnNode& node);
+std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);
 
 }  // namespace haulout::agent

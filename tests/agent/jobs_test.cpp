@@ -176,5 +176,18 @@ TEST_F(JobsTest, CordonAndUncordon) {
                                HasSubstr("node/n1 already uncordoned\n")));
 }
 
+TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
+  for (const char* state : {"draining", "idle"}) {
+    cluster.cordon("n1");
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", state}}}}}});
+    errors.text.clear();
+    EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
+    EXPECT_FALSE(cordoned("n1"));
+    EXPECT_EQ(errors.text.find("an agent holds node/n1 (state draining)") != std::string::npos,
+              state == std::string("draining"))
+        << errors.text;
+  }
+}
+
 }  // namespace
 }  // namespace haulout::agent

@@ -1,5 +1,7 @@
 #include "agent/assembly/make_host.hpp"
 
+#include "agent/dbus/unit_hooks.hpp"
+#include "agent/hooks/child_hooks.hpp"
 #include "tests/agent_assembly/host_fixture.hpp"
 
 namespace haulout::agent {
@@ -53,10 +55,19 @@ TEST_F(MakeHostTest, FilesAreTheHosts) {
 
 TEST_F(MakeHostTest, WhoSpeaksDBus) {
   config.reboot_methods = {M::none};
-  EXPECT_FALSE(uses_bus(config, "debian"));
-  EXPECT_TRUE(uses_bus(config, "flatcar"));
+  EXPECT_FALSE(uses_bus(config, "debian", root));
+  EXPECT_TRUE(uses_bus(config, "flatcar", root));
   config.reboot_methods = {M::command, M::systemd};
-  EXPECT_TRUE(uses_bus(config, "debian"));
+  EXPECT_TRUE(uses_bus(config, "debian", root));
+}
+
+TEST_F(MakeHostTest, HooksAreUnitsWhereSystemdRuns) {
+  config.reboot_methods = {M::none};
+  EXPECT_NE(dynamic_cast<ChildHooks*>(make_hooks(config, access)->get()), nullptr);
+  EXPECT_FALSE(uses_bus(config, "debian", root));
+  std::filesystem::create_directories(dir / "run/systemd/system");
+  EXPECT_NE(dynamic_cast<UnitHooks*>(make_hooks(config, access)->get()), nullptr);
+  EXPECT_TRUE(uses_bus(config, "debian", root));
 }
 
 }  // namespace

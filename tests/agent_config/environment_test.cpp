@@ -8,13 +8,13 @@ using ::testing::IsEmpty;
 using Strings = std::vector<std::string>;
 
 TEST(EnvironmentTest, ListsAreSplitAtSemicolons) {
-  const auto blackouts = [](const std::string& value) {
-    return config_of({}, {{"HAULOUT_BLACKOUT", value}}).blackouts;
+  const auto selectors = [](const std::string& value) {
+    return config_of({}, {{"HAULOUT_BLOCKING_POD_SELECTOR", value}}).blocking_pod_selectors;
   };
-  EXPECT_EQ(blackouts("a"), Strings{"a"});
-  EXPECT_EQ(blackouts("a b, c; d"), (Strings{"a b, c", "d"}));
-  EXPECT_EQ(blackouts("; a ;; b;"), (Strings{"a", "b"}));
-  EXPECT_EQ(blackouts(" ; "), Strings{});
+  EXPECT_EQ(selectors("a"), Strings{"a"});
+  EXPECT_EQ(selectors("a in (b, c), d; e"), (Strings{"a in (b, c), d", "e"}));
+  EXPECT_EQ(selectors("; a ;; b;"), (Strings{"a", "b"}));
+  EXPECT_EQ(selectors(" ; "), Strings{});
 }
 
 TEST(EnvironmentTest, OtherVariablesDoNothing) {

@@ -38,8 +38,8 @@ const std::vector<Row>& rows() {
        "5"},
       {"max-unavailable", "2", "10%", "20%", [](const C& c) { return c.max_unavailable; }, "2", "10%", "20%", "1"},
       {"soak", "1s", "1m", "1h", [](const C& c) { return in_seconds(c.soak); }, "1s", "60s", "3600s", "0s"},
-      {"blackout", "f", "v1; v2", "[f1, f2]", [](const C& c) { return joined_with(c.blackouts); }, "[f]", "[v1|v2]",
-       "[f1|f2]", "[]"},
+      {"blocking-pod-selector", "f", "v1; v2", "[f1, f2]",
+       [](const C& c) { return joined_with(c.blocking_pod_selectors); }, "[f]", "[v1|v2]", "[f1|f2]", "[]"},
       {"sentinel-command", "/f 1", "/v 'a b'", "[/y, c d]", [](const C& c) { return joined_with(c.sentinel_command); },
        "[/f|1]", "[/v|a b]", "[/y|c d]", "[]"},
       {"reboot-method", "systemd", "none", "[systemd, logind]",
@@ -80,10 +80,11 @@ TEST(PrecedenceTest, NoSourcesMeanTheDefaults) {
 }
 
 TEST(PrecedenceTest, OfARepeatedFlagTheLastStandsAndListsGrow) {
+  const std::string selector = "blocking-pod-selector";
   EXPECT_EQ(config_of({{"pool", "a"}, {"pool", "b"}}).pool, "b");
   EXPECT_EQ(config_of({{"pool", "a"}, {"pool", ""}}).pool, "default");
-  EXPECT_EQ(config_of({{"blackout", "a"}, {"soak", "1s"}, {"blackout", "b"}}).blackouts, (Strings{"a", "b"}));
-  EXPECT_EQ(config_of({{"blackout", "a"}, {"blackout", ""}, {"blackout", "b"}}).blackouts, (Strings{"b"}));
+  EXPECT_EQ(config_of({{selector, "a"}, {"soak", "1s"}, {selector, "b"}}).blocking_pod_selectors, (Strings{"a", "b"}));
+  EXPECT_EQ(config_of({{selector, "a"}, {selector, ""}, {selector, "b"}}).blocking_pod_selectors, (Strings{"b"}));
 }
 
 TEST(PrecedenceTest, ASourceIsMixedWithOthersOptionByOption) {
@@ -102,10 +103,10 @@ struct EmptyRow {
 
 TEST(PrecedenceTest, AnEmptyValueResetsTextsListsAndCommandsOnly) {
   const std::vector<EmptyRow> table = {
-      {"pool", "workers", true},        {"namespace", "ops", true},       {"node-name", "n1", true},
-      {"hooks-dir", "/h", true},        {"blackout", "[a, b]", true},     {"blocking-pod-selector", "a=b", true},
-      {"sentinel-command", "/s", true}, {"unmanaged", "skip", false},     {"soak", "5s", false},
-      {"max-concurrent", "9", false},   {"reboot-method", "none", false}, {"ignore-do-not-disrupt", "true", false},
+      {"pool", "workers", true},        {"namespace", "ops", true},           {"node-name", "n1", true},
+      {"hooks-dir", "/h", true},        {"blackout", "[00:00, 12:00]", true}, {"blocking-pod-selector", "a=b", true},
+      {"sentinel-command", "/s", true}, {"unmanaged", "skip", false},         {"soak", "5s", false},
+      {"max-concurrent", "9", false},   {"reboot-method", "none", false},     {"ignore-do-not-disrupt", "true", false},
   };
   for (const EmptyRow& row : table) {
     const std::string variable = find_option(row.name)->variable();

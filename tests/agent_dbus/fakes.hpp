@@ -38,6 +38,7 @@ class FakeService {
   virtual void forget() {}
   void note(std::string call);
   sdbus::IObject& object() { return *object_; }
+  sdbus::IConnection& connection() { return link_->connection(); }
   const boost::asio::any_io_executor& executor() const { return executor_; }
   Notifier& event() { return event_; }
 

@@ -42,7 +42,7 @@ TEST(UpdateStatus, AVersionThatItDoesNotKnowIsNoTarget) {
 
 class FlatcarBackendTest : public LiveBusTest {
  protected:
-  agent::FlatcarBackend backend{bus, root.path()};
+  agent::FlatcarBackend backend{bus, agent::HostRoot(root.path())};
 };
 
 TEST_F(FlatcarBackendTest, AsksUpdateEngine) {

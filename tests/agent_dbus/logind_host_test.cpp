@@ -14,8 +14,8 @@ class LogindHostTest : public LiveBusTest {
  protected:
   using LiveBusTest::LiveBusTest;
 
-  agent::LogindHost host{bus, root.path(), {"logind", "systemd"}};
-  agent::LogindHost by_systemd{bus, root.path(), {"systemd"}};
+  agent::LogindHost host{bus, agent::HostRoot(root.path()), {"logind", "systemd"}};
+  agent::LogindHost by_systemd{bus, agent::HostRoot(root.path()), {"systemd"}};
 
   Result<> can_reboot(agent::Host& which) {
     std::optional<Result<>> out;

@@ -18,12 +18,11 @@ struct Row {
 };
 
 template <class Parsed>
-void check_refused(const Parsed& parsed, const std::string& thing, const Row& row) {
+void check_refused(const Parsed& parsed, const Row& row) {
   ASSERT_FALSE(parsed.has_value()) << row.text;
   EXPECT_EQ(parsed.error().code(), Errc::invalid) << row.text;
   const std::string message = parsed.error().message();
-  EXPECT_THAT(message, StartsWith(thing + " \"")) << row.text;
-  EXPECT_THAT(message, HasSubstr(fmt::format("\", character {}: ", row.character))) << row.text;
+  EXPECT_THAT(message, StartsWith(fmt::format("character {}: ", row.character))) << row.text;
   EXPECT_THAT(message, HasSubstr("; ")) << "a way out: " << row.text;
   EXPECT_THAT(message, HasSubstr(row.says)) << row.text;
 }
@@ -123,7 +122,7 @@ TEST(WindowErrorsTest, SayWhereAndWhat) {
       {"cron(0 2,4 * * *)-04:00", 19, "ends when it starts"},
       {"cron(@daily)", 6, "here are 1"},
   };
-  for (const Row& row : rows) check_refused(parse_window(row.text), "window", row);
+  for (const Row& row : rows) check_refused(parse_window(row.text), row);
 }
 
 TEST(WindowErrorsTest, BlackoutsToo) {
@@ -145,7 +144,7 @@ TEST(WindowErrorsTest, BlackoutsToo) {
       {"2026-12-20 Europe/Berln", 12, "Europe/Berlin"},
       {"2026-12-20 UTC 2026-12-21", 16, "nothing may follow"},
   };
-  for (const Row& row : rows) check_refused(parse_blackout(row.text), "black-out", row);
+  for (const Row& row : rows) check_refused(parse_blackout(row.text), row);
 }
 
 TEST(WindowErrorsTest, AnUnknownZoneNamesTheNearest) {
@@ -158,14 +157,14 @@ TEST(WindowErrorsTest, AnUnknownZoneNamesTheNearest) {
       {"utc", "did you mean UTC?"},
       {"Middle-earth/Bag_End_Under_The_Hill", "Europe/Berlin"},
   };
-  for (const auto& [zone, says] : rows) check_refused(parse_window("22:00+4h " + zone), "window", {zone, 10, says});
+  for (const auto& [zone, says] : rows) check_refused(parse_window("22:00+4h " + zone), {zone, 10, says});
   for (const char* zone :
        {"../../etc/passwd", "/etc/passwd", "Europe", "Europe/", ".", "zone.tab", "tzdata.zi", "\x01\x02"})
     EXPECT_FALSE(parse_window(std::string("22:00+4h ") + zone).has_value()) << zone;
 }
 
 TEST(WindowErrorsTest, ATextTooLongIsNotReadAtAll) {
-  check_refused(parse_window("22:00+4h" + std::string(100'000, ' ')), "window", {"long", 501, "no longer"});
+  check_refused(parse_window("22:00+4h" + std::string(100'000, ' ')), {"long", 501, "no longer"});
 }
 
 TEST(WindowErrorsTest, ControlCharactersAreNotEchoed) {

@@ -188,5 +188,11 @@ TEST_F(HostRootTest, TheMachinesOwnRoot) {
   EXPECT_EQ(machine.read(dir / "x", 10)->value(), "seen");
 }
 
+TEST_F(HostRootTest, WhetherSystemdWasBooted) {
+  EXPECT_FALSE(systemd_booted(root).value());
+  std::filesystem::create_directories(dir / "run/systemd/system");
+  EXPECT_TRUE(systemd_booted(root).value());
+}
+
 }  // namespace
 }  // namespace haulout::agent

@@ -60,10 +60,37 @@ TEST_F(Advance, AttemptsThatCameToNothingAreSpacedMoreAndMore) {
 }
 
 TEST_F(Advance, AClosedGateIsNoFailure) {
-  const Record record = go(in(State::draining), Event::gate_closed);
+  const Record record = go(in(State::waiting), Event::gate_closed);
   EXPECT_EQ(record.state, State::pending);
   EXPECT_EQ(record.failures, 0u);
   EXPECT_EQ(record.not_before, std::nullopt);
+}
+
+// Pods have gone for nothing.
+TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
+  moment.cause = "Paused";
+  for (const State from : {State::draining, State::ready, State::rebooting}) {
+    const Record record = go(in(from), Event::gate_closed);
+    EXPECT_EQ(record.state, State::pending);
+    EXPECT_EQ(record.not_before, moment.now + 5min);
+    EXPECT_EQ(record.cause, "Paused");
+  }
+}
+
+// The next kernel has the same name: it is a new need once the old one was seen to be gone.
+TEST_F(Advance, ANeedThatWentAwayAfterARebootWasServedByIt) {
+  Record record = in(State::rebooting);
+  record.reasons = {"kernel"};
+  moment.boot_id = "boot-2";
+  moment.pending = {Need::no, {}, ""};  // what was asked before the boot says nothing about it
+  record = go(std::move(record), Event::boot_changed);
+  EXPECT_FALSE(record.reboots.back().cleared);
+  moment.pending = {Need::unknown, {}, ""};
+  record = go(std::move(record), Event::verified);
+  EXPECT_FALSE(record.reboots.back().cleared);
+  moment.pending = {Need::no, {}, ""};
+  record = go(std::move(record), Event::uncordoned);
+  EXPECT_TRUE(record.reboots.back().cleared);
 }
 
 TEST_F(Advance, EachWayToRebootHasItsOwnTime) {
@@ -88,7 +115,7 @@ TEST_F(Advance, ABootIsRememberedWithItsReasons) {
   EXPECT_EQ(record.state, State::verifying);
   EXPECT_EQ(record.boot_id, "boot-2");
   EXPECT_EQ(record.reboots.size(), 10u);
-  EXPECT_EQ(record.reboots.back(), (Reboot{moment.now, {"kernel"}, "1.1"}));
+  EXPECT_EQ(record.reboots.back(), (PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
 TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
@@ -100,7 +127,7 @@ TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
   EXPECT_EQ(record.state, State::uncordoning);
   EXPECT_EQ(record.failures, 0u);
   EXPECT_EQ(record.not_before, std::nullopt);
-  EXPECT_THAT(record.durations, ElementsAre(420));
+  EXPECT_THAT(record.durations, ElementsAre(420s));
   EXPECT_EQ(record.verified_at, moment.now);
 }
 
@@ -147,13 +174,52 @@ TEST_F(Advance, RestForgetsTheAttemptAndKeepsTheHistory) {
   record.from = "1.0";
   record.to = "1.1";
   record.requested = true;
-  record.durations = {5};
+  record.durations = {5s};
   record = go(std::move(record), Event::soaked);
   EXPECT_EQ(record.state, State::idle);
   EXPECT_THAT(record.reasons, IsEmpty());
   EXPECT_EQ(record.from + record.to, "");
   EXPECT_FALSE(record.requested);
-  EXPECT_THAT(record.durations, ElementsAre(5));
+  EXPECT_THAT(record.durations, ElementsAre(5s));
+}
+
+TEST_F(Advance, PassedHooksStayPassedUntilTheirPointComesAgain) {
+  Record record = in(State::draining);
+  record.hooks_passed = {"before-drain", "after-drain"};
+  record = go(std::move(record), Event::drained);
+  EXPECT_THAT(record.hooks_passed, ElementsAre("before-drain", "after-drain"));
+  EXPECT_THAT(go(record, Event::emptiness_lost).hooks_passed, ElementsAre("before-drain"));
+  record = go(std::move(record), Event::reboot_due);
+  EXPECT_THAT(record.hooks_passed, ElementsAre("before-drain", "after-drain"));
+  EXPECT_THAT(go(std::move(record), Event::boot_changed).hooks_passed, IsEmpty());
+}
+
+TEST_F(Advance, AnAttemptThatEndedAsksAnew) {
+  Record record = in(State::draining);
+  record.hooks_passed = {"before-drain"};
+  record.hooks_asked = moment.now;
+  record = go(std::move(record), Event::drain_ended);
+  EXPECT_THAT(record.hooks_passed, IsEmpty());
+  EXPECT_EQ(record.hooks_asked, std::nullopt);
+}
+
+TEST_F(Advance, WhoeverWasAskedMayAnswerADegradedNodeUntilItBootsAgain) {
+  Record record = in(State::verifying);
+  record.hooks_asked = moment.now;
+  moment.cause = "HookFailed";
+  record = go(std::move(record), Event::not_verified);
+  EXPECT_EQ(record.hooks_asked, moment.now);
+  EXPECT_EQ(go(record, Event::boot_changed).hooks_asked, std::nullopt);
+  record.hooks_passed = {"after-boot"};
+  EXPECT_THAT(go(std::move(record), Event::healed).hooks_passed, ElementsAre("after-boot"));
+}
+
+TEST_F(Advance, AHookThatFailsBeforeTheReleaseLeavesTheNodeInService) {
+  moment.cause = "HookFailed";
+  const Record record = go(in(State::soaking), Event::hook_failed);
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_TRUE(record.uncordon);
+  EXPECT_THAT(record.bad_targets, IsEmpty());
 }
 
 TEST_F(Advance, AnEventWithoutMeaningIsABug) {

@@ -61,5 +61,47 @@ TEST(NodeStatus, ARequestIsExactlyTheWord) {
   EXPECT_TRUE(reboot_requested(node));
 }
 
+TEST(NodeStatus, WhoIsAskedHasATicket) {
+  Record record;
+  record.state = State::draining;
+  record.hooks_asked = WallTime(std::chrono::seconds(5));
+  k8s::Node node = a_node();
+  const Json json = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes, false));
+  EXPECT_EQ(json["metadata"]["annotations"]["haulout.dev/hook"], "before-drain@1970-01-01T00:00:05.000000Z");
+  record.hooks_asked.reset();
+  node.annotations["haulout.dev/hook"] = "before-drain@1970-01-01T00:00:05.000000Z";
+  const Json after = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes, false));
+  EXPECT_TRUE(after["metadata"]["annotations"]["haulout.dev/hook"].is_null());
+}
+
+// P5
+TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
+  const std::string key = "node.kubernetes.io/exclude-from-external-load-balancers";
+  k8s::Node node = a_node();
+  EXPECT_EQ(exclude_patch(node, false), std::nullopt);
+  const Json set = Json::parse(exclude_patch(node, true).value());
+  EXPECT_EQ(set["metadata"]["resourceVersion"], "42");
+  EXPECT_EQ(set["metadata"]["labels"][key], "haulout");
+  node.labels[key] = "haulout";
+  EXPECT_EQ(exclude_patch(node, true), std::nullopt);
+  EXPECT_TRUE(Json::parse(exclude_patch(node, false).value())["metadata"]["labels"][key].is_null());
+  for (const char* foreign : {"", "true", "karpenter"}) {
+    node.labels[key] = foreign;
+    EXPECT_EQ(exclude_patch(node, true), std::nullopt);
+    EXPECT_EQ(exclude_patch(node, false), std::nullopt);
+  }
+}
+
+TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
+  k8s::Node node = a_node();
+  EXPECT_EQ(no_status_patch(node), std::nullopt);
+  EXPECT_EQ(no_condition_patch(node), std::nullopt);
+  node.labels = {{"haulout.dev/state", "idle"}, {"haulout.dev/pool", "blue"}};
+  node.annotations = {{"haulout.dev/record", "{}"}, {"haulout.dev/pause", "; audit"}, {"haulout.dev/hook", "x"}};
+  const Json json = Json::parse(no_status_patch(node).value());
+  EXPECT_EQ(json["metadata"]["labels"], (Json{{"haulout.dev/state", nullptr}}));
+  EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
+}
+
 }  // namespace
 }  // namespace haulout::agent

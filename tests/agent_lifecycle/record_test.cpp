@@ -27,12 +27,14 @@ Record full() {
   record.not_before = seconds(300);
   record.began = seconds(50);
   record.verified_at = seconds(20);
-  record.reboots = {{seconds(10), {"a"}, "0.9"}, {seconds(11), {}, ""}};
-  record.durations = {600, 700};
+  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}};
+  record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
   record.bad_targets = {"0.8"};
   record.cause = "RebootFailed";
   record.cause_message = "why";
   record.uncordon = true;
+  record.hooks_passed = {"before-drain"};
+  record.hooks_asked = seconds(70);
   return record;
 }
 
@@ -46,6 +48,15 @@ TEST(Records, ComeBackAsTheyWere) {
 TEST(Records, AreOneLineWhateverIsInThem) {
   EXPECT_EQ(encode_record(full()).find('\n'), std::string::npos);
   EXPECT_EQ(decode_record(encode_record(full())).state, State::rebooting);
+}
+
+TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
+  const std::string before =
+      R"({"v":1,"state":"idle","since":0,"reboots":[{"at":10000000,"reasons":["a"],"target":"0.9"}],"durations":[600]})";
+  const Record record = decode_record(before);
+  EXPECT_THAT(record.reboots, testing::ElementsAre(PastReboot{seconds(10), {"a"}, "0.9", false}));
+  EXPECT_THAT(record.durations, testing::ElementsAre(std::chrono::seconds(600)));
+  EXPECT_THAT(encode_record(record), testing::Not(HasSubstr("cleared")));
 }
 
 // P4: what cannot be read is not taken for an idle node.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 namespace haulout::agent {
 namespace {
 
@@ -9,21 +11,88 @@ using testing::HasSubstr;
 
 const OwnNode me{"n1", "u1"};
 
-k8s::Lease slot(std::size_t index, const OwnNode& node, std::string_view pool = "default") {
-  return slot_lease("haulout", pool, index, node, WallTime{});
+const SlotGroup all{"default"};
+
+k8s::Lease slot(std::size_t index, const OwnNode& node, const SlotGroup& group = all) {
+  return slot_lease("haulout", group, index, node, WallTime{});
+}
+GroupView view(std::size_t limit, std::vector<k8s::Lease> slots, std::vector<std::string> out = {}) {
+  return {all, std::move(slots), limit, std::move(out)};
 }
 OwnNode other(int i) {
   return {"other" + std::to_string(i), "uid" + std::to_string(i)};
 }
 
 TEST(SlotNames, BelongToOnePoolEach) {
-  EXPECT_EQ(slot_index("default", "haulout-default-0"), 0u);
-  EXPECT_EQ(slot_index("default", "haulout-default-17"), 17u);
-  EXPECT_EQ(slot_index("a-b", "haulout-a-b-1"), 1u);
+  EXPECT_EQ(slot_index(all, "haulout-default-0"), 0u);
+  EXPECT_EQ(slot_index(all, "haulout-default-17"), 17u);
+  EXPECT_EQ(slot_index(SlotGroup{"a-b"}, "haulout-a-b-1"), 1u);
   for (const char* name : {"haulout-default-", "haulout-default-01", "haulout-default-x", "haulout-default--1",
                            "haulout-default-1x", "haulout-default-99999999999999999999999", "other", ""})
-    EXPECT_EQ(slot_index("default", name), std::nullopt) << name;
-  EXPECT_EQ(slot_index("a", "haulout-a-b-1"), std::nullopt);
+    EXPECT_EQ(slot_index(all, name), std::nullopt) << name;
+  EXPECT_EQ(slot_index(SlotGroup{"a"}, "haulout-a-b-1"), std::nullopt);
+}
+
+// What a label may be and a DNS subdomain may not.
+TEST(SlotNames, AreSubdomainsAndNeverTheSameForTwoGroups) {
+  const std::vector<SlotGroup> groups = {{"default"},
+                                         {"default", "eu-west-1a"},
+                                         {"default", "Zone_A"},
+                                         {"default", "zone-a"},
+                                         {"default.eu-west-1a"},
+                                         {"a", "b-0"},
+                                         {"a-b"},
+                                         {"a.b"},
+                                         {"A"},
+                                         {"x--a"},
+                                         {"a--b"},
+                                         {"a-2db"},
+                                         {"x"},
+                                         {"X--a"},
+                                         {"x---2da"},
+                                         {"default", "1"},
+                                         {"default", "a.b"},
+                                         {"default", "a-b"},
+                                         {"a", "b.c"},
+                                         {"a.b", "c"},
+                                         {"a_b"}};
+  std::set<std::string> names;
+  for (const SlotGroup& group : groups) {
+    const std::string name = slot_name(group, 7);
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_THAT(name, testing::MatchesRegex("[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)?"));
+    EXPECT_EQ(is_zone_slot(name), !group.zone.empty()) << name;
+    for (const SlotGroup& other_group : groups)
+      EXPECT_EQ(slot_index(other_group, name).has_value(), group == other_group) << name;
+  }
+  EXPECT_EQ(slot_name({"blue", "eu-west-1a"}, 0), "haulout-blue.eu-west-1a-0");
+  EXPECT_EQ(slot_name({"Blue"}, 0), "haulout-x---42lue-0");
+}
+
+TEST(Groups, AreTheZoneAndThePool) {
+  const std::map<std::string, std::string> labels{{"role", "Worker"}, {"zone", "a"}, {"empty", ""}};
+  const auto groups = [&](const SlotGrouping& grouping) { return groups_of(grouping, "n1", labels); };
+  EXPECT_THAT(*groups({}), testing::ElementsAre(SlotGroup{"default"}));
+  EXPECT_THAT(*groups({.pool = "blue", .zone_label = "zone"}),
+              testing::ElementsAre(SlotGroup{"blue", "a"}, SlotGroup{"blue"}));
+  EXPECT_THAT(*groups({.pool_label = "role", .zone_label = "zone"}),
+              testing::ElementsAre(SlotGroup{"Worker", "a"}, SlotGroup{"Worker"}));
+}
+
+// A node of no pool must not go beside one of every pool.
+TEST(Groups, NeedTheirLabels) {
+  const std::map<std::string, std::string> labels{{"long", std::string(63, '.')}, {"empty", ""}};
+  const auto problem = [&](const SlotGrouping& grouping) {
+    const auto groups = groups_of(grouping, "n1", labels);
+    return groups ? std::string() : groups.error().message();
+  };
+  EXPECT_THAT(problem({.pool_label = "role"}),
+              testing::AllOf(HasSubstr("n1"), HasSubstr("role"), HasSubstr("pool-label")));
+  EXPECT_THAT(problem({.zone_label = "zone"}),
+              testing::AllOf(HasSubstr("zone-label"), HasSubstr("kubectl label node")));
+  EXPECT_THAT(problem({.zone_label = "empty"}), HasSubstr("empty"));
+  EXPECT_THAT(problem({.pool_label = "long", .zone_label = "long"}), HasSubstr("253"));
+  EXPECT_EQ(problem({.zone_label = "long"}), "");
 }
 
 TEST(SlotLease, IsOwnedByItsNode) {
@@ -44,41 +113,42 @@ TEST(SlotLease, IsNotHeldByANamesake) {
 }
 
 TEST(Choice, IsTheLowestFreeIndex) {
-  EXPECT_EQ(choose_slot("default", {.slots = {}, .limit = 1}, me).take, 0u);
-  EXPECT_EQ(choose_slot("default", {.slots = {slot(0, other(1))}, .limit = 2}, me).take, 1u);
-  EXPECT_EQ(choose_slot("default", {.slots = {slot(1, other(1))}, .limit = 2}, me).take, 0u);
-  EXPECT_EQ(choose_slot("default", {.slots = {slot(0, other(1), "blue")}, .limit = 1}, me).take, 0u);
+  EXPECT_EQ(choose_slot(view(1, {}), me).take, 0u);
+  EXPECT_EQ(choose_slot(view(2, {slot(0, other(1))}), me).take, 1u);
+  EXPECT_EQ(choose_slot(view(2, {slot(1, other(1))}), me).take, 0u);
+  EXPECT_EQ(choose_slot(view(1, {slot(0, other(1), {"blue"})}), me).take, 0u);
 }
 
 TEST(Choice, StopsAtTheLimit) {
-  EXPECT_EQ(choose_slot("default", {.slots = {}, .limit = 0}, me).take, std::nullopt);
-  const auto full = choose_slot("default", {.slots = {slot(0, other(1))}, .limit = 1}, me);
+  EXPECT_EQ(choose_slot(view(0, {}), me).take, std::nullopt);
+  EXPECT_THAT(choose_slot(view(0, {}), me).why, HasSubstr("max-unavailable"));
+  const auto full = choose_slot(view(1, {slot(0, other(1))}), me);
   EXPECT_EQ(full.take, std::nullopt);
   EXPECT_THAT(full.why, HasSubstr("other1"));
   // Lowered from three to one while two are out: both indices count, also those above the limit.
-  EXPECT_EQ(choose_slot("default", {.slots = {slot(2, other(1))}, .limit = 1}, me).take, std::nullopt);
+  EXPECT_EQ(choose_slot(view(1, {slot(2, other(1))}), me).take, std::nullopt);
 }
 
 // A cordon that somebody forgot, or a node that is down, is a node out of service as well.
 TEST(Choice, CountsNodesThatAreOutWithoutASlot) {
-  const auto choice = choose_slot("default", {.slots = {}, .limit = 1, .out = {"broken"}}, me);
+  const auto choice = choose_slot(view(1, {}, {"broken"}), me);
   EXPECT_EQ(choice.take, std::nullopt);
   EXPECT_THAT(choice.why, HasSubstr("broken"));
-  EXPECT_EQ(choose_slot("default", {.slots = {}, .limit = 2, .out = {"broken"}}, me).take, 0u);
-  EXPECT_EQ(choose_slot("default", {.slots = {}, .limit = 1, .out = {"n1"}}, me).take, 0u);
+  EXPECT_EQ(choose_slot(view(2, {}, {"broken"}), me).take, 0u);
+  EXPECT_EQ(choose_slot(view(1, {}, {"n1"}), me).take, 0u);
   // A holder is counted once, though it is cordoned.
-  EXPECT_EQ(choose_slot("default", {.slots = {slot(0, other(1))}, .limit = 2, .out = {"other1"}}, me).take, 1u);
+  EXPECT_EQ(choose_slot(view(2, {slot(0, other(1))}, {"other1"}), me).take, 1u);
 }
 
 TEST(SecondLook, GivesBackWhatIsTooMuch) {
-  EXPECT_EQ(must_give_back("default", {.slots = {slot(0, me)}, .limit = 1}, me), std::nullopt);
-  EXPECT_EQ(must_give_back("default", {.slots = {slot(0, me), slot(1, other(1))}, .limit = 2}, me), std::nullopt);
-  EXPECT_TRUE(must_give_back("default", {.slots = {slot(0, me), slot(1, other(1))}, .limit = 1}, me));
-  EXPECT_TRUE(must_give_back("default", {.slots = {slot(1, me)}, .limit = 1}, me));
-  EXPECT_TRUE(must_give_back("default", {.slots = {slot(0, me)}, .limit = 1, .out = {"broken"}}, me));
-  EXPECT_TRUE(must_give_back("default", {.slots = {}, .limit = 1}, me));
+  EXPECT_EQ(must_give_back(view(1, {slot(0, me)}), me), std::nullopt);
+  EXPECT_EQ(must_give_back(view(2, {slot(0, me), slot(1, other(1))}), me), std::nullopt);
+  EXPECT_TRUE(must_give_back(view(1, {slot(0, me), slot(1, other(1))}), me));
+  EXPECT_TRUE(must_give_back(view(1, {slot(1, me)}), me));
+  EXPECT_TRUE(must_give_back(view(1, {slot(0, me)}, {"broken"}), me));
+  EXPECT_TRUE(must_give_back(view(1, {}), me));
   // We are the node that is out.
-  EXPECT_EQ(must_give_back("default", {.slots = {slot(0, me)}, .limit = 1, .out = {"n1"}}, me), std::nullopt);
+  EXPECT_EQ(must_give_back(view(1, {slot(0, me)}, {"n1"}), me), std::nullopt);
 }
 
 }  // namespace

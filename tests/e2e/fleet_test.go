@@ -33,7 +33,7 @@ func newFleet(t *testing.T) *Fleet {
 
 // fleetFlags are what all agents of these tests have.
 func fleetFlags(f *Fleet) []string {
-	return []string{"--namespace", f.Name, "--pool-label", poolLabel, "--backend", "flatcar", "--settle", "500ms"}
+	return []string{"--namespace", f.Name, "--backend", "flatcar", "--settle", "500ms"}
 }
 
 func updateAll(t *testing.T, f *Fleet) {

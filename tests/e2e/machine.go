@@ -213,7 +213,7 @@ func (m *Machine) writeSystem() error {
 	}
 	files := map[string]string{
 		bootIDFile:       string(uuid.NewUUID()) + "\n",
-		"etc/os-release": fmt.Sprintf("ID=flatcar\nNAME=Flatcar\nVERSION_ID=%s\nPRETTY_NAME=\"Flatcar %[1]s\"\n", m.version),
+		"etc/os-release": fmt.Sprintf("ID=flatcar\nNAME=Flatcar\nVERSION=%s\nVERSION_ID=%[1]s\nPRETTY_NAME=\"Flatcar %[1]s\"\n", m.version),
 		"etc/machine-id": fmt.Sprintf("%x\n", md5.Sum([]byte(m.Node))),
 	}
 	for _, dir := range []string{"run/systemd/system", "etc/haulout"} {

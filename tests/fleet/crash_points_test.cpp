@@ -44,6 +44,15 @@ struct Open : Fleet {
   }
 };
 
+// Somebody who is asked after the drain, and answers.
+void answer_hook(Open& fleet, const sim::Change& change) {
+  if (change.key.resource != "nodes" || change.key.name != "n1" || change.type == sim::ChangeType::deleted) return;
+  const Json annotations = (*change.object)["metadata"].value("annotations", Json::object());
+  const std::string ticket = annotations.value("haulout.dev/hook", "");
+  if (!ticket.empty())
+    fleet.cluster.after(5s, [&fleet, ticket] { fleet.annotate("n1", "hook-done.haulout.dev/after-drain.x", ticket); });
+}
+
 struct Crash {
   CrashPoint at_request{};
   Duration at_time{};  // of the start; 0: never
@@ -154,6 +163,15 @@ const std::vector<Row>& rows() {
        },
        .version = "1.0",
        .boots = 0},
+      {.name = "hooks and load balancers",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.options.lb_drain_wait = 1min;
+         fleet.options.times.soak = 2min;
+         fleet.cluster.on_change([&fleet](const sim::Change& change) { answer_hook(fleet, change); });
+         fleet.after(1s, [&fleet] { fleet.annotate("n1", "hook.haulout.dev/after-drain.x", "limit=1h"); });
+         return fleet.machine(
+             "n1", {.hooks = {"before-drain/10-a", "after-drain/10-a", "after-boot/10-a", "before-release/10-a"}});
+       }},
       {.name = "an API server that is away",
        .stage = [](Open& fleet) -> Machine& {
          fleet.after(4s, [&fleet] { fleet.cluster.restart(20min); });
@@ -186,6 +204,7 @@ Played play(const Row& row, const Crash& crash) {
   EXPECT_EQ(fleet.unschedulable("n1"), row.cordoned) << where;
   EXPECT_EQ(n1.boots(), row.boots) << where;
   EXPECT_EQ(fleet.slots_held(), row.slots) << where;
+  EXPECT_EQ(fleet.label("n1", "node.kubernetes.io/exclude-from-external-load-balancers"), "") << where;
   Played played{.requests = n1.requests(), .timers = {}};
   for (const TimePoint sent : n1.request_times())
     if (const Duration due = sent - fleet.start - 1us; due > 0s) played.timers.push_back(due);

@@ -136,5 +136,106 @@ TEST_F(Failures, ADrainThatEndsWithoutDrainingGivesNodeAndTurnBack) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// P8: what the Node says is what its agent knows, whoever wrote it.
+TEST_F(Failures, AReasonThatIsOverIsTakenAwayByTheNextAgent) {
+  Machine& n1 = machine("n1", {.target = ""});
+  after(2min, [&] {
+    n1.plan().unknown = true;
+    n1.want("");
+  });
+  after(4min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown") << story();
+    n1.plan().unknown = false;
+    n1.kill_agent();
+  });
+  run_for(10min);
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "") << story();
+  EXPECT_EQ(n1.status().reason, "");
+}
+
+// P8: an agent that takes over tells what it found, with the time since when it stands so.
+TEST_F(Failures, ARestartedAgentTellsWhereItIs) {
+  Machine& n1 = machine("n1", {.target = ""});
+  std::size_t told = 0;
+  WallTime since{};
+  after(2min, [&] {
+    told = lines.size();
+    since = n1.status().since;
+    n1.kill_agent();
+  });
+  run_for(10min);
+  EXPECT_GT(lines.size(), told) << story();
+  EXPECT_EQ(n1.status().state, agent::State::idle);
+  EXPECT_EQ(n1.status().since, since);
+  EXPECT_NE(since, WallTime());
+}
+
+// P8: the condition gives the reason of the label while it changes.
+TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
+  machine("n1");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  run_for(5min);
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BlockedByBudget") << story();
+  std::string reason;
+  const Json shown = node("n1");
+  for (const Json& condition : shown["status"]["conditions"])
+    if (condition["type"] == "HauloutMaintenance") reason = condition["reason"];
+  EXPECT_EQ(reason, "BlockedByBudget");
+}
+
+// The machine is going down, and the bus went first: nothing is tried or undone under it.
+TEST_F(Failures, AnAnswerThatIsLostWithTheMachineIsNoRefusal) {
+  Machine& n1 = machine("n1", {.lost_answers = 1});
+  web(2);
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind"));
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded"))) << story();
+  expect_updated(n1);
+}
+
+TEST_F(Failures, AnAnswerThatIsLostWithoutTheMachineLeadsToTheNextWay) {
+  Machine& n1 = machine("n1", {.silent_reboots = 1});
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd"));
+  expect_updated(n1);
+}
+
+// What the soak time is for.
+TEST_F(Failures, ANodeThatGoesDownWhileItSoaksIsVerifiedAgain) {
+  options.times.soak = 10min;
+  Machine& n1 = machine("n1");
+  Machine& n2 = machine("n2", {.target = ""});
+  after(1min, [&] { n2.want("1.1"); });
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    n1.power_cycle();
+  });
+  after(14min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    EXPECT_EQ(n2.boots(), 0u);
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 2u);
+  for (const auto& each : machines) expect_updated(*each);
+}
+
+TEST_F(Failures, ANodeThatIsNotReadyAfterItsSoakTimeHoldsTheFleet) {
+  options.times.soak = 10min;
+  machine("n1");
+  after(5min, [&] { cluster.node_down("n1"); });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "NodeNotReady");
+    EXPECT_EQ(slots_held(), 1u);
+    cluster.node_up("n1", *machines[0]->boot_id());
+  });
+  run_fleet();
+  expect_updated(*machines[0]);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
 }  // namespace
 }  // namespace haulout::fleet

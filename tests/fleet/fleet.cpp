@@ -6,6 +6,20 @@ namespace haulout::fleet {
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
+namespace {
+
+class OpenGates final : public agent::GateKeeper {
+ public:
+  explicit OpenGates(Clock& clock) : clock_(clock) {}
+  asio::awaitable<agent::GateAnswer> ask(agent::GateQuestion, TimePoint) override { co_return agent::GateAnswer{}; }
+  asio::awaitable<void> changed() override { co_await clock_.sleep_until(TimePoint::max()); }
+
+ private:
+  Clock& clock_;
+};
+
+}  // namespace
+
 Fleet::Fleet() {
   options.drain.review_access = false;
   slots.limit = [this](std::size_t nodes) { return limit_now(nodes); };
@@ -17,7 +31,9 @@ Machine& Fleet::machine(const std::string& name, MachinePlan plan) {
   machines.push_back(std::make_unique<Machine>(
       name, std::move(plan),
       Machine::Surroundings{cluster, clock, rng, context.get_executor(), drains_, checks, slots, options,
-                            [this](const auto&... all) { return gates(all...); },
+                            [this](k8s::Client& client, const std::string& node) {
+                              return gates ? gates(client, node) : std::make_unique<OpenGates>(clock);
+                            },
                             [this](const std::string& line) { note(line); }, way(), decorate_slots}));
   return *machines.back();
 }

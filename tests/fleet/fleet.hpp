@@ -13,6 +13,7 @@
 namespace haulout::fleet {
 
 using Json = nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 using scenario::a_budget;
 using scenario::a_node;
 using scenario::a_pod;
@@ -56,7 +57,8 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;
-  agent::CheckGates gates = [](const auto&, const auto&, const auto&, WallTime) { return agent::GateAnswer{}; };
+  // The gates of every machine; without them all are open.
+  std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
   std::size_t limit = 1;
   unsigned limit_percent = 0;  // instead, when not 0
   std::function<http::Transport*()> way = [] { return nullptr; };

@@ -1,5 +1,9 @@
 #include "tests/fleet/machine.hpp"
 
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
 #include "retry/task_group.hpp"
 
 namespace haulout::fleet {
@@ -78,16 +82,37 @@ asio::awaitable<void> Machine::one_life() {
   const auto decorated = world_.decorate_slots ? world_.decorate_slots(leases) : nullptr;
   agent::AgentOptions options = world_.agent;
   options.node = node_;
+  const auto gates = world_.gates(client, node_);
   agent::Agent agent(
-      {client, world_.rng, *this, *this, decorated ? *decorated : static_cast<agent::Slots&>(leases), world_.gates,
+      {client,
+       world_.rng,
+       *this,
+       *this,
+       decorated ? *decorated : static_cast<agent::Slots&>(leases),
+       *gates,
        world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
+         expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
        },
+       this,
+       {},
        [this](const std::string& uid) { own_.uid = uid; }},
       options);
   co_await agent.run();
+}
+
+// P8: what is told stands on the Node by then.
+void Machine::expect_shown(const agent::Status& status) const {
+  const auto node = world_.cluster.get("nodes", "", node_);
+  if (node.is_null() || status.reason == "ApiUnavailable") return;
+  const auto labels = node["metadata"].value("labels", nlohmann::json::object());
+  if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just begun
+  EXPECT_EQ(labels["haulout.dev/state"], std::string(to_string(status.state)));
+  EXPECT_EQ(labels.value("haulout.dev/reason", ""), status.reason);
+  const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());
+  EXPECT_EQ(annotations.value("haulout.dev/message", ""), status.message);
 }
 
 void Machine::kill_agent() {
@@ -165,6 +190,15 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     --plan_.ignored_reboots;
     co_return Result<>();
   }
+  if (plan_.silent_reboots > 0) {
+    --plan_.silent_reboots;
+    co_return Error(Errc::timeout, "no answer before the deadline");
+  }
+  if (plan_.lost_answers > 0) {
+    --plan_.lost_answers;
+    world_.cluster.after(20s, [this] { go_down(true); });
+    co_return Error(Errc::reset, "the bus went away before the answer came");
+  }
   if (plan_.late_by > Duration::zero()) {
     go_down_later(plan_.late_by);
     co_return Result<>();
@@ -217,6 +251,24 @@ Result<> Machine::show_ready(bool ready) {
   shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);
   if (appears) world_.cluster.after(Duration::zero(), on_ready);
   return {};
+}
+
+Result<agent::HookFiles> Machine::list(agent::HookPoint point) {
+  agent::HookFiles files;
+  const std::string directory = std::string(to_string(point)) + "/";
+  for (const std::string& hook : plan_.hooks)
+    if (hook.starts_with(directory)) files.names.push_back(hook.substr(directory.size()));
+  return files;
+}
+
+Task<> Machine::run(agent::HookPoint point, std::string name, agent::HookEnvironment, TimePoint deadline) {
+  const std::string hook = std::string(to_string(point)) + "/" + name;
+  on_hook(hook);
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + plan_.hook_takes));
+  hooks_run.push_back(hook);
+  if (world_.clock.now() >= deadline) co_return Error(Errc::timeout, hook + ": did not end in time");
+  if (plan_.failing_hooks.contains(hook)) co_return Error(Errc::unavailable, hook + ": exit status 1: no quorum");
+  co_return Result<>();
 }
 
 }  // namespace haulout::fleet

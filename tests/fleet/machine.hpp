@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,20 @@ struct MachinePlan {
   std::vector<std::string> methods{"logind", "systemd"};
   unsigned ignored_reboots = 0;  // accepted, and nothing happens
   unsigned refused_reboots = 0;
-  Duration late_by{};         // accepted, and the machine goes down so much later
-  bool rolls_back = false;    // comes back with the old version
-  bool stays_down = false;    // never comes back
-  bool still_wanted = false;  // wants the same reboot again after it
-  bool unknown = false;       // the back end cannot tell
-  std::size_t agents = 1;     // how many run at a time
+  unsigned silent_reboots = 0;  // no answer, and nothing happens
+  unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
+  Duration late_by{};           // accepted, and the machine goes down so much later
+  bool rolls_back = false;      // comes back with the old version
+  bool stays_down = false;      // never comes back
+  bool still_wanted = false;    // wants the same reboot again after it
+  bool unknown = false;         // the back end cannot tell
+  std::size_t agents = 1;       // how many run at a time
   // Lies, for the tests that show that they are found out.
-  bool claims_a_boot = false;     // another boot id once a reboot was asked for, without a boot
-  bool keeps_ready_file = false;  // the ready file is never removed
+  bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
+  bool keeps_ready_file = false;     // the ready file is never removed
+  std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
+  std::set<std::string> failing_hooks{};
+  Duration hook_takes = std::chrono::seconds(3);
 };
 
 // Kills the agent at one of its requests: before the server sees it, or when it has carried it out.
@@ -56,7 +62,7 @@ class MachineObserver {
   virtual void ready_shown(Machine&) {}
 };
 
-class Machine final : public agent::Host, public agent::Backend {
+class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
  public:
   struct Surroundings {
     sim::Cluster& cluster;
@@ -67,7 +73,8 @@ class Machine final : public agent::Host, public agent::Backend {
     MachineObserver& observer;
     agent::LeaseSlotsOptions slots;
     agent::AgentOptions agent;
-    agent::CheckGates gates;
+    // A machine's gates, as each life of its agent has them.
+    std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
     std::function<void(const std::string&)> trace;
     // Between the agents and the API server; null: nothing.
     http::Transport* way = nullptr;
@@ -115,15 +122,20 @@ class Machine final : public agent::Host, public agent::Backend {
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
+  Result<agent::HookFiles> list(agent::HookPoint point) override;
+  Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
   bool replaced = false;                   // by another machine of the same name; this one is nobody's any more
   std::function<void()> on_ready = [] {};  // when the ready file has appeared
   std::vector<std::string> asked;          // the methods by which a reboot was asked for
+  std::vector<std::string> hooks_run;
+  std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
  private:
   class Wire;  // between an agent and its API server
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_killed();
+  void expect_shown(const agent::Status& status) const;
   void go_down(bool by_agent);
   void boot();
   void go_down_later(Duration delay);

@@ -85,22 +85,6 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
 }
 
-TEST_F(People, AClosedGateHoldsAndReleases) {
-  bool open = false;
-  gates = [&](const auto&, const auto&, const auto&, WallTime now) {
-    return agent::GateAnswer{.open = open, .reason = "Paused", .message = "paused", .look_again = now + 1min};
-  };
-  Machine& n1 = machine("n1");
-  after(30min, [&] {
-    EXPECT_EQ(state("n1"), "pending");
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "Paused");
-    EXPECT_EQ(slots_held(), 0u);
-    open = true;
-  });
-  run_fleet();
-  expect_updated(n1);
-}
-
 TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {

@@ -4,6 +4,7 @@
 
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 using namespace std::chrono_literals;
@@ -15,6 +16,14 @@ namespace {
 constexpr Duration quiet = 70min;
 constexpr Duration longest_first_part = 12h;
 constexpr Duration longest_repair = 12h;
+
+agent::GateAnswer closed(const char* reason, agent::Gate::Effect effect) {
+  return {{{.name = reason,
+            .verdict = agent::Gate::Verdict::closed,
+            .reason = reason,
+            .message = reason,
+            .effect = effect}}};
+}
 
 }  // namespace
 
@@ -34,12 +43,15 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
   way = [this] { return &wire(); };
-  gates = [this](const k8s::Node& node, const agent::Record& record, const agent::Pending& pending, WallTime now) {
-    const bool again = !record.reboots.empty() && pending.need == agent::Need::yes &&
-                       record.reboots.back().target == pending.target && !agent::reboot_requested(node);
-    if (again) return agent::GateAnswer{.open = false, .reason = "RebootLoop", .message = "again", .brake = true};
-    return agent::GateAnswer{
-        .open = !paused_.contains(node.name), .reason = "Paused", .message = "paused", .look_again = now + 1min};
+  gates = [this](k8s::Client&, const std::string&) {
+    return std::make_unique<ScriptedGates>(clock, [this](const agent::GateQuestion& question) {
+      const agent::Record& record = question.record;
+      const bool again = !record.reboots.empty() && question.pending.need == agent::Need::yes &&
+                         record.reboots.back().target == question.pending.target && !question.requested;
+      if (again) return closed("RebootLoop", agent::Gate::Effect::degrades);
+      return paused_.contains(question.node.name) ? closed("Paused", agent::Gate::Effect::gives_up)
+                                                  : agent::GateAnswer{};
+    });
   };
   if (traces_requests)
     cluster.server().on_answer([this](const sim::AuditEntry& entry) { note("    server: " + entry.text()); });

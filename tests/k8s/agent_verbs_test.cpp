@@ -125,7 +125,8 @@ TEST(SelfCodec, ReadsTheClaims) {
                          "v1",
                          "0e61",
                          "agent1",
-                         "25a1"}));
+                         "25a1",
+                         "JTI=6863"}));
 }
 
 TEST(SelfCodec, WithoutClaimsAndWithoutAName) {
@@ -179,6 +180,32 @@ TEST_F(AgentVerbsTest, ReadsAConfigMap) {
   EXPECT_EQ(map->resource_version, "4");
   EXPECT_THAT(map->data, ElementsAre(Pair("pause", R"({"reason":"x"})")));
   EXPECT_EQ(asked().target, "/api/v1/namespaces/ops/configmaps/haulout");
+}
+
+TEST_F(AgentVerbsTest, WritesAConfigMap) {
+  const char* stored =
+      R"({"kind":"ConfigMap","metadata":{"name":"haulout","namespace":"ops","uid":"cu","resourceVersion":"5"},)"
+      R"("data":{"pause":"{}"}})";
+  transport.answer(json_response(201, stored));
+  ConfigMap made;
+  made.ns = "ops";
+  made.name = "haulout";
+  made.data = {{"pause", "{}"}};
+  const auto created = run(client.create_config_map(made, soon));
+  ASSERT_TRUE(created) << created.error().message();
+  EXPECT_EQ(created->resource_version, "5");
+  EXPECT_EQ(asked().method, "POST");
+  EXPECT_THAT(asked().target, ::testing::StartsWith("/api/v1/namespaces/ops/configmaps?fieldManager=haulout"));
+  EXPECT_EQ(asked().body, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"haulout","namespace":"ops"},)"
+                          R"("data":{"pause":"{}"}})");
+
+  transport.answer(json_response(200, stored));
+  ASSERT_TRUE(run(client.patch_config_map("ops", "haulout", R"({"data":{"pause":null}})", soon)));
+  EXPECT_EQ(asked().method, "PATCH");
+  EXPECT_THAT(asked().target, ::testing::StartsWith("/api/v1/namespaces/ops/configmaps/haulout?fieldManager=haulout"));
+  EXPECT_EQ(asked().headers.find("Content-Type"), "application/merge-patch+json");
+  EXPECT_FALSE(asked().repeatable);
+  EXPECT_DEATH(static_cast<void>(create_config_map({}, {})), "ConfigMap name");
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ LIBRARY_HOMES = {
     "boost/log/": ["agent/logging.cpp"],
     "CLI/": ["agent/*"],
     "sdbus-c++/": ["agent/dbus/*", "tests/agent_dbus/*"],
+    "prometheus/": ["agent/report/metrics.cpp"],
+    "systemd/": ["agent/report/service_manager.cpp"],
     "boost/beast": ["http/*", "tests/*"],
     "boost/asio/ssl": ["http/*", "tests/*"],
     "openssl/": ["http/*", "tests/*"],

@@ -27,6 +27,7 @@ TEST_F(AgentApiTest, WhoAmI) {
   agent.node_uid = "0e61";
   agent.pod_name = "agent1";
   agent.pod_uid = "25a1";
+  agent.credential_id = "JTI=6863";
   cluster.set_token("secret", agent);
   sim::TokenTransport as_agent(cluster.api(), "secret");
   sim::TokenTransport as_nobody(cluster.api(), "unheard of");
@@ -40,7 +41,8 @@ TEST_F(AgentApiTest, WhoAmI) {
                                 "n1",
                                 "0e61",
                                 "agent1",
-                                "25a1"}));
+                                "25a1",
+                                "JTI=6863"}));
     k8s::Client anybody(cluster.api(), clock), nobody(as_nobody, clock);
     for (k8s::Client* one : {&anybody, &nobody}) {
       const auto other = co_await one->review_self(soon());

@@ -1,0 +1,92 @@
+#include "agent/authority/attempts.hpp"
+
+#include "agent/slots/slot_rules.hpp"
+#include "k8s/requests.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
+// No object has these; should one of the name be there, its UID is another.
+constexpr std::string_view nobody = "haulout-probe";
+constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
+
+http::Request list_one(k8s::Resource resource, std::string ns, std::string field_selector = {}) {
+  k8s::ListOptions options;
+  options.limit = 1;
+  options.ns = std::move(ns);
+  options.field_selector = std::move(field_selector);
+  return k8s::list(resource, options);
+}
+
+http::Request eviction(const std::string& ns, std::string_view pod, std::optional<std::int64_t> grace) {
+  return k8s::evict(ns, pod, {.uid = std::string(nobodys_uid), .grace_seconds = grace, .write = dry_run});
+}
+
+http::Request label(const std::string& node, std::string_view key) {
+  return k8s::patch_node(node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
+}
+
+k8s::NodeEvent event(const AttemptContext& context) {
+  k8s::NodeEvent event;
+  event.name = std::string(nobody) + "." + context.node.name;
+  event.node = context.node.name;
+  event.node_uid = context.node.uid;
+  event.reason = event.action = "Probe";
+  event.reporting_controller = "haulout.dev/agent";
+  event.reporting_instance = context.node.name;
+  event.event_time = context.now;
+  return event;
+}
+
+}  // namespace
+
+std::vector<Attempt> needed_attempts(const AttemptContext& context) {
+  // Should something on the way lose the dryRun, none of these does harm.
+  return {{"list the pods on the own Node", list_one(k8s::Resource::pods, {}, "spec.nodeName=" + context.node.name)},
+          {"cordon and mark the own Node",
+           k8s::patch_node(context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})", dry_run)},
+          // Whoever may evict learns that there is no such pod.
+          {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+}
+
+std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
+  // Reserved for the admission plug-in NodeRestriction to keep from kubelets.
+  return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
+           label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
+}
+
+std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
+  OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
+  return {
+      {"what the ServiceAccount by itself writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
+      {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
+      {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"Leases in another node's name",
+       k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
+}
+
+std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
+  const auto own_slot = slot_lease(context.ns, {std::string(nobody)}, 0, context.node, context.now);
+  return {
+      {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
+       "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes are out"},
+      {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
+       "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
+      {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,
+       "Leases cannot be created: they cannot be turns (slots lease); a FleetLock server can"},
+      {&Rights::budgets, list_one(k8s::Resource::pod_disruption_budgets, {}), false,
+       "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
+       "the "
+       "clock instead of when a budget opens"},
+      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody), true,
+       "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
+      {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
+       "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
+      {&Rights::events, k8s::create_event(event(context), dry_run), false, "Events cannot be written"},
+      {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
+       false, "the status of the Node cannot be written: it gets no condition HauloutMaintenance"},
+  };
+}
+
+}  // namespace haulout::agent

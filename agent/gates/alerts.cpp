@@ -1,0 +1,98 @@
+#include "agent/gates/alerts.hpp"
+
+#include <algorithm>
+
+#include "agent/text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Labels = std::map<std::string, std::string>;
+using Verdict = Gate::Verdict;
+
+constexpr std::size_t shown_columns = 120;  // of a series
+
+bool goes_on(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// ALERTS and ALERTS_FOR_STATE of one alert differ in these only.
+Labels identity(Labels labels) {
+  labels.erase("__name__");
+  labels.erase("alertstate");
+  return labels;
+}
+
+// "alert KubeAPIDown {severity="critical"}", or the series as PromQL writes it.
+std::string named(const Sample& sample) {
+  Labels rest = sample.labels;
+  const auto take = [&](const char* label) {
+    const auto found = rest.extract(label);
+    return found ? found.mapped() : std::string();
+  };
+  const std::string metric = take("__name__");
+  const std::string alert = take("alertname");
+  std::string text = alert.empty() ? "series " + metric : "alert " + alert;
+  if (!alert.empty() && take("alertstate") == "pending") text += " (pending)";
+  std::string inner;
+  for (const auto& [label, value] : rest) inner += fmt::format("{}{}=\"{}\"", inner.empty() ? "" : ", ", label, value);
+  if (!inner.empty()) text += fmt::format("{}{{{}}}", alert.empty() ? "" : " ", inner);
+  return clipped(printable(text), shown_columns);
+}
+
+bool refused(const Error& error) {
+  return error.code() == Errc::invalid || error.is_status(400);
+}
+
+Gate unanswered(const Error& error, const AlertOptions& options) {
+  Gate gate{.name = "prometheus", .verdict = Verdict::closed};
+  if (refused(error)) {
+    gate.reason = "PrometheusQueryRefused";
+    gate.message = error.message() + "; correct prometheus-query";
+  } else if (options.fail_open) {
+    gate.verdict = Verdict::open;
+    gate.message = "Prometheus does not answer, and prometheus-fail-mode is open: " + error.message();
+  } else {
+    gate.reason = "PrometheusUnavailable";
+    gate.message = "nobody knows whether an alert fires: " + error.message();
+  }
+  return gate;
+}
+
+}  // namespace
+
+std::string query_for_node(std::string_view query, std::string_view node) {
+  constexpr std::string_view variable = "$node";
+  std::string text;
+  for (;;) {
+    const std::size_t at = query.find(variable);
+    text += query.substr(0, at);
+    if (at == std::string_view::npos) return text;
+    query.remove_prefix(at + variable.size());
+    text += !query.empty() && goes_on(query.front()) ? variable : node;
+  }
+}
+
+std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sample>& active, Duration max_age) {
+  std::map<Labels, double> since;
+  for (const Sample& each : active) since[identity(each.labels)] = each.value;
+  const double limit = std::chrono::duration<double>(max_age).count();
+  std::erase_if(alerts, [&](const Sample& alert) {
+    const auto found = since.find(identity(alert.labels));
+    return found != since.end() && alert.time - found->second > limit;
+  });
+  return alerts;
+}
+
+Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options) {
+  if (!alerts) return unanswered(alerts.error(), options);
+  Gate gate{.name = "prometheus", .message = "no series answers --prometheus-query"};
+  if (alerts->empty()) return gate;
+  gate.verdict = Verdict::closed;
+  gate.reason = "BlockedByAlert";
+  gate.message = named(alerts->front()) + " holds the node back";
+  if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
+  return gate;
+}
+
+}  // namespace haulout::agent

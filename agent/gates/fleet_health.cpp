@@ -1,0 +1,91 @@
+#include "agent/gates/fleet_health.hpp"
+
+#include "agent/gates/until_differs.hpp"
+#include "agent/gates/waiting.hpp"
+#include "agent/lifecycle/node_status.hpp"
+#include "agent/text.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// The reboot after which the node did not become well, if that is why it is degraded.
+std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
+  const auto found = node.annotations.find(std::string(record_annotation));
+  if (found == node.annotations.end()) return std::nullopt;
+  const Record record = decode_record(found->second);
+  // `uncordon`: the node itself is well, only its reboot did not happen.
+  if (record.state != State::degraded || record.uncordon || record.reboots.empty()) return std::nullopt;
+  PastReboot reboot = record.reboots.back();
+  reboot.cleared = false;  // that nothing more is wanted there does not make it well
+  return reboot;
+}
+
+std::string named(const Pending& wanted) {
+  return wanted.target.empty() ? "its update (" + printable(joined(wanted.reasons, ", ")) + ")"
+                               : "version " + printable(wanted.target);
+}
+
+}  // namespace
+
+Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
+  Gate gate{.name = "fleet", .message = "this update has gone wrong on no other node of the pool"};
+  const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
+  if (wanted.need != Need::yes || !is_named) return gate;
+  for (const k8s::Node& node : degraded) {
+    const auto failed = node.name == own ? std::nullopt : failed_reboot(node);
+    if (!failed || !same_need(*failed, wanted)) continue;
+    const auto reason = node.labels.find(std::string(reason_label));
+    gate.verdict = Gate::Verdict::closed;
+    gate.reason = "UpdateFailedElsewhere";
+    gate.message = fmt::format(
+        "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
+        "to that node first",
+        node.name, reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")", named(wanted));
+    return gate;
+  }
+  return gate;
+}
+
+FleetHealth::FleetHealth(k8s::Client& client, Rng& rng, std::string node, const std::string& node_selector)
+    : client_(client),
+      rng_(rng),
+      node_(std::move(node)),
+      selector_(fmt::format("{}={}{}{}", state_label, to_string(State::degraded), node_selector.empty() ? "" : ",",
+                            node_selector)) {}
+
+asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
+  auto nodes = co_await client_.list_nodes(selector_, deadline);
+  if (nodes) {
+    was_readable_ = true;
+    seen_.clear();
+    for (const k8s::Node& node : nodes->items) seen_.insert(node.uid);
+    co_return fleet_gate(nodes->items, node_, wanted);
+  }
+  Gate gate{.name = "fleet"};
+  if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
+    gate.verdict = Gate::Verdict::off;
+    gate.message = "this credential may not list Nodes: updates that went wrong on others are not noticed";
+    co_return gate;
+  }
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = "FleetUnknown";
+  gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
+  gate.look_again = soon(client_.clock(), rng_);
+  co_return gate;
+}
+
+asio::awaitable<void> FleetHealth::changed() {
+  k8s::ReflectorOptions options;
+  options.label_selector = selector_;
+  co_await until_differs<k8s::Node>(client_, rng_, k8s::Resource::nodes, options,
+                                    [this](const k8s::Reflector<k8s::Node>& view) {
+                                      std::set<std::string> degraded;
+                                      for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
+                                      return degraded != seen_;
+                                    });
+}
+
+}  // namespace haulout::agent

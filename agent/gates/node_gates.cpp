@@ -1,0 +1,102 @@
+#include "agent/gates/node_gates.hpp"
+
+#include "agent/gates/gate.hpp"
+#include "agent/gates/waiting.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+using Verdict = Gate::Verdict;
+using When = GateQuestion::When;
+
+Gate node_pause(const k8s::Node& node, WallTime now) {
+  const auto found = node.annotations.find(std::string(pause_annotation));
+  return pause_gate(
+      "pause-node", "this node",
+      found == node.annotations.end() ? std::nullopt : std::optional(parse_pause_annotation(found->second)), now);
+}
+
+bool any_closed(const std::vector<Gate>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.closed(); });
+}
+
+Gate not_asked(std::string name) {
+  return {.name = std::move(name), .verdict = Verdict::not_asked, .message = "not asked while another gate is closed"};
+}
+
+asio::awaitable<void> note(Clock& clock, Notifier& notifier, bool& noted) {
+  co_await notifier.wait_until(clock, TimePoint::max());
+  noted = true;
+}
+
+}  // namespace
+
+NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus, NodeGatesOptions options)
+    : clock_(client.clock()),
+      options_(std::move(options)),
+      pauses_(client, rng, options_.ns, options_.pool),
+      pods_(client, rng, options_.node, options_.blocking_pod_selectors),
+      alerts_(prometheus ? std::make_unique<PrometheusAlerts>(*prometheus, clock_, rng, options_.alerts) : nullptr),
+      fleet_(client, rng, options_.node, options_.node_selector) {}
+
+asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint deadline) {
+  const WallTime now = clock_.wall_now();
+  const bool under_way = question.when == When::under_way;
+  std::vector<Gate> rows;
+  if (!under_way)
+    rows.push_back(window_gate(options_.schedule, question.record.durations, question.when == When::with_turn, now));
+  rows.push_back(node_pause(question.node, now));
+  if (!under_way)
+    rows.push_back(
+        brake_gate(question.record.reboots, question.pending, question.requested, now, options_.reboots_per_day));
+  const bool all = question.when == When::any_time;
+  Scope scope{.pauses = all || !any_closed(rows)};
+  if (scope.pauses) {
+    for (Gate& row : co_await pauses_.judge(under_way, deadline)) rows.push_back(std::move(row));
+  } else if (!under_way) {
+    rows.push_back(not_asked("pause-pool"));
+    rows.push_back(not_asked("pause-cluster"));
+  }
+  if (!under_way) {
+    co_await ask_others(question, deadline, rows, scope);
+    last_ = closed_first(rows);
+  }
+  if (scope != scope_ && rescoped_) rescoped_->notify();
+  scope_ = scope;
+  co_return GateAnswer{closed_first(rows)};
+}
+
+asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
+                                            Scope& scope) {
+  const bool all = question.when == When::any_time;
+  const auto wanted = [&] { return all || !any_closed(rows); };
+  rows.push_back(wanted() ? co_await pods_.judge(deadline) : not_asked("blocking-pods"));
+  scope.pods = rows.back().closed();
+  if (!alerts_) {
+    rows.push_back({.name = "prometheus", .verdict = Verdict::off, .message = "no --prometheus-url is set"});
+  } else {
+    const bool anew = question.when != When::before_turn;
+    rows.push_back(wanted() ? co_await alerts_->judge(options_.node, anew, deadline) : not_asked("prometheus"));
+  }
+  rows.push_back(wanted() ? co_await fleet_.judge(question.pending, deadline) : not_asked("fleet"));
+  scope.fleet = rows.back().closed();
+}
+
+asio::awaitable<void> NodeGates::changed() {
+  Notifier rescoped(co_await asio::this_coro::executor);
+  rescoped_ = &rescoped;
+  const AtEnd forget([this] { rescoped_ = nullptr; });
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<asio::awaitable<void>> waits;
+    waits.push_back(note(clock_, rescoped, again));
+    if (scope_.pauses) waits.push_back(pauses_.changed());
+    if (scope_.pods) waits.push_back(pods_.changed());
+    if (scope_.fleet) waits.push_back(fleet_.changed());
+    co_await first_of(clock_, std::move(waits));
+  }
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,68 @@
+// The gates of one node, joined: window and black-outs, pauses, reboot brake, blocking pods, alerts, fleet health.
+//
+// What costs nothing is judged first; servers are asked only while nothing of that is closed, so that a node outside
+// its window asks nobody. While a drain is under way only the pauses have a say. Borrows all but the options. One
+// thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/gate_keeper.hpp"
+#include "agent/gates/alerts.hpp"
+#include "agent/gates/blocking_pods.hpp"
+#include "agent/gates/fleet_health.hpp"
+#include "agent/gates/pause_source.hpp"
+#include "agent/gates/prometheus.hpp"
+#include "agent/gates/window.hpp"
+#include "http/transport.hpp"
+#include "k8s/client.hpp"
+#include "retry/notifier.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+struct NodeGatesOptions {
+  std::string node;
+  std::string ns = "haulout";
+  std::string pool = "default";
+  std::string node_selector{};  // label selector of the pool's nodes; empty: all nodes
+  Schedule schedule{};
+  std::size_t reboots_per_day = default_reboots_per_day;  // 0: no limit
+  std::vector<std::string> blocking_pod_selectors{};
+  AlertOptions alerts{};
+};
+
+class NodeGates final : public GateKeeper {
+ public:
+  // No `prometheus`: alerts hold nobody back.
+  NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus, NodeGatesOptions options);
+
+  boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override;
+  // The last answer that was about beginning an update, for metrics; empty before the first.
+  const std::vector<Gate>& last() const { return last_; }
+
+ private:
+  // What an answer rests on: what changed() follows.
+  struct Scope {
+    bool pauses = false, pods = false, fleet = false;
+    bool operator==(const Scope&) const = default;
+  };
+
+  boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
+                                          Scope& scope);
+
+  Clock& clock_;
+  NodeGatesOptions options_;
+  PauseSource pauses_;
+  BlockingPods pods_;
+  std::unique_ptr<PrometheusAlerts> alerts_;
+  FleetHealth fleet_;
+  Scope scope_;
+  Notifier* rescoped_ = nullptr;  // of changed(), while it waits
+  std::vector<Gate> last_;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,50 @@
+// Small things about waiting that the gates share.
+#pragma once
+
+#include <boost/asio/this_coro.hpp>
+#include <functional>
+#include <vector>
+
+#include "retry/notifier.hpp"
+#include "retry/rng.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::agent {
+
+struct AtEnd {
+  std::function<void()> action;
+  explicit AtEnd(std::function<void()> what) : action(std::move(what)) {}
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  ~AtEnd() { action(); }
+};
+
+// When to look again at what could not be judged.
+inline WallTime soon(const Clock& clock, Rng& rng) {
+  return clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(
+                                rng.between(std::chrono::seconds(20), std::chrono::seconds(40)));
+}
+
+namespace detail {
+
+inline boost::asio::awaitable<void> then_notify(boost::asio::awaitable<void> wait, Notifier& over) {
+  co_await std::move(wait);
+  over.notify();
+}
+
+inline boost::asio::awaitable<void> notified(Clock& clock, Notifier& over) {
+  co_await over.wait_until(clock, TimePoint::max());
+}
+
+}  // namespace detail
+
+// Returns when the first of them does, the others are cancelled; never, when there is none. Cancellable.
+inline boost::asio::awaitable<void> first_of(Clock& clock, std::vector<boost::asio::awaitable<void>> waits) {
+  Notifier over(co_await boost::asio::this_coro::executor);
+  co_await with_task_group([&](TaskGroup& group) {
+    for (auto& wait : waits) group.spawn(detail::then_notify(std::move(wait), over));
+    return detail::notified(clock, over);
+  });
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,64 @@
+// The gates as the driver sees them: asked, followed, and what a closed one means for what is under way.
+#include "agent/lifecycle/agent_impl.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+using When = GateQuestion::When;
+
+// A burst of changes is one, and whoever says too often that something changed is not believed more often.
+constexpr Duration breath = std::chrono::milliseconds(200);
+
+}  // namespace
+
+asio::awaitable<GateAnswer> Agent::Impl::ask_gates(When when) {
+  const bool requested = reboot_requested(node_);
+  if (when != When::under_way && pending_.need == Need::unknown && !requested)
+    co_return GateAnswer{{{.name = "backend",
+                           .verdict = Gate::Verdict::closed,
+                           .reason = "BackendUnknown",
+                           .message = pending_.problem}}};
+  co_return co_await parts_.gates.ask({node_, record_, pending_, requested, when}, within(request_timeout));
+}
+
+asio::awaitable<void> Agent::Impl::wait_at_gates(TimePoint until) {
+  co_await with_task_group([this, until](TaskGroup& group) {
+    group.spawn(follow_gates());
+    return wait(until);
+  });
+}
+
+asio::awaitable<void> Agent::Impl::follow_gates() {
+  for (;;) {
+    co_await parts_.gates.changed();
+    co_await clock_.sleep_until(now() + breath);
+    gates_moved_ = true;
+    changed_->notify();
+  }
+}
+
+Task<bool> Agent::Impl::given_up() {
+  const GateAnswer answer = co_await ask_gates(When::under_way);
+  if (const Gate* closed = answer.closed_with(Gate::Effect::gives_up)) {
+    cause_ = closed->reason;
+    cause_message_ = closed->message;
+    co_return true;
+  }
+  if (const Gate* unknown = answer.first_closed()) co_return Error(Errc::unavailable, unknown->message);
+  co_return false;
+}
+
+asio::awaitable<bool> Agent::Impl::given_up_since() {
+  if (!gates_moved_ || now() < gates_look_) co_return false;
+  gates_moved_ = false;
+  const Result<bool> closed = co_await given_up();
+  if (!closed) {
+    gates_moved_ = true;
+    gates_look_ = now() + look_interval;
+  }
+  co_return closed && *closed;
+}
+
+}  // namespace haulout::agent

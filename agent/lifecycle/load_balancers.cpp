@@ -1,0 +1,74 @@
+// A node that is about to lose its pods leaves external load balancers first, so that they can stop sending to it.
+#include <fmt/chrono.h>
+
+#include "agent/lifecycle/agent_impl.hpp"
+#include "drain/cordon.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
+                                  BackoffOptions::Jitter::equal};
+
+}  // namespace
+
+// After the cordon. What was waited for before a restart counts, as the cordon's mark tells its time.
+asio::awaitable<void> Agent::Impl::leave_load_balancers() {
+  if (options_.lb_drain_wait == Duration::zero()) co_return;
+  const auto wait_for = std::chrono::duration_cast<WallTime::duration>(options_.lb_drain_wait);
+  Backoff backoff(patience);
+  std::optional<WallTime> until;
+  while (!until) {
+    auto node = co_await client_.get_node(options_.node, within(request_timeout));
+    const auto patch = node ? exclude_patch(*node, true) : std::nullopt;
+    if (node && !patch) {
+      const auto mark = drain::mark_of(*node);
+      until = (mark && mark->run == record_.run ? mark->at : client_.server_now()) + wait_for;
+    } else if (node) {
+      node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
+      if (node) until = client_.server_now() + wait_for;
+    }
+    if (node) {
+      see_node(*node);
+    } else {
+      if (!k8s::is_conflict(node.error()))
+        lb_waiting_ = {"CannotExclude",
+                       fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())};
+      changed_->notify();
+      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+    }
+  }
+  const auto left = std::clamp<Duration>(*until - client_.server_now(), Duration::zero(), options_.lb_drain_wait);
+  lb_waiting_ = {"WaitingForLoadBalancers",
+                 fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
+                             std::chrono::floor<std::chrono::seconds>(*until))};
+  changed_->notify();
+  co_await clock_.sleep_until(now() + left);
+  lb_waiting_.reset();
+  changed_->notify();
+}
+
+asio::awaitable<void> Agent::Impl::return_to_load_balancers() {
+  Backoff backoff(patience);
+  while (!reload_) {
+    const auto patch = exclude_patch(node_, false);
+    if (!patch) co_return;
+    auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
+    if (!node && k8s::is_conflict(node.error()))
+      node = co_await client_.get_node(options_.node, within(request_timeout));
+    if (node) {
+      reload_ = node->uid != node_.uid;
+      if (!reload_) node_ = std::move(*node);
+      continue;
+    }
+    reload_ = k8s::is_gone(node.error());
+    if (reload_) co_return;
+    co_await show("CannotRestore", "the node cannot be given back to load balancers yet: " + node.error().message());
+    co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+  }
+}
+
+}  // namespace haulout::agent

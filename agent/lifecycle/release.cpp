@@ -1,0 +1,131 @@
+#include "agent/lifecycle/release.hpp"
+
+#include "agent/lifecycle/node_status.hpp"
+#include "drain/cordon.hpp"
+#include "k8s/status.hpp"
+#include "retry/backoff.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr BackoffOptions patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(10),
+                                  BackoffOptions::Jitter::equal};
+constexpr Duration request_timeout = std::chrono::seconds(30);
+
+class Releasing {
+ public:
+  Releasing(ReleaseParts parts, std::string node, TimePoint deadline)
+      : parts_(parts), name_(std::move(node)), deadline_(deadline) {}
+
+  asio::awaitable<Released> all() {
+    if (auto shown = parts_.host.show_ready(false); !shown) failed("the ready file stays", shown.error());
+    auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return parts_.client.get_node(name_, limit); });
+    if (node) {
+      node_ = *std::move(node);
+      co_await give_node_back();
+    } else if (k8s::is_gone(node.error())) {
+      out_.done.push_back("node " + name_ + " does not exist (any more)");
+      co_await free_turn(false);
+    } else {
+      failed("node " + name_ + " cannot be read", node.error());
+    }
+    co_return std::move(out_);
+  }
+
+ private:
+  asio::awaitable<void> give_node_back() {
+    const auto record = node_.annotations.find(std::string(record_annotation));
+    const bool ours = record != node_.annotations.end();
+    const State state = ours ? decode_record(record->second).state : State::unknown;
+    if (state == State::rebooting)
+      out_.done.emplace_back("a reboot had been asked for before: the machine may still go down");
+    const bool uncordoned = co_await take_cordon_back();
+    co_await change(
+        "the node was given back to load balancers", "load balancers still leave the node out",
+        [](const k8s::Node& seen) { return exclude_patch(seen, false); }, false);
+    co_await change("condition HauloutMaintenance was removed", "condition HauloutMaintenance stays",
+                    no_condition_patch, true);
+    if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
+    if (out_.failures.empty())
+      co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
+  }
+
+  asio::awaitable<bool> take_cordon_back() {
+    const auto mark = drain::mark_of(node_);
+    // A person's cordon may bear a mark, too: `haulout cordon` writes who it was.
+    if (!mark || mark->by != "agent") {
+      if (node_.unschedulable) out_.done.emplace_back("the cordon is not the agent's, and stays");
+      co_return true;
+    }
+    const std::string run = mark->run;
+    auto changed = co_await insist<drain::CordonChange>(
+        [this, run](TimePoint limit) { return drain::take_back(parts_.client, parts_.rng, name_, run, limit); });
+    if (!changed) {
+      failed("the cordon stays, and with it the turn", changed.error());
+      co_return false;
+    }
+    node_ = changed->after;
+    out_.done.emplace_back(node_.unschedulable ? "the cordon is somebody else's by now, and stays"
+                                               : "the cordon was taken back");
+    co_return true;
+  }
+
+  asio::awaitable<void> free_turn(bool had_one) {
+    auto freed = co_await insist<void>([this](TimePoint limit) { return parts_.slots.release(limit); });
+    if (!freed)
+      failed("the turn is not freed", freed.error());
+    else if (had_one)
+      out_.done.emplace_back("the turn was freed");
+  }
+
+  using Patch = std::function<std::optional<std::string>(const k8s::Node&)>;
+  // One guarded patch of the Node, built anew where somebody else was faster.
+  asio::awaitable<void> change(std::string done, std::string not_done, Patch patch, bool status) {
+    for (;;) {
+      const auto wanted = patch(node_);
+      if (!wanted) co_return;
+      auto node = co_await insist<k8s::Node>([this, wanted, status](TimePoint limit) {
+        return status ? parts_.client.patch_node_status(name_, *wanted, limit)
+                      : parts_.client.patch_node(name_, *wanted, k8s::DryRun::none, limit);
+      });
+      const bool conflict = !node && k8s::is_conflict(node.error());
+      if (conflict)
+        node = co_await insist<k8s::Node>([this](TimePoint limit) { return parts_.client.get_node(name_, limit); });
+      if (!node) co_return failed(not_done, node.error());
+      node_ = *std::move(node);
+      if (!conflict) co_return out_.done.push_back(std::move(done));
+    }
+  }
+
+  template <class T>
+  Task<T> insist(std::function<Task<T>(TimePoint)> request) {
+    Backoff backoff(patience);
+    Clock& clock = parts_.client.clock();
+    for (;;) {
+      auto answer = co_await request(std::min(deadline_, clock.now() + request_timeout));
+      if (answer || !k8s::is_transient(answer.error())) co_return answer;
+      const TimePoint next = clock.now() + backoff.next(parts_.rng, answer.error().retry_after);
+      if (next >= deadline_) co_return answer;
+      co_await clock.sleep_until(next);
+    }
+  }
+
+  void failed(const std::string& what, const Error& error) { out_.failures.push_back(what + ": " + error.message()); }
+
+  ReleaseParts parts_;
+  std::string name_;
+  TimePoint deadline_;
+  k8s::Node node_;
+  Released out_;
+};
+
+}  // namespace
+
+asio::awaitable<Released> release(ReleaseParts parts, std::string node, TimePoint deadline) {
+  Releasing releasing(parts, std::move(node), deadline);
+  co_return co_await releasing.all();
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,50 @@
+#include "agent/people/explain_job.hpp"
+
+#include "agent/people/facts.hpp"
+#include "agent/text.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+Task<> ExplainJob::act(std::string node) {
+  NodeFacts facts;
+  CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
+  facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
+  auto pods = co_await tools_.client.list_pods_on(node, deadline());
+  if (pods)
+    facts.pods = std::move(pods->items);
+  else
+    facts.pods_problem = printable(pods.error().message());
+  auto budgets = co_await tools_.client.list_pdbs(deadline());
+  if (budgets)
+    facts.budgets = std::move(budgets->items);
+  else
+    facts.budgets_problem = printable(budgets.error().message());
+  facts.daemon_sets = co_await look_up_daemon_sets(facts.pods);
+
+  const Explanation explanation = explain(facts, tools_.clock.wall_now());
+  if (settings_.output == OutputFormat::json) {
+    tools_.out.write(explanation_json(explanation));
+  } else {
+    for (const std::string& line : explanation_text(explanation)) tools_.console.say(line);
+  }
+  co_return Result<>();
+}
+
+asio::awaitable<drain::DaemonSetStates> ExplainJob::look_up_daemon_sets(std::vector<k8s::Pod> pods) {
+  drain::DaemonSetStates states;
+  for (const k8s::Pod& pod : pods) {
+    if (!drain::can_look_up_daemon_set(pod) || states.contains(pod.controller->uid)) continue;
+    const auto found = co_await tools_.client.get_daemon_set(pod.ns, pod.controller->name, deadline());
+    drain::DaemonSetState state = drain::DaemonSetState::unknown;
+    if (found)
+      state = found->uid == pod.controller->uid ? drain::DaemonSetState::exists : drain::DaemonSetState::gone;
+    else if (k8s::is_gone(found.error()))
+      state = drain::DaemonSetState::gone;
+    states.emplace(pod.controller->uid, state);
+  }
+  co_return states;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,55 @@
+// Everything that can be said about one node from outside its agent, and why it is not updated now. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/people/node_view.hpp"
+#include "agent/people/pod_views.hpp"
+
+namespace haulout::agent {
+
+enum class GateState { open, closed, unknown };
+std::string_view to_string(GateState state);
+
+struct GateView {
+  std::string name;  // pause-node, pause-pool, pause-cluster, backoff, turn, agent
+  GateState state = GateState::open;
+  std::string message;
+  bool operator==(const GateView&) const = default;
+};
+
+// What was read. A problem: why it cannot be read; then nothing is known.
+struct NodeFacts {
+  k8s::Node node;
+  FleetFacts fleet{};
+  std::vector<k8s::Pod> pods{};
+  std::optional<std::string> pods_problem{};
+  std::vector<k8s::PodDisruptionBudget> budgets{};
+  std::optional<std::string> budgets_problem{};
+  drain::DaemonSetStates daemon_sets{};
+};
+
+struct Explanation {
+  WallTime at{};
+  NodeView node;
+  std::optional<Record> record;
+  std::string cordon;  // whose it is; empty: there is none
+  std::vector<GateView> gates;
+  std::vector<PodView> pods;
+  std::optional<std::string> pods_problem;
+  std::vector<BudgetView> budgets;
+  std::optional<std::string> budgets_problem;
+  std::vector<std::string> why;  // it is not updated now: the first is what decides; never empty
+};
+
+// Pods are judged by an agent's default policy.
+Explanation explain(const NodeFacts& facts, WallTime now);
+
+// As `kubectl describe` would show it.
+std::vector<std::string> explanation_text(const Explanation& explanation);
+// kind NodeExplanation, indented, ends with a line break.
+std::string explanation_json(const Explanation& explanation);
+
+}  // namespace haulout::agent

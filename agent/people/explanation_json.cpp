@@ -1,0 +1,58 @@
+#include <nlohmann/json.hpp>
+
+#include "agent/people/explanation.hpp"
+#include "agent/people/status_json.hpp"
+#include "k8s/codec.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json gates_json(const std::vector<GateView>& gates) {
+  Json all = Json::array();
+  for (const GateView& gate : gates)
+    all.push_back({{"name", gate.name}, {"state", to_string(gate.state)}, {"message", gate.message}});
+  return all;
+}
+
+Json pod_json(const PodView& pod) {
+  Json findings = Json::array();
+  for (const drain::Finding& finding : pod.findings)
+    findings.push_back(
+        {{"verdict", drain::to_string(finding.verdict)}, {"reason", finding.reason}, {"message", finding.message}});
+  return {{"pod", pod.key},       {"controller", pod.controller}, {"verdict", to_string(pod.fate)},
+          {"reason", pod.reason}, {"message", pod.message},       {"findings", std::move(findings)}};
+}
+
+Json problem_json(const std::optional<std::string>& problem) {
+  return problem ? Json(*problem) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string explanation_json(const Explanation& about) {
+  Json pods = Json::array();
+  for (const PodView& pod : about.pods) pods.push_back(pod_json(pod));
+  Json budgets = Json::array();
+  for (const BudgetView& budget : about.budgets)
+    budgets.push_back({{"podDisruptionBudget", budget.key},
+                       {"allowed", budget.allowed},
+                       {"healthy", budget.healthy},
+                       {"needed", budget.needed},
+                       {"podsHere", budget.pods}});
+  const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
+                     {"kind", "NodeExplanation"},
+                     {"at", k8s::format_time(about.at)},
+                     {"status", Json::parse(node_status_json(about.node))},
+                     {"cordon", about.cordon.empty() ? Json(nullptr) : Json(about.cordon)},
+                     {"whyNotNow", about.why},
+                     {"gates", gates_json(about.gates)},
+                     {"pods", std::move(pods)},
+                     {"podsProblem", problem_json(about.pods_problem)},
+                     {"budgets", std::move(budgets)},
+                     {"budgetsProblem", problem_json(about.budgets_problem)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace haulout::agent

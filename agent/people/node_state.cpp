@@ -1,0 +1,17 @@
+#include "agent/people/node_state.hpp"
+
+#include "agent/lifecycle/node_status.hpp"
+#include "agent/people/change.hpp"
+
+namespace haulout::agent {
+
+std::string state_shown(const k8s::Node& node) {
+  return value_at(node.labels, state_label).value_or("");
+}
+
+bool is_under_way(std::string_view state) {
+  const auto known = state_of(state);
+  return known && duties_of(*known).turn == Duty::yes;
+}
+
+}  // namespace haulout::agent

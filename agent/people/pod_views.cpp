@@ -1,0 +1,111 @@
+#include "agent/people/pod_views.hpp"
+
+#include "agent/text.hpp"
+#include "drain/budget_book.hpp"
+#include "k8s/codec.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// What is worth to be known about a pod that goes all the same.
+std::string remarks(const std::vector<drain::Finding>& findings) {
+  std::vector<std::string> parts;
+  for (const drain::Finding& finding : findings) parts.push_back(finding.message);
+  return joined(parts, "; ");
+}
+
+void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook& book) {
+  const auto budgets = book.selecting(pod);
+  if (budgets.size() > 1) {
+    view.fate = PodFate::blocked;
+    view.reason = "SeveralBudgets";
+    view.message = book.explain(budgets);
+  } else if (book.gate(pod, budgets) == drain::BudgetBook::Gate::closed) {
+    view.fate = PodFate::blocked;
+    view.reason = "BlockedByBudget";
+    view.message = book.explain(budgets);
+  } else {
+    view.fate = PodFate::evict;
+    if (!view.findings.empty()) view.reason = view.findings.front().reason;
+    view.message = remarks(view.findings);
+  }
+}
+
+PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drain::BudgetBook& book) {
+  PodView view;
+  view.key = pod.key();
+  if (pod.controller) view.controller = pod.controller->kind + "/" + pod.controller->name;
+  view.reason = decision.reason;
+  view.message = decision.message;
+  view.findings = decision.findings;
+  switch (decision.verdict) {
+    case drain::Verdict::skip: view.fate = PodFate::stay; break;
+    case drain::Verdict::refuse: view.fate = PodFate::refused; break;
+    case drain::Verdict::park: view.fate = PodFate::parked; break;
+    case drain::Verdict::evict:
+      if (!pod.terminating()) {
+        judge_eviction(view, pod, book);
+        break;
+      }
+      view.fate = PodFate::leaving;
+      view.reason = "Terminating";
+      view.message = fmt::format("its grace period ends {}", k8s::format_time(*pod.deletion_timestamp));
+      if (!pod.finalizers.empty()) view.message += ", then its finalizers decide: " + joined(pod.finalizers, ", ");
+      break;
+  }
+  return view;
+}
+
+drain::BudgetBook book_of(const std::vector<k8s::PodDisruptionBudget>& budgets) {
+  drain::BudgetBook book;
+  for (const k8s::PodDisruptionBudget& budget : budgets) book.update(budget.uid, &budget);
+  return book;
+}
+
+}  // namespace
+
+std::string_view to_string(PodFate fate) {
+  switch (fate) {
+    case PodFate::blocked: return "blocked";
+    case PodFate::parked: return "parked";
+    case PodFate::refused: return "refused";
+    case PodFate::leaving: return "leaving";
+    case PodFate::evict: return "evict";
+    case PodFate::stay: return "stay";
+  }
+  return "";
+}
+
+bool holds_up(PodFate fate) {
+  return fate == PodFate::blocked || fate == PodFate::parked || fate == PodFate::refused;
+}
+
+std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
+                               const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
+                               const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now) {
+  const drain::BudgetBook book = book_of(budgets.value_or(std::vector<k8s::PodDisruptionBudget>()));
+  std::vector<PodView> views;
+  views.reserve(pods.size());
+  for (const k8s::Pod& pod : pods) views.push_back(view_of(pod, drain::decide(pod, policy, daemon_sets, now), book));
+  std::sort(views.begin(), views.end(),
+            [](const PodView& a, const PodView& b) { return std::tie(a.fate, a.key) < std::tie(b.fate, b.key); });
+  return views;
+}
+
+std::vector<BudgetView> budget_views(const std::vector<k8s::Pod>& pods,
+                                     const std::vector<k8s::PodDisruptionBudget>& budgets, const drain::Policy& policy,
+                                     const drain::DaemonSetStates& daemon_sets, WallTime now) {
+  std::vector<BudgetView> views;
+  for (const k8s::PodDisruptionBudget& budget : budgets) {
+    BudgetView view{budget.key(), budget.disruptions_allowed, budget.current_healthy, budget.desired_healthy};
+    view.pods = static_cast<std::size_t>(std::count_if(pods.begin(), pods.end(), [&](const k8s::Pod& pod) {
+      return budget.selects(pod) && !pod.terminating() &&
+             drain::decide(pod, policy, daemon_sets, now).verdict == drain::Verdict::evict;
+    }));
+    if (view.pods != 0) views.push_back(std::move(view));
+  }
+  std::sort(views.begin(), views.end(), [](const BudgetView& a, const BudgetView& b) { return a.key < b.key; });
+  return views;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,65 @@
+// Decorators that tell what goes through a port of the agent. Each borrows what it decorates, and is as cancellable.
+#pragma once
+
+#include <functional>
+
+#include "agent/backend.hpp"
+#include "agent/slots.hpp"
+#include "http/transport.hpp"
+
+namespace haulout::agent {
+
+class ObservedBackend final : public Backend {
+ public:
+  ObservedBackend(Backend& inner, std::function<void(const Pending&)> tell) : inner_(inner), tell_(std::move(tell)) {}
+
+  std::string name() const override { return inner_.name(); }
+  boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
+  Task<std::string> booted(TimePoint deadline) override { return inner_.booted(deadline); }
+  Task<> apply(std::string target, TimePoint deadline) override { return inner_.apply(std::move(target), deadline); }
+  boost::asio::awaitable<void> changed() override { return inner_.changed(); }
+
+ private:
+  Backend& inner_;
+  std::function<void(const Pending&)> tell_;
+};
+
+class ObservedSlots final : public Slots {
+ public:
+  // Whether the turn is ours, whenever that is known.
+  ObservedSlots(Slots& inner, std::function<void(bool)> tell) : inner_(inner), tell_(std::move(tell)) {}
+
+  std::string name() const override { return inner_.name(); }
+  Task<Turn> take(TimePoint deadline) override;
+  Task<Turn> confirm(TimePoint deadline) override;
+  Task<> release(TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override { return inner_.changed(); }
+
+ private:
+  Slots& inner_;
+  std::function<void(bool)> tell_;
+};
+
+// How a request ended.
+struct RequestEnd {
+  std::string method{};
+  std::string target{};
+  int status = 0;  // 0: no answer
+  Errc failure{};  // when there was none
+};
+
+class ObservedTransport final : public http::Transport {
+ public:
+  ObservedTransport(http::Transport& inner, std::function<void(const RequestEnd&)> tell)
+      : inner_(inner), tell_(std::move(tell)) {}
+
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
+  // The end is that of the head: a watch is meant to last.
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
+
+ private:
+  http::Transport& inner_;
+  std::function<void(const RequestEnd&)> tell_;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <array>
+
+#include "agent/report/reasons.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using enum Concern;
+
+constexpr std::string_view gates = "Gates: not now";
+constexpr std::string_view turns = "Turns";
+constexpr std::string_view system = "The operating system and the API server";
+constexpr std::string_view drain = "The drain";
+constexpr std::string_view pods = "Pods that hold a drain up";
+constexpr std::string_view left = "Pods that are left where they are";
+constexpr std::string_view finds = "Findings of a drain: Events on the Node, and the metric haulout_diagnosis";
+constexpr std::string_view boot = "The reboot and what follows it";
+
+constexpr std::array table{
+    Reason{"OutsideWindow", gates, waiting, "No maintenance window is open.",
+           "Wait; the message says when the next one opens. Windows are `--window` and `--blackout`."},
+    Reason{"WindowTooShort", gates, waiting,
+           "A window is open, but it closes before an update of this node, as long as the last ones took, could end.",
+           "Wait; if the message says that no window is long enough, write a longer one."},
+    Reason{"Paused", gates, waiting,
+           "Somebody paused this node, its pool or the cluster; the message says who and why.",
+           "`haulout resume`, or let the pause run out."},
+    Reason{
+        "RebootLoop", gates, trouble,
+        "The node was rebooted for this very reason and the operating system still asks for it: another reboot would "
+        "change nothing.",
+        "See on the node why the update does not take effect; `haulout request-reboot` has it tried once more."},
+    Reason{"TooManyReboots", gates, trouble, "The node was rebooted more often within a day than is allowed.",
+           "See why it wants to reboot so often, or wait: it goes on when a day has passed."},
+    Reason{"BackingOff", gates, waiting, "The last attempt came to nothing; the next one follows after a while.",
+           "The message has the last attempt's cause: that is what to look at."},
+    Reason{"CannotReboot", gates, trouble,
+           "The machine would refuse the reboot, so nothing is cordoned: the message has its own words.",
+           "Usually rights or a mount: D-Bus policy, polkit, AppArmor or SELinux; `haulout agent --check` tries it."},
+
+    Reason{"WaitingForSlot", turns, waiting, "Other nodes of the pool have all the turns; the message says which.",
+           "Wait; if a node in the message is degraded, that node is what to look at."},
+    Reason{"SlotsUnavailable", turns, trouble, "Nobody can tell whether a turn is free: the message says why.",
+           "Reach the API server or the FleetLock server, and see that the agent may use Leases in its namespace."},
+    Reason{"CannotRelease", turns, trouble, "The node is done, but its turn could not be given back yet.",
+           "It is tried again until it works; the message says what is in the way."},
+
+    Reason{"BackendUnknown", system, trouble,
+           "Nobody knows whether a reboot is needed: the operating system's update tool gives no answer. Unknown never "
+           "reboots a node.",
+           "The message says what is missing; `haulout agent --check` asks again and shows the answer."},
+    Reason{"ApiUnavailable", system, trouble, "The API server does not answer, so nothing can be proved.",
+           "Nothing on this node; the agent goes on by itself once the server answers."},
+    Reason{
+        "RecordUnreadable", system, trouble,
+        "The annotation haulout.dev/record, in which the agent keeps what it must know after a crash, is not one that "
+        "it can read.",
+        "See that the node is in order, then remove the annotation: `kubectl annotate node NAME haulout.dev/record-`."},
+    Reason{"ReadyFileFailed", system, trouble, "The file /run/haulout/ready cannot be written or removed.",
+           "Give the agent the directory /run/haulout of the host, writable."},
+
+    Reason{"Evicting", drain, progress, "The pods are leaving; the message says how many have gone.", "Nothing."},
+    Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained.",
+           "Nothing; it is tried again after a while. To keep the agent away, pause the node."},
+    Reason{"DrainBlocked", drain, trouble, "The last drain did not end before `--drain-deadline`.",
+           "The message names what held it up."},
+    Reason{"DrainFailed", drain, trouble, "The last drain could not be carried out, or policy refused it.",
+           "The message names the pods or the request that failed."},
+    Reason{"CannotUncordon", drain, trouble, "The agent's own cordon could not be taken back yet.",
+           "It is tried again until it works; `kubectl uncordon` does no harm."},
+
+    Reason{
+        "BlockedByBudget", pods, trouble, "A PodDisruptionBudget allows no disruption of the pod now.",
+        "Wait, add a replica, or change the budget; one that can never allow a disruption is diagnosed as PDB_ZERO."},
+    Reason{"OverlappingBudgets", pods, trouble,
+           "More than one PodDisruptionBudget selects the pod, and the API server then refuses every eviction.",
+           "Change their selectors until one is left."},
+    Reason{"AdmissionDenied", pods, trouble, "An admission webhook or policy denies the eviction.",
+           "The message has its words; some webhooks deny until they have prepared something."},
+    Reason{"NamespaceTerminating", pods, progress, "The pod's namespace is being deleted and takes the pod with it.",
+           "Nothing, unless the namespace itself is stuck."},
+    Reason{"Throttled", pods, progress, "The API server, or the way to it, asks everybody to slow down.", "Nothing."},
+    Reason{"ServerError", pods, progress, "The eviction failed in a way that passes; it is sent again.",
+           "If it stays, the message has the server's words."},
+    Reason{"AwaitingWatch", pods, progress, "The server says that the pod has gone or was replaced; the watch decides.",
+           "Nothing."},
+    Reason{"Forbidden", pods, trouble, "The agent may not evict the pod.",
+           "Give it `create` on `pods/eviction`; the shipped RBAC does."},
+    Reason{"Rejected", pods, trouble, "The server rejects the eviction for a reason that no repetition heals.",
+           "The message has its words."},
+    Reason{"PodStuckTerminating", pods, trouble, "The pod is still there a minute after its grace period ended.",
+           "See the finalizers in the message, or the kubelet of the node."},
+    Reason{"PodPinned", pods, trouble, "A controller brings the pod back to this cordoned node again and again.",
+           "Remove its toleration, nodeName or node affinity, or scale it down."},
+    Reason{"DoNotDisrupt", pods, waiting, "The pod's annotation protects it from eviction.",
+           "Wait for it to finish, or remove the annotation; `--ignore-do-not-disrupt` ignores all of them."},
+    Reason{"EmptyDir", pods, trouble, "The pod has an emptyDir volume, and `--emptydir refuse` protects its data.",
+           "Delete the pod yourself once its data may go."},
+    Reason{"Unmanaged", pods, trouble, "Nothing would bring the pod back, and `--unmanaged` says not to evict it.",
+           "Delete the pod yourself, or give it a controller."},
+    Reason{"OrphanedDaemonSetPod", pods, trouble, "The pod's DaemonSet does not exist any more.", "Delete the pod."},
+
+    Reason{"DaemonSetManaged", left, progress, "Its DaemonSet would bring it back to this node at once.", "Nothing."},
+    Reason{"MirrorPod", left, progress, "A static pod: only its manifest on the node can remove it.", "Nothing."},
+    Reason{"Finished", left, progress, "It has succeeded or failed; nothing of it runs.", "Nothing."},
+    Reason{"NotSelected", left, progress, "It does not match the pod selector.", "Nothing."},
+    Reason{"TerminatingTooLong", left, progress, "It has been terminating for longer than was to be waited.",
+           "Nothing."},
+
+    Reason{"PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
+           "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees."},
+    Reason{"PDB_OVERLAP", finds, trouble, "More than one PodDisruptionBudget selects a pod.",
+           "Change their selectors until one is left."},
+    Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",
+           "The controllers that set them have to remove them; the Event names them."},
+    Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
+           "Remove its toleration, nodeName or node affinity, or scale it down."},
+    Reason{"RBAC_DENIED", finds, trouble, "The agent lacks a right that it needs for this drain.",
+           "Give it what the Event names; the shipped RBAC has it."},
+    Reason{"NODE_GONE", finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},
+    Reason{"UNCORDONED_MEANWHILE", finds, waiting, "Somebody made the node schedulable during the drain.",
+           "Nothing; to keep the agent away, pause the node."},
+    Reason{"UnmanagedPodEvicted", finds, trouble,
+           "A pod was evicted that declares no controller: it will not come back.",
+           "Create it again if it is missed; `--unmanaged refuse` holds the next drain up instead."},
+
+    Reason{"Rebooting", boot, progress, "The reboot was asked for; the message says how.", "Nothing."},
+    Reason{"RebootFailed", boot, trouble,
+           "The reboot was asked for in every way that is configured, and the machine did not go down.",
+           "Reboot the machine, or have it tried again: `haulout request-reboot`."},
+    Reason{"BootNotComplete", boot, progress, "The machine has booted, but its start has not come to an end.",
+           "If it stays: `systemctl list-jobs` and `systemctl --failed` on the node."},
+    Reason{"NodeNotReady", boot, progress, "The kubelet has not reported this boot Ready yet.",
+           "If it stays: the kubelet's log on the node."},
+    Reason{"VersionUnexpected", boot, trouble, "Another version runs than the reboot was to lead to.",
+           "See the update tool on the node; the message has both versions."},
+    Reason{
+        "RolledBack", boot, trouble,
+        "The old version runs again: the new one did not boot, or was rolled back. It is not tried again on this node.",
+        "See why it did not boot; a newer version is tried by itself."},
+};
+
+}  // namespace
+
+std::span<const Reason> reasons() {
+  return table;
+}
+
+const Reason* find_reason(std::string_view name) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Reason& each) { return each.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+Concern concern_of(std::string_view reason) {
+  const Reason* known = find_reason(reason);
+  return known ? known->concern : trouble;
+}
+
+}  // namespace haulout::agent

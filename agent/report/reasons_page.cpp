@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include "agent/report/reasons.hpp"
+
+namespace haulout::agent {
+namespace {
+
+constexpr std::string_view head = R"(# Why a node waits
+
+This page is made from the table of reasons in `agent/report/`; a test compares the two.
+
+Whatever the agent of a node waits for has a reason, and everything says the same one:
+
+| where | how to see it |
+|---|---|
+| labels `haulout.dev/state` and `haulout.dev/reason` | `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` |
+| annotation `haulout.dev/message` | the sentence that belongs to it, in `kubectl describe node NAME` |
+| condition `HauloutMaintenance` | from cordon to uncordon, in `kubectl describe node NAME` |
+| Events on the Node | `kubectl describe node NAME`, `kubectl events --for node/NAME` |
+| metric `haulout_reason_info` | see [metrics.md](metrics.md) |
+| the agent's log | one line for each change, with the fields `state` and `reason` |
+| on bare metal | `systemctl status haulout` |
+
+No reason means that nothing stands in the node's way. A reason marked ● may not end by itself: have a look. Those are
+Warnings among the Events and in the log.
+)";
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string reasons_page() {
+  std::string page(head);
+  std::string_view group;
+  for (const Reason& reason : reasons()) {
+    if (reason.group != group) {
+      group = reason.group;
+      page += fmt::format("\n## {}\n\n| reason | | what it means | what to do |\n|---|---|---|---|\n", group);
+    }
+    page += fmt::format("| `{}` | {} | {} | {} |\n", reason.name, reason.concern == Concern::trouble ? "●" : "",
+                        escaped(reason.meaning), escaped(reason.remedy));
+  }
+  return page;
+}
+
+}  // namespace haulout::agent

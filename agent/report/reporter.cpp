@@ -1,0 +1,138 @@
+#include "agent/report/reporter.hpp"
+
+#include "agent/report/status_words.hpp"
+#include "agent/requests_ledger.hpp"
+#include "agent/text.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// Past them a drain's figures tell nothing any more.
+bool shows_drain(State state) {
+  return state == State::draining || state == State::ready || state == State::rebooting;
+}
+
+// A gateway that speaks for a server that is away is no answer of it.
+bool answered(const RequestEnd& request) {
+  return request.status != 0 && request.status != 502 && request.status != 503 && request.status != 504;
+}
+
+std::string_view result_of_eviction(const RequestEnd& request) {
+  if (request.status == 0) return "unanswered";
+  return request.status < 300 ? "accepted" : "refused";
+}
+
+}  // namespace
+
+Reporter::Reporter(ReporterParts parts, ReporterOptions options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      metrics_({options_.node, options_.version}),
+      events_(parts_.executor, parts_.client, parts_.rng, {.node = options_.node, .instance = options_.instance},
+              [this](EventResult result) { metrics_.count_event(to_string(result)); }) {}
+
+void Reporter::log(const LogEntry& entry) {
+  parts_.log(entry.severity, entry.message, entry.fields);
+}
+
+void Reporter::tell(const Status& status) {
+  if (status_ && *status_ == status) return;
+  const std::optional<Status> before = std::exchange(status_, status);
+  metrics_.show(status);
+  log(log_entry_of(before, status));
+  parts_.notify("STATUS=" + printable(line_of(status)));
+  if (!shows_drain(status.state)) {
+    tally_.clear();
+    show_tally();
+  }
+  // What the Node shows already when an agent takes over is no news.
+  if (!before) return;
+  count_what_ended(*before, status);
+  if (auto event = event_of(*before, status)) events_.push(*std::move(event));
+}
+
+void Reporter::count_what_ended(const Status& before, const Status& now) {
+  if (before.state == now.state) return;
+  if (before.state == State::draining && before.since != WallTime() && now.since > before.since)
+    metrics_.drain_ended(now.state == State::ready, now.since - before.since);
+  if (before.state == State::verifying && now.state == State::uncordoning) metrics_.update_ended("succeeded");
+  if ((before.state == State::verifying || before.state == State::rebooting) && now.state == State::degraded)
+    metrics_.update_ended("failed");
+  if (shows_drain(before.state) && now.state == State::pending) metrics_.update_ended("given_up");
+}
+
+void Reporter::on_event(const drain::Event& event) {
+  tally_.see(event);
+  show_tally();
+  if (const auto entry = log_entry_of(event)) log(*entry);
+  if (auto note = event_of(event)) events_.push(*std::move(note));
+}
+
+void Reporter::show_tally() {
+  metrics_.show_drain(tally_.progress());
+  metrics_.show_waiting_pods(tally_.waiting_by_reason());
+  metrics_.show_diagnoses(tally_.diagnoses_by_code());
+}
+
+void Reporter::see_pending(const Pending& pending) {
+  pending_ = pending;
+  metrics_.show_need(pending.need);
+}
+
+void Reporter::see_request(const RequestEnd& request) {
+  const RequestInfo info = describe_request(request.method, request.target);
+  const std::string resource = info.subresource.empty() ? info.resource : info.resource + "/" + info.subresource;
+  metrics_.count_request(
+      info.verb, resource,
+      request.status != 0 ? std::to_string(request.status) : std::string(to_string(request.failure)));
+  if (resource == "pods/eviction") metrics_.count_eviction(result_of_eviction(request));
+  api_.see(answered(request), now());
+  const bool down = !api_.up(now());
+  if (down == api_told_down_) return;
+  api_told_down_ = down;
+  log({down ? Severity::warning : Severity::notice,
+       down ? "the API server does not answer; the agent goes on when it does" : "the API server answers again",
+       {}});
+}
+
+asio::awaitable<void> Reporter::run() {
+  parts_.notify("READY=1");
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(events_.run());
+    if (options_.watchdog) group.spawn(feed_watchdog());
+    return group.join();
+  });
+}
+
+// Twice in each limit, as sd_watchdog_enabled(3) recommends. From the loop that does all the work: when that hangs, the
+// service manager starts another agent.
+asio::awaitable<void> Reporter::feed_watchdog() {
+  for (;;) {
+    parts_.notify("WATCHDOG=1");
+    co_await parts_.client.clock().sleep_until(now() + *options_.watchdog / 2);
+  }
+}
+
+void Reporter::say_goodbye() {
+  parts_.notify("STOPPING=1");
+}
+
+std::string Reporter::metrics_text() {
+  metrics_.show_api(api_.up(now()));
+  if (const auto figures = read_process_figures()) metrics_.show_process(*figures);
+  return metrics_.text();
+}
+
+std::vector<Check> Reporter::readiness() const {
+  Check api{"api", api_.up(now()) ? "" : "the API server does not answer"};
+  Check backend{"backend", ""};
+  if (!pending_) backend.problem = "not asked yet";
+  if (pending_ && pending_->need == Need::unknown) backend.problem = pending_->problem;
+  if (pending_ && pending_->need == Need::unknown && backend.problem.empty()) backend.problem = "no answer";
+  return {std::move(api), std::move(backend)};
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,81 @@
+// What the agent says about itself: each status and what happens in a drain become log lines, Events on the Node,
+// metrics and words for the service manager, all from the same value.
+//
+// It is told by the driver (AgentParts::tell), by drains (it is their observer) and by the decorators of
+// observed_ports.hpp; being told never blocks and never fails. run() writes the Events and feeds the watchdog, until
+// cancelled. Borrows client, rng and the functions; must outlive run() and whoever tells it. One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/lifecycle/node_status.hpp"
+#include "agent/logging.hpp"
+#include "agent/report/api_health.hpp"
+#include "agent/report/drain_tally.hpp"
+#include "agent/report/event_queue.hpp"
+#include "agent/report/metrics.hpp"
+#include "agent/report/observed_ports.hpp"
+#include "agent/report/status_pages.hpp"
+#include "drain/observer.hpp"
+
+namespace haulout::agent {
+
+struct LogEntry;
+
+struct ReporterParts {
+  boost::asio::any_io_executor executor;
+  k8s::Client& client;  // Events; needs no impersonation
+  Rng& rng;
+  std::function<void(Severity, const std::string& message, const Log::Fields&)> log;
+  // See service_manager.hpp.
+  std::function<void(const std::string&)> notify;
+};
+
+struct ReporterOptions {
+  std::string node{};
+  std::string instance{};  // of the agent: its pod, or the host
+  std::string version{};
+  std::optional<Duration> watchdog{};  // see watchdog_limit()
+};
+
+class Reporter final : public drain::DrainObserver {
+ public:
+  Reporter(ReporterParts parts, ReporterOptions options);
+
+  void tell(const Status& status);
+  void on_event(const drain::Event& event) override;
+  void see_pending(const Pending& pending);
+  void see_turn(bool ours) { metrics_.show_slot(ours); }
+  void see_request(const RequestEnd& request);
+  void see_authority(const std::string& authority) { metrics_.show_authority(authority); }
+
+  // Says READY=1 first: the agent is set up, whatever the API server does.
+  boost::asio::awaitable<void> run();
+  // SIGTERM has come.
+  void say_goodbye();
+
+  std::string metrics_text();
+  std::vector<Check> readiness() const;
+
+ private:
+  boost::asio::awaitable<void> feed_watchdog();
+  void count_what_ended(const Status& before, const Status& now);
+  void log(const LogEntry& entry);
+  void show_tally();
+  TimePoint now() const { return parts_.client.clock().now(); }
+
+  ReporterParts parts_;
+  ReporterOptions options_;
+  Metrics metrics_;
+  EventQueue events_;
+  DrainTally tally_;
+  ApiHealth api_;
+  bool api_told_down_ = false;
+  std::optional<Pending> pending_;
+  std::optional<Status> status_;
+};
+
+}  // namespace haulout::agent

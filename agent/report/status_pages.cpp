@@ -1,0 +1,105 @@
+#include "agent/report/status_pages.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/ip/address.hpp>
+#include <charconv>
+
+#include "agent/report/metrics.hpp"
+
+namespace haulout::agent {
+namespace {
+
+http::Response plain(int status, std::string body) {
+  http::Response response;
+  response.status = status;
+  response.headers.set("Content-Type", "text/plain; charset=utf-8");
+  response.headers.set("Cache-Control", "no-store");
+  response.body = std::move(body);
+  return response;
+}
+
+// In the words of the health pages of Kubernetes' own components.
+http::Response readiness_page(const std::vector<Check>& checks) {
+  std::string body;
+  bool ready = true;
+  for (const Check& check : checks) {
+    ready = ready && check.problem.empty();
+    body += check.problem.empty() ? fmt::format("[+]{} ok\n", check.name)
+                                  : fmt::format("[-]{} failed: {}\n", check.name, check.problem);
+  }
+  body += ready ? "readyz check passed\n" : "readyz check failed\n";
+  return plain(ready ? 200 : 503, std::move(body));
+}
+
+boost::asio::awaitable<void> answer(http::Exchange& exchange, const PageSources& sources) {
+  // Whoever asked and went away is not missed.
+  static_cast<void>(co_await exchange.reply(status_page(exchange.request(), sources)));
+}
+
+Result<std::unique_ptr<http::Server>> listen(boost::asio::any_io_executor executor, Clock& clock,
+                                             const ListenAddress& address, const PageSources& sources) {
+  http::ServerOptions options;
+  options.address = address.host;
+  options.port = address.port;
+  options.body_limit = std::size_t{64} * 1024;
+  return http::Server::listen(std::move(executor), clock, std::move(options),
+                              [sources](http::Exchange& exchange) { return answer(exchange, sources); });
+}
+
+}  // namespace
+
+http::Response status_page(const http::Request& request, const PageSources& sources) {
+  const std::string path = request.target.substr(0, request.target.find('?'));
+  if (path != "/metrics" && path != "/healthz" && path != "/readyz")
+    return plain(404, "there are /metrics, /healthz and /readyz\n");
+  if (request.method != "GET") {
+    http::Response refusal = plain(405, "only GET is answered\n");
+    refusal.headers.set("Allow", "GET");
+    return refusal;
+  }
+  if (path == "/healthz") return plain(200, "ok\n");
+  if (path == "/readyz") return readiness_page(sources.readiness());
+  http::Response response = plain(200, sources.metrics());
+  response.headers.set("Content-Type", metrics_content_type);
+  return response;
+}
+
+Result<ListenAddress> parse_listen_address(const std::string& text) {
+  const Error wrong(Errc::invalid, fmt::format("\"{}\" is no address to listen on: write it like 127.0.0.1:9475, "
+                                               "[::1]:9475 or :9475 (all addresses)",
+                                               text));
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong;
+  ListenAddress address;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data() + colon + 1, end, address.port);
+  if (failure != std::errc() || rest != end) return wrong;
+  address.host = text.substr(0, colon);
+  if (address.host.empty()) return address;
+  const bool bracketed = address.host.starts_with('[') && address.host.ends_with(']');
+  if (bracketed) address.host = address.host.substr(1, address.host.size() - 2);
+  boost::system::error_code unreadable;
+  const auto parsed = boost::asio::ip::make_address(address.host, unreadable);
+  if (unreadable || parsed.is_v6() != bracketed) return wrong;
+  return address;
+}
+
+Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
+                                                         const std::string& address, PageSources sources) {
+  auto parsed = parse_listen_address(address);
+  if (!parsed) return std::move(parsed).error();
+  const bool everywhere = parsed->host.empty();
+  // Linux takes IPv4 there, too.
+  if (everywhere) parsed->host = "::";
+  auto server = listen(executor, clock, *parsed, sources);
+  if (!server && everywhere) {
+    parsed->host = "0.0.0.0";
+    auto without_ipv6 = listen(std::move(executor), clock, *parsed, sources);
+    if (without_ipv6) return without_ipv6;
+  }
+  if (!server) return std::move(server).error().with_context("--metrics-address");
+  return server;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,150 @@
+#include "agent/report/status_words.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/report/reasons.hpp"
+
+namespace haulout::agent {
+namespace {
+
+struct StateWords {
+  std::string_view sentence;
+  std::string_view action;  // what the agent is at, for Events
+};
+
+StateWords words_of(State state) {
+  switch (state) {
+    case State::unknown: return {"the back end has not answered yet", "Observing"};
+    case State::idle: return {"no reboot is needed", "Observing"};
+    case State::pending: return {"a reboot is needed", "Waiting"};
+    case State::waiting: return {"waiting for a turn", "Waiting"};
+    case State::draining: return {"the pods are leaving", "Draining"};
+    case State::ready: return {"empty and cordoned: ready for reboot", "Rebooting"};
+    case State::rebooting: return {"the reboot is under way", "Rebooting"};
+    case State::verifying: return {"booted: is everything well again?", "Verifying"};
+    case State::uncordoning: return {"well: the node takes pods again", "Uncordoning"};
+    case State::soaking: return {"updated, and watched before the next node may go", "Soaking"};
+    case State::degraded: return {"stopped: a person has to look", "Stopping"};
+  }
+  return {};
+}
+
+bool is_trouble(const Status& status) {
+  if (status.state == State::degraded) return true;
+  return !status.reason.empty() && concern_of(status.reason) == Concern::trouble;
+}
+
+// Nothing brings it back: whoever loses it should find out.
+bool is_loss(const drain::Event& event) {
+  return event.type == drain::EventType::evicted && event.pod && event.pod->controller.empty() &&
+         event.pod->reason != "Finished";
+}
+
+std::string loss_of(const drain::PodReport& pod) {
+  return fmt::format("pod {} was evicted and declares no controller: nothing brings it back", pod.key());
+}
+
+LogEntry pod_entry(Severity severity, std::string_view what, const drain::PodReport& pod) {
+  LogEntry entry{severity, fmt::format("pod {} {}", pod.key(), what), {{"pod", pod.key()}, {"uid", pod.uid}}};
+  if (!pod.reason.empty()) entry.fields.emplace_back("reason", pod.reason);
+  return entry;
+}
+
+LogEntry diagnosis_entry(Severity severity, std::string_view what, const drain::Diagnosis& diagnosis) {
+  return {severity,
+          fmt::format("{}: {}: {}", what, diagnosis.subject, diagnosis.message),
+          {{"diagnosis", diagnosis.code}, {"subject", diagnosis.subject}}};
+}
+
+LogEntry plain_entry(Severity severity, const drain::Event& event) {
+  std::string message(to_string(event.type));
+  if (!event.message.empty()) message += ": " + event.message;
+  return {severity, std::move(message), {}};
+}
+
+}  // namespace
+
+std::string sentence_of(const Status& status) {
+  return status.message.empty() ? std::string(words_of(status.state).sentence) : status.message;
+}
+
+std::string reason_of(const Status& status) {
+  if (!status.reason.empty()) return status.reason;
+  std::string name(to_string(status.state));
+  name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  return name;
+}
+
+std::string line_of(const Status& status) {
+  return fmt::format("{}{}{}: {}", to_string(status.state), status.reason.empty() ? "" : ", ", status.reason,
+                     sentence_of(status));
+}
+
+std::optional<EventNote> event_of(const Status& before, const Status& now) {
+  if (before.state == now.state && before.reason == now.reason) return std::nullopt;
+  return EventNote{.type = is_trouble(now) ? k8s::NodeEvent::Type::warning : k8s::NodeEvent::Type::normal,
+                   .reason = reason_of(now),
+                   .action = std::string(words_of(now.state).action),
+                   .note = sentence_of(now)};
+}
+
+LogEntry log_entry_of(const std::optional<Status>& before, const Status& now) {
+  const bool news = !before || before->state != now.state || before->reason != now.reason;
+  LogEntry entry{Severity::debug, line_of(now), {{"state", std::string(to_string(now.state))}}};
+  if (news) entry.severity = is_trouble(now) ? Severity::warning : Severity::notice;
+  if (!now.reason.empty()) entry.fields.emplace_back("reason", now.reason);
+  if (before && before->state != now.state) entry.fields.emplace_back("from", to_string(before->state));
+  return entry;
+}
+
+std::optional<EventNote> event_of(const drain::Event& event) {
+  if (event.type == drain::EventType::diagnosis_raised && event.diagnosis)
+    return EventNote{.type = k8s::NodeEvent::Type::warning,
+                     .reason = event.diagnosis->code,
+                     .action = std::string(words_of(State::draining).action),
+                     .note = event.diagnosis->subject + ": " + event.diagnosis->message};
+  if (is_loss(event))
+    return EventNote{.type = k8s::NodeEvent::Type::warning,
+                     .reason = "UnmanagedPodEvicted",
+                     .action = std::string(words_of(State::draining).action),
+                     .note = loss_of(*event.pod)};
+  return std::nullopt;
+}
+
+std::optional<LogEntry> log_entry_of(const drain::Event& event) {
+  using enum drain::EventType;
+  switch (event.type) {
+    case evicted:
+      if (is_loss(event)) return pod_entry(Severity::warning, "evicted; nothing brings it back", *event.pod);
+      if (event.pod) return pod_entry(Severity::notice, "evicted", *event.pod);
+      return std::nullopt;
+    case parked:
+      if (event.pod) return pod_entry(Severity::info, "waits: " + event.pod->message, *event.pod);
+      return std::nullopt;
+    case vanished:
+      if (event.pod) return pod_entry(Severity::info, "has gone", *event.pod);
+      return std::nullopt;
+    case late_pod:
+      if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
+      return std::nullopt;
+    case diagnosis_raised:
+      if (event.diagnosis) return diagnosis_entry(Severity::warning, "this drain will not end", *event.diagnosis);
+      return std::nullopt;
+    case diagnosis_withdrawn:
+      if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);
+      return std::nullopt;
+    case throttled:
+    case disconnected: return plain_entry(Severity::notice, event);
+    case cordoned:
+    case uncordoned:
+    case planned:
+    case settling:
+    case finished:
+    case reconnected: return plain_entry(Severity::info, event);
+    case eviction_sent:
+    case resumed: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace haulout::agent

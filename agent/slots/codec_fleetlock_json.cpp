@@ -1,0 +1,46 @@
+#include "agent/slots/codec_fleetlock_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "agent/hosts/plain_text.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int ok = 200;
+constexpr std::string_view way_out = "check that fleetlock-url is the base URL of a FleetLock server";
+
+std::string text_at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? one_line(found->get<std::string>()) : std::string();
+}
+
+}  // namespace
+
+std::string encode_fleetlock_request(std::string_view id, std::string_view group) {
+  const Json body = {{"client_params", {{"id", id}, {"group", group}}}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now) {
+  // A login page comes with 200 as well.
+  auto failure = k8s::failure_of(response, now);
+  if (response.status == ok && !failure) return std::optional<FleetLockRefusal>();
+  const Json json = Json::parse(response.body, nullptr, false);
+  if (response.status >= 400 && json.is_object()) {
+    FleetLockRefusal refusal{response.status, text_at(json, "kind"), text_at(json, "value")};
+    if (!refusal.kind.empty() && !refusal.value.empty()) return std::optional(std::move(refusal));
+  }
+  if (!failure)
+    failure =
+        Error(Errc::decode, fmt::format("the server answered {}, which is neither 200 nor an error", response.status));
+  Error error(failure->code(), fmt::format("{}; {}", failure->message(), way_out));
+  error.peer = failure->peer;
+  error.retry_after = failure->retry_after;
+  return error;
+}
+
+}  // namespace haulout::agent

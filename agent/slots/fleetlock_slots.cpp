@@ -1,0 +1,121 @@
+#include "agent/slots/fleetlock_slots.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::string_view pre_reboot = "/v1/pre-reboot";
+constexpr std::string_view steady_state = "/v1/steady-state";
+// Locked: how servers say that somebody else holds the turn.
+constexpr int locked = 423;
+// The server may be slow to carry out what we no longer wait for.
+constexpr Duration settling = std::chrono::seconds(5);
+constexpr Duration look_from = std::chrono::seconds(48);
+constexpr Duration look_to = std::chrono::seconds(72);
+constexpr std::size_t answer_limit = std::size_t{64} * 1024;
+
+// Says that the turn is not ours, and not that the server has a problem or is busy.
+bool denies(const FleetLockRefusal& refusal) {
+  return refusal.status < 500 && refusal.status != 408 && refusal.status != 429;
+}
+
+bool never_sent(const Error& error) {
+  return error.code() == Errc::dns || error.code() == Errc::unreachable || error.code() == Errc::tls;
+}
+
+}  // namespace
+
+FleetLockSlots::FleetLockSlots(http::Transport& transport, Clock& clock, Rng& rng, FleetLockOptions options)
+    : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
+
+Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, TimePoint deadline) {
+  // Carried out after this one, the other would undo it unseen.
+  if (!unanswered_.empty() && unanswered_ != endpoint)
+    co_await clock_.sleep_until(std::min(deadline, saturating_add(clock_.now(), settling)));
+  http::Request request;
+  request.method = "POST";
+  request.target = options_.prefix + endpoint;
+  request.headers.set("fleet-lock-protocol", "true");
+  request.headers.set("Content-Type", "application/json");
+  request.headers.set("Accept", "application/json");
+  request.body = encode_fleetlock_request(options_.id, options_.group);
+  unanswered_ = endpoint;
+  auto response = co_await transport_.round_trip(std::move(request), deadline);
+  const std::string who = options_.server + ", " + endpoint;
+  if (response || never_sent(response.error())) unanswered_.clear();
+  if (!response) co_return std::move(response).error().with_context(who);
+  auto answer = judge_fleetlock_answer(*response, clock_.wall_now());
+  if (!answer) co_return std::move(answer).error().with_context(who);
+  co_return std::move(*answer);
+}
+
+Turn FleetLockSlots::granted() const {
+  return Turn{.ours = true, .slot = "fleetlock/" + options_.group};
+}
+
+std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
+  return fmt::format("{} gives group {} no turn: {} ({}, HTTP {})", options_.server, options_.group, refusal.value,
+                     refusal.kind, refusal.status);
+}
+
+Task<Turn> FleetLockSlots::take(TimePoint deadline) {
+  CO_TRY(const Answer refusal, co_await post(std::string(pre_reboot), deadline));
+  // Some servers answer 500 when all turns are out.
+  co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
+}
+
+Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
+  CO_TRY(const Answer refusal, co_await post(std::string(pre_reboot), deadline));
+  if (!refusal) co_return granted();
+  if (denies(*refusal)) co_return Turn{.why = words_of(*refusal)};
+  co_return Error(Errc::unavailable, words_of(*refusal));
+}
+
+Task<> FleetLockSlots::release(TimePoint deadline) {
+  CO_TRY(const Answer refusal, co_await post(std::string(steady_state), deadline));
+  // The protocol has 200 for somebody who holds nothing; poseidon/fleetlock says that another one holds it.
+  if (!refusal || refusal->status == locked) co_return Result<>();
+  co_return Error(Errc::unavailable,
+                  fmt::format("{} does not take the turn of group {} back: {} ({}, HTTP {})", options_.server,
+                              options_.group, refusal->value, refusal->kind, refusal->status));
+}
+
+asio::awaitable<void> FleetLockSlots::changed() {
+  co_await clock_.sleep_until(clock_.now() + rng_.between(look_from, look_to));
+}
+
+Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
+                                    const std::map<std::string, std::string>& node_labels) {
+  const SlotGrouping only_pool{grouping.pool, grouping.pool_label};
+  auto groups = groups_of(only_pool, node, node_labels);
+  if (!groups) return std::move(groups).error();
+  std::string group = groups->back().pool;
+  const bool fits = std::all_of(group.begin(), group.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  });
+  if (fits) return group;
+  return Error(Errc::invalid,
+               fmt::format("pool \"{}\" cannot be a group of FleetLock, which takes letters, digits, dots "
+                           "and hyphens: give label {} of Node {} another value",
+                           group, grouping.pool_label, node));
+}
+
+Result<FleetLockServer> fleetlock_server(asio::any_io_executor executor, Clock& clock, const std::string& url) {
+  FleetLockServer server;
+  auto endpoint = http::parse_endpoint(url, &server.prefix);
+  if (!endpoint) return std::move(endpoint).error();
+  http::ClientOptions options;
+  options.body_limit = answer_limit;
+  options.max_idle = 1;
+  auto client = http::Client::create(std::move(executor), clock, std::move(*endpoint), {}, options);
+  if (!client) return std::move(client).error();
+  server.client = std::move(*client);
+  return server;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,12 @@
+// HMAC with SHA-256 (RFC 2104), here because this folder is the one that knows OpenSSL. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace haulout::http {
+
+std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message);
+
+}  // namespace haulout::http

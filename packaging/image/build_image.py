@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Assembles the container image of Haulout without a container engine: an OCI image layout, as a directory and as one file.
+
+  build_image.py --binary build/release/agent/haulout --version 0.1.0 --output build/image
+
+What is in it: the binary, the shared libraries that it needs and their loader, the certificates of ca-certificates, the
+time zones of tzdata, users root and nobody, the copyright files of all that. No shell, no package manager. All of it
+comes from this machine, which must be Debian, and only as its packages installed it: certificates that were added
+locally stay out.
+
+The same files make the same image, byte for byte: entries are sorted, and every time is SOURCE_DATE_EPOCH (default 0).
+Prints the digest of the image's manifest. Needs the standard library of Python, ldd and dpkg-query.
+"""
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+CERTIFICATES = pathlib.Path("/usr/share/ca-certificates/mozilla")
+ZONEINFO = pathlib.Path("/usr/share/zoneinfo")
+NO_ZONES = {"posix", "right", "localtime", "posixrules"}  # the same zones once more, or this machine's own choice
+
+TEXTS = {
+    "etc/passwd": "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
+LINKS = {"lib": "usr/lib", "lib64": "usr/lib64", "var/run": "/run",
+         # where OpenSSL of Debian looks
+         "usr/lib/ssl/cert.pem": "/etc/ssl/certs/ca-certificates.crt", "usr/lib/ssl/certs": "/etc/ssl/certs"}
+DIRECTORIES = ["dev", "etc/haulout", "host", "proc", "run", "sys", "tmp"]  # what a runtime mounts, it need not make
+
+
+class Problem(Exception):
+    """Something is missing on this machine; the text says what to do."""
+
+
+class Tree:
+    """The files of the image by their path, without a leading slash."""
+
+    def __init__(self):
+        self.files, self.links, self.directories = {}, dict(LINKS), set(DIRECTORIES)
+
+    def add(self, path, content, mode=0o644):
+        if path in self.files and self.files[path][0] != content:
+            raise Problem(f"two different files would both be /{path}")
+        self.files[path] = (content, mode)
+
+    def tar(self, epoch):
+        everything = set(self.files) | set(self.links) | self.directories
+        parents = {str(parent) for path in everything for parent in pathlib.PurePosixPath(path).parents} - {"."}
+        buffer, first_with = io.BytesIO(), {}
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for path in sorted(everything | parents):
+                entry = tarfile.TarInfo(path)
+                entry.mtime, content = epoch, b""
+                if path in self.files:
+                    content, entry.mode = self.files[path]
+                    if first_with.setdefault((content, entry.mode), path) == path:
+                        entry.size = len(content)
+                    else:  # time zones have many names
+                        entry.type, entry.linkname = tarfile.LNKTYPE, first_with[content, entry.mode]
+                elif path in self.links:
+                    entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, self.links[path], 0o777
+                else:
+                    entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if path == "tmp" else 0o755
+                archive.addfile(entry, io.BytesIO(content) if entry.isreg() else None)
+        return buffer.getvalue()
+
+
+def output_of(*command):
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
+    if run.returncode != 0:
+        raise Problem(f"{' '.join(command)} failed: {run.stderr.strip()}")
+    return run.stdout
+
+
+def libraries(binary):
+    """The shared libraries and the loader that a program needs, as this machine's loader finds them."""
+    found = []
+    for line in output_of("ldd", binary).splitlines():
+        if "not found" in line:
+            raise Problem(f"{binary} needs a library that is not here: {line.strip()}")
+        named = re.search(r"(?:=> )?(/\S+) \(0x", line)
+        if named:
+            found.append(pathlib.Path(named.group(1)))
+    return found
+
+
+def place_of(library):
+    """Where it goes: /lib is a link to usr/lib in the image."""
+    return "usr/" + str(library).removeprefix("/usr").lstrip("/")
+
+
+def package_of(path):
+    """dpkg knows a file by the path that its package was built with."""
+    real = pathlib.Path(os.path.realpath(path))
+    for name in (path, real, pathlib.Path(str(real).removeprefix("/usr"))):
+        try:
+            return output_of("dpkg-query", "--search", str(name)).split(":")[0]
+        except Problem:
+            pass
+    raise Problem(f"{path} is in no package of this machine")
+
+
+def add_libraries(tree, binary):
+    packages = set()
+    for library in libraries(binary):
+        tree.add(place_of(library), library.read_bytes(), 0o755)
+        packages.add(package_of(library))
+    return packages
+
+
+def add_certificates(tree):
+    """Each as its package has it; the machine's own bundle holds what its administrator trusts, too."""
+    files = sorted(CERTIFICATES.glob("*.crt"))
+    if not files:
+        raise Problem(f"{CERTIFICATES} is empty: apt-get install ca-certificates")
+    tree.add("etc/ssl/certs/ca-certificates.crt", b"".join(file.read_bytes().rstrip() + b"\n" for file in files))
+    return {"ca-certificates"}
+
+
+def add_zones(tree):
+    if not ZONEINFO.is_dir():
+        raise Problem(f"{ZONEINFO} is missing: apt-get install tzdata")
+    for path in sorted(ZONEINFO.rglob("*")):
+        relative = path.relative_to(ZONEINFO)
+        if relative.parts[0] not in NO_ZONES and path.is_file():
+            tree.add(f"usr/share/zoneinfo/{relative}", path.read_bytes())
+    return {"tzdata"}
+
+
+def assemble(binary):
+    tree = Tree()
+    tree.add("usr/bin/haulout", pathlib.Path(binary).read_bytes(), 0o755)
+    for path, text in TEXTS.items():
+        tree.add(path, text.encode())
+    packages = add_libraries(tree, binary) | add_certificates(tree) | add_zones(tree)
+    for package in packages:
+        tree.add(f"usr/share/doc/{package}/copyright", pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes())
+    license_file = pathlib.Path(__file__).resolve().parents[2] / "LICENSE"
+    tree.add("usr/share/doc/haulout/copyright", license_file.read_bytes())
+    return tree
+
+
+def as_json(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+class Layout:
+    """An OCI image layout (image-spec 1.0), file by file."""
+
+    def __init__(self):
+        self.files = {"oci-layout": as_json({"imageLayoutVersion": "1.0.0"})}
+
+    def blob(self, media_type, content):
+        digest = hashlib.sha256(content).hexdigest()
+        self.files[f"blobs/sha256/{digest}"] = content
+        return {"mediaType": f"application/vnd.oci.image.{media_type}", "digest": f"sha256:{digest}", "size": len(content)}
+
+
+def layout_of(tree, version, epoch):
+    layer = tree.tar(epoch)
+    compressed = io.BytesIO()
+    with gzip.GzipFile(fileobj=compressed, mode="wb", compresslevel=9, mtime=0) as stream:
+        stream.write(layer)
+    created = output_of("date", "--utc", f"--date=@{epoch}", "+%Y-%m-%dT%H:%M:%SZ").strip()
+    layout = Layout()
+    config = layout.blob("config.v1+json", as_json({
+        "created": created, "architecture": ARCHITECTURES[os.uname().machine], "os": "linux",
+        "config": {
+            "Entrypoint": ["/usr/bin/haulout"], "WorkingDir": "/",
+            "Labels": {"org.opencontainers.image.title": "haulout", "org.opencontainers.image.version": version,
+                       "org.opencontainers.image.licenses": "Apache-2.0"},
+        },
+        "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]},
+        "history": [{"created": created, "created_by": "build_image.py"}],
+    }))
+    manifest = layout.blob("manifest.v1+json", as_json({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
+        "layers": [layout.blob("layer.v1.tar+gzip", compressed.getvalue())],
+    }))
+    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+             "manifests": [dict(manifest, annotations={"org.opencontainers.image.ref.name": version})]}
+    layout.files["index.json"] = as_json(index)
+    return layout, manifest["digest"]
+
+
+def write(layout, output, version, epoch):
+    directory = output / "oci"
+    shutil.rmtree(directory, ignore_errors=True)
+    with tarfile.open(output / f"haulout-{version}.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+        for path, content in sorted(layout.files.items()):
+            (directory / path).parent.mkdir(parents=True, exist_ok=True)
+            (directory / path).write_bytes(content)
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mtime, entry.mode = len(content), epoch, 0o644
+            archive.addfile(entry, io.BytesIO(content))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="a directory; it is made")
+    arguments = parser.parse_args()
+    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+    try:
+        tree = assemble(str(arguments.binary))
+        layout, digest = layout_of(tree, arguments.version, epoch)
+    except (Problem, OSError) as problem:
+        sys.exit(f"build_image: {problem}")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    write(layout, arguments.output, arguments.version, epoch)
+    print(digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+# Sourced by ./dev: the container image and the Debian package, and the checks of packaging/.
+# shellcheck shell=bash
+
+# What ./dev test --all needs beyond the others to check the packages.
+packaging_packages=(skopeo umoci systemd dpkg-dev lintian debootstrap)
+
+haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
+
+# The same source makes the same packages: their times are those of the last commit.
+source_date() {
+  if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)
+  fi
+  export SOURCE_DATE_EPOCH
+}
+
+image() {
+  (($# == 0)) || usage_error "image takes no arguments"
+  setup
+  build_release
+  source_date
+  say "image: build/image"
+  python3 packaging/image/build_image.py --binary "$release_binary" --version "$(haulout_version)" --output build/image >&2
+  printf '%s\n' "$PWD/build/image/haulout-$(haulout_version).tar"
+}
+
+build_deb() {
+  source_date
+  say "deb: build/deb"
+  rm -rf build/deb
+  cpack --config build/release/CPackConfig.cmake -G DEB -B "$PWD/build/deb" >build/deb.log 2>&1 || {
+    cat build/deb.log >&2
+    return 1
+  }
+  rm -rf build/deb/_CPack_Packages
+}
+
+deb() {
+  (($# == 0)) || usage_error "deb takes no arguments"
+  setup dpkg-dev
+  build_release
+  build_deb
+  printf '%s\n' "$PWD"/build/deb/*.deb
+}
+
+# A check that cannot run here is a failure in CI, and else says so where nobody overlooks it.
+did_not_run() {
+  warn ""
+  warn "NOT CHECKED: $1"
+  warn ""
+  if on_ci; then return 1; fi
+  echo "0 0" >"$counts"
+}
+
+# Those of the commands that are not there.
+missing_commands() {
+  local command
+  for command in "$@"; do
+    command -v "$command" >/dev/null || printf '%s ' "$command"
+  done
+}
+
+check_image() {
+  say "packaging: container image"
+  local missing
+  missing=$(missing_commands skopeo umoci)
+  if [[ -n $missing ]]; then
+    did_not_run "the container image needs $missing"
+    return
+  fi
+  build_release
+  python3 tests/packaging/image_test.py "$release_binary" "$(haulout_version)" >&2
+}
+
+check_unit() {
+  say "packaging: systemd unit"
+  if [[ -n $(missing_commands systemd-analyze) ]]; then
+    did_not_run "the systemd unit needs systemd-analyze"
+    return
+  fi
+  tests/packaging/unit_test.sh
+}
+
+check_deb() {
+  say "packaging: Debian package"
+  local missing status=0
+  missing=$(missing_commands dpkg-shlibdeps lintian)
+  if [[ -n $missing ]]; then
+    did_not_run "the Debian package needs $missing"
+    return
+  fi
+  build_release
+  build_deb
+  local deb first
+  deb=$(echo build/deb/*.deb)
+  first=$(sha256sum <"$deb")
+  build_deb
+  [[ $(sha256sum <"$deb") == "$first" ]] || die "the same source made two different packages"
+  lintian --allow-root --fail-on error --tag-display-limit 0 "$deb" >&2
+  tests/packaging/deb_test.sh "$deb" || status=$?
+  if ((status == 77)); then
+    did_not_run "the Debian package was not installed: see above"
+    return
+  fi
+  return "$status"
+}

@@ -1,0 +1,118 @@
+// The rules of authority.hpp and node_transport.hpp.
+#include "agent/authority/authority.hpp"
+
+#include <gmock/gmock.h>
+
+#include "agent/authority/node_transport.hpp"
+#include "k8s/requests.hpp"
+
+namespace haulout::agent {
+namespace {
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+k8s::Self bound() {
+  return {"system:serviceaccount:haulout:agent", {}, "n1", "u1", "agent-x", "p1"};
+}
+k8s::Self kubelet() {
+  return {"system:node:n1", {"system:nodes"}, "", "", "", ""};
+}
+k8s::Self admin() {
+  return {"kubernetes-admin", {}, "", "", "", ""};
+}
+
+TEST(ResolveNode, TheCredentialKnows) {
+  EXPECT_EQ(*resolve_node("", bound()), (OwnNode{"n1", "u1"}));
+  EXPECT_EQ(*resolve_node("n1", bound()), (OwnNode{"n1", "u1"}));
+  EXPECT_EQ(*resolve_node("", kubelet()), (OwnNode{"n1", ""}));
+  EXPECT_EQ(*resolve_node("n1", kubelet()), (OwnNode{"n1", ""}));
+  EXPECT_EQ(*resolve_node("n7", admin()), (OwnNode{"n7", ""}));
+}
+
+TEST(ResolveNode, AContradictionIsAnError) {
+  for (const auto& self : {bound(), kubelet()}) {
+    const auto node = resolve_node("n2", self);
+    ASSERT_FALSE(node);
+    EXPECT_EQ(node.error().code(), Errc::invalid);
+    EXPECT_THAT(node.error().message(), AllOf(HasSubstr("n2"), HasSubstr("n1"), HasSubstr("remove node-name")));
+  }
+}
+
+TEST(ResolveNode, NobodyKnowingIsAnErrorThatSaysWhatToDo) {
+  const auto node = resolve_node("", admin());
+  ASSERT_FALSE(node);
+  EXPECT_THAT(node.error().message(), AllOf(HasSubstr("kubernetes-admin"), HasSubstr("HAULOUT_NODE_NAME")));
+}
+
+TEST(Candidates, FitTheCredential) {
+  using K = AuthorityKind;
+  EXPECT_THAT(candidates(AuthorityChoice::automatic, bound()), ElementsAre(K::impersonation, K::policies));
+  EXPECT_THAT(candidates(AuthorityChoice::automatic, admin()), ElementsAre(K::impersonation, K::policies));
+  EXPECT_THAT(candidates(AuthorityChoice::automatic, kubelet()), ElementsAre(K::kubelet));
+  EXPECT_THAT(candidates(AuthorityChoice::service_account, bound()), ElementsAre(K::service_account));
+  EXPECT_THAT(candidates(AuthorityChoice::policies, kubelet()), ElementsAre(K::policies));
+}
+
+TEST(Turns, NeedLeasesAndTheOtherNodes) {
+  Authority authority{.kind = AuthorityKind::kubelet, .user = "system:node:n1"};
+  const auto problem = turns_problem(authority, SlotsChoice::lease);
+  ASSERT_TRUE(problem);
+  EXPECT_THAT(problem->message(), AllOf(HasSubstr("kubelet"), HasSubstr("fleetlock"), HasSubstr("none")));
+  EXPECT_FALSE(turns_problem(authority, SlotsChoice::fleetlock));
+  EXPECT_FALSE(turns_problem(authority, SlotsChoice::none));
+  authority.rights.leases = true;
+  EXPECT_TRUE(turns_problem(authority, SlotsChoice::lease));
+  authority.rights.other_nodes = true;
+  EXPECT_FALSE(turns_problem(authority, SlotsChoice::lease));
+}
+
+TEST(Users, AreTakenApart) {
+  EXPECT_EQ(service_account_namespace("system:serviceaccount:haulout:agent"), "haulout");
+  EXPECT_EQ(service_account_namespace("system:serviceaccount:haulout"), "");
+  EXPECT_EQ(service_account_namespace("system:node:n1"), "");
+  EXPECT_EQ(node_of_user("system:node:n1.example"), "n1.example");
+  EXPECT_EQ(node_of_user("system:nodes:n1"), "");
+}
+
+TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
+  using k8s::Resource;
+  const auto list = [](Resource resource, std::string selector, std::string ns = {}) {
+    k8s::ListOptions options;
+    options.field_selector = std::move(selector);
+    options.ns = std::move(ns);
+    options.limit = 5;
+    return k8s::list(resource, options);
+  };
+  k8s::WatchOptions watch_pods;
+  watch_pods.resource_version = "7";
+  watch_pods.field_selector = "spec.nodeName=n1";
+  k8s::WatchOptions watch_node;
+  watch_node.resource_version = "7";
+  watch_node.field_selector = "metadata.name=n1";
+  k8s::WatchOptions watch_leases;
+  watch_leases.resource_version = "7";
+  watch_leases.ns = "haulout";
+  k8s::DeleteOptions with_uid;
+  with_uid.uid = "u";
+  for (const auto& request :
+       {k8s::get_node("n1"), k8s::patch_node("n1", "{}", {}), k8s::patch_node_status("n1", "{}", {}),
+        list(Resource::nodes, "metadata.name=n1"), k8s::watch(Resource::nodes, watch_node),
+        list(Resource::pods, "spec.nodeName=n1"), list(Resource::pods, "status.phase=Running,spec.nodeName=n1"),
+        list(Resource::pods, "spec.nodeName=n1", "shop"), k8s::watch(Resource::pods, watch_pods),
+        k8s::evict("shop", "web-0", with_uid)})
+    EXPECT_TRUE(goes_as_node(request, "n1")) << request.method << " " << request.target;
+  for (const auto& request :
+       {k8s::get_node("n2"), k8s::get_node("n11"), k8s::patch_node("n2", "{}", {}), list(Resource::nodes, ""),
+        list(Resource::nodes, "metadata.name=n11"), list(Resource::pods, ""), list(Resource::pods, "spec.nodeName=n11"),
+        list(Resource::pods, "spec.nodeName!=n1"), k8s::delete_pod("shop", "web-0", with_uid),
+        list(Resource::pod_disruption_budgets, ""), list(Resource::leases, "", "haulout"),
+        k8s::watch(Resource::leases, watch_leases), k8s::get_config_map("haulout", "haulout"),
+        k8s::get_daemon_set("shop", "logs"), k8s::create_self_review(),
+        k8s::create_access_review({"patch", "", "nodes", "", "", "n1"})})
+    EXPECT_FALSE(goes_as_node(request, "n1")) << request.method << " " << request.target;
+  EXPECT_FALSE(goes_as_node(k8s::get_node("n1"), ""));
+}
+
+}  // namespace
+}  // namespace haulout::agent

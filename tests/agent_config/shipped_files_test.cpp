@@ -1,0 +1,54 @@
+// The configuration files that the packages bring, as they are and with their examples.
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+
+#include "agent/gates/window.hpp"
+#include "tests/agent_config/support.hpp"
+
+namespace haulout::agent {
+namespace {
+
+class ShippedFileTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static std::string text() {
+    std::ifstream file(std::string(HAULOUT_PACKAGING_DIR "/") + GetParam());
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Runs of lines that are commented out and would be options.
+  static std::vector<std::string> examples() {
+    const std::regex option("# ([a-z-]+: .*)");
+    std::vector<std::string> blocks;
+    std::istringstream lines(text());
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch found;
+      const bool is_option = std::regex_match(line, found, option);
+      if (is_option && !inside) blocks.emplace_back();
+      if (is_option) blocks.back() += found[1].str() + "\n";
+      inside = is_option;
+    }
+    return blocks;
+  }
+};
+
+TEST_P(ShippedFileTest, IsAccepted) {
+  ASSERT_FALSE(text().empty());
+  config_of_file(text());
+}
+
+TEST_P(ShippedFileTest, ItsExamplesAreAccepted) {
+  ASSERT_FALSE(examples().empty());
+  for (const std::string& example : examples()) {
+    const AgentConfig config = config_of_file(text() + example);
+    EXPECT_NE(config, AgentConfig()) << example;
+    for (const std::string& window : config.windows) EXPECT_TRUE(parse_window(window)) << window;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Packages, ShippedFileTest,
+                         ::testing::Values("kustomize/base/config.yaml", "debian/config.yaml"));
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,356 @@
+// The gates of a node on the simulated cluster. It is 2026-01-01T00:00:00Z, a Thursday.
+#include "agent/gates/node_gates.hpp"
+
+#include <fstream>
+
+#include "tests/agent_gates/fake_prometheus.hpp"
+#include "tests/agent_gates/gates_support.hpp"
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using scenario::Json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Verdict = Gate::Verdict;
+using When = GateQuestion::When;
+
+struct NodeGatesTest : haulout::testing::VirtualTimeTest {
+  NodeGatesTest() {
+    add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
+    add(scenario::a_node("n1"));
+    options.node = "n1";
+    options.pool = "web";
+    question.node.name = "n1";
+    question.pending = {Need::yes, {"kernel"}, "1.1"};
+  }
+
+  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
+  void pause(const Json& data) {
+    add({{"apiVersion", "v1"},
+         {"kind", "ConfigMap"},
+         {"metadata", {{"name", "haulout"}, {"namespace", "haulout"}}},
+         {"data", data}});
+  }
+  static Json because(const std::string& reason) { return Json{{"reason", reason}}.dump(); }
+
+  // Runs `story` in a world that goes on.
+  void in_the_world(std::function<boost::asio::awaitable<void>()> story) {
+    if (!gates) gates = std::make_unique<NodeGates>(client, rng, with_prometheus ? &prometheus : nullptr, options);
+    run(with_task_group([&](TaskGroup& group) {
+      group.spawn(cluster.run());
+      return story();
+    }));
+  }
+  GateAnswer ask(When when = When::before_turn, Duration limit = 30s) {
+    GateAnswer answer;
+    question.when = when;
+    in_the_world(
+        [&]() -> boost::asio::awaitable<void> { answer = co_await gates->ask(question, clock.now() + limit); });
+    return answer;
+  }
+  // How long after `action` changed() returns.
+  Duration woken_by(std::function<void()> action) {
+    Duration took{};
+    in_the_world([&]() -> boost::asio::awaitable<void> {
+      const TimePoint due = clock.now() + 10s;
+      cluster.at(due, std::move(action));
+      co_await gates->changed();
+      took = clock.now() - due;
+    });
+    return took;
+  }
+  static const Gate& row(const GateAnswer& answer, const std::string& name) {
+    for (const Gate& gate : answer.gates)
+      if (gate.name == name) return gate;
+    throw std::logic_error("no row " + name);
+  }
+
+  SeededRng world_rng{1};
+  SeededRng rng{2};
+  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
+  FakePrometheus prometheus;
+  bool with_prometheus = false;
+  NodeGatesOptions options;
+  GateQuestion question;
+  std::unique_ptr<NodeGates> gates;
+};
+
+TEST_F(NodeGatesTest, EachGateHasItsRow) {
+  const GateAnswer answer = ask();
+  std::vector<std::string> names;
+  for (const Gate& gate : answer.gates) {
+    names.push_back(gate.name);
+    EXPECT_NE(gate.message, "") << gate.name;
+  }
+  EXPECT_THAT(names, ElementsAre("window", "pause-node", "reboot-brake", "pause-pool", "pause-cluster", "blocking-pods",
+                                 "prometheus", "fleet"));
+  EXPECT_TRUE(answer.open());
+  EXPECT_EQ(row(answer, "blocking-pods").verdict, Verdict::off);
+  EXPECT_EQ(row(answer, "prometheus").verdict, Verdict::off);
+  EXPECT_EQ(gates->last(), answer.gates);
+}
+
+TEST_F(NodeGatesTest, OutsideOfItsWindowANodeAsksNobody) {
+  options.schedule = schedule({"Sat 01:00+4h"});
+  with_prometheus = true;
+  const GateAnswer answer = ask();
+  EXPECT_EQ(answer.reason(), "OutsideWindow");
+  EXPECT_THAT(cluster.audit(), IsEmpty());
+  EXPECT_THAT(prometheus.requests, IsEmpty());
+  for (const char* name : {"pause-pool", "pause-cluster", "prometheus", "fleet"})
+    EXPECT_EQ(row(answer, name).verdict, Verdict::not_asked) << name;
+}
+
+TEST_F(NodeGatesTest, ForPeopleEveryGateIsAsked) {
+  options.schedule = schedule({"Sat 01:00+4h"});
+  with_prometheus = true;
+  pause({{"pause", because("freeze")}});
+  const GateAnswer answer = ask(When::any_time);
+  EXPECT_EQ(answer.reason(), "OutsideWindow");
+  EXPECT_THAT(answer.message(), HasSubstr("; the cluster is paused: freeze"));
+  EXPECT_EQ(row(answer, "prometheus").verdict, Verdict::open);
+}
+
+TEST_F(NodeGatesTest, PausesOfNodePoolAndCluster) {
+  pause({{"pause.other", because("not us")}});
+  EXPECT_TRUE(ask().open());
+  cluster.patch("configmaps", "haulout", "haulout", {{"data", {{"pause.web", because("new storage")}}}});
+  EXPECT_EQ(ask().message(), "pool web is paused: new storage");
+  cluster.patch("configmaps", "haulout", "haulout", {{"data", {{"pause.web", nullptr}, {"pause", because("freeze")}}}});
+  EXPECT_EQ(ask().message(), "the cluster is paused: freeze");
+  EXPECT_EQ(ask(When::under_way).message(), "the cluster is paused: freeze");
+  question.node.annotations["haulout.dev/pause"] = "2026-01-01T06:00:00Z; disk swap";
+  const GateAnswer both = ask();
+  EXPECT_EQ(both.message(), "this node is paused until 2026-01-01T06:00:00Z: disk swap");
+  EXPECT_EQ(both.look_again(), utc("2026-01-01T06:00"));
+  EXPECT_NE(both.closed_with(Gate::Effect::gives_up), nullptr);
+}
+
+TEST_F(NodeGatesTest, WithoutTheRightToReadThemPausesAreOffAndSaySo) {
+  for (const char* verb : {"get", "list", "watch"}) cluster.forbid(verb, "configmaps");
+  pause({{"pause", because("freeze")}});
+  const GateAnswer answer = ask();
+  EXPECT_TRUE(answer.open());
+  for (const char* name : {"pause-pool", "pause-cluster"}) {
+    EXPECT_EQ(row(answer, name).verdict, Verdict::off);
+    EXPECT_THAT(row(answer, name).message, HasSubstr("may not read ConfigMap haulout/haulout"));
+  }
+  EXPECT_TRUE(ask(When::under_way).open());
+  for (const char* verb : {"get", "list", "watch"}) cluster.permit(verb, "configmaps");
+  EXPECT_EQ(ask().reason(), "Paused") << "the right was given later";
+}
+
+TEST_F(NodeGatesTest, APauseThatNobodyCanReadHoldsAndGivesNothingUp) {
+  EXPECT_TRUE(ask().open());
+  cluster.forbid("get", "configmaps");
+  const GateAnswer lost = ask();
+  EXPECT_EQ(lost.reason(), "PauseUnknown") << "a right that was there once";
+  EXPECT_NE(lost.look_again(), std::nullopt);
+  EXPECT_EQ(ask(When::under_way).closed_with(Gate::Effect::gives_up), nullptr);
+  EXPECT_FALSE(ask(When::under_way).open());
+}
+
+TEST_F(NodeGatesTest, AnApiServerThatIsAwayClosesWhatItWouldDecide) {
+  cluster.refuse_connections(1h);
+  EXPECT_EQ(ask().reason(), "PauseUnknown");
+}
+
+TEST_F(NodeGatesTest, APauseWakesWhoeverWaits) {
+  EXPECT_TRUE(ask().open());
+  EXPECT_LT(woken_by([&] { pause({{"pause", because("freeze")}}); }), 1s);
+  EXPECT_EQ(ask().reason(), "Paused");
+  EXPECT_LT(woken_by([&] { cluster.remove("configmaps", "haulout", "haulout"); }), 1s);
+  EXPECT_TRUE(ask().open());
+}
+
+TEST_F(NodeGatesTest, OtherKeysWakeNobody) {
+  pause({{"pause.other", because("not us")}});
+  EXPECT_TRUE(ask().open());
+  EXPECT_GE(woken_by([&] {
+              cluster.patch("configmaps", "haulout", "haulout", {{"data", {{"pause.other", nullptr}}}});
+              cluster.after(1h,
+                            [&] { cluster.patch("configmaps", "haulout", "haulout", {{"data", {{"pause", ""}}}}); });
+            }),
+            1h);
+}
+
+// P10: what is followed need not be read again and again.
+TEST_F(NodeGatesTest, ADrainUnderWayReadsItsPausesFromTheWatch) {
+  std::size_t before = 0;
+  in_the_world([&]() -> boost::asio::awaitable<void> {
+    question.when = When::under_way;
+    static_cast<void>(co_await gates->ask(question, clock.now() + 30s));
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(gates->changed());
+      co_await clock.sleep_until(clock.now() + 5s);
+      before = cluster.audit().size();
+      for (int i = 0; i < 10; ++i) EXPECT_TRUE((co_await gates->ask(question, clock.now() + 30s)).open());
+    });
+  });
+  EXPECT_EQ(cluster.audit().size(), before);
+}
+
+TEST_F(NodeGatesTest, WhatIsFollowedGrowsWithWhatIsAsked) {
+  pause({{"pause", because("freeze")}});
+  TimePoint woken{};
+  in_the_world([&]() -> boost::asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn([](NodeGates& all, Clock& now, TimePoint& at) -> boost::asio::awaitable<void> {
+        co_await all.changed();
+        at = now.now();
+      }(*gates, clock, woken));
+      co_await clock.sleep_until(clock.now() + 1min);
+      EXPECT_EQ((co_await gates->ask(question, clock.now() + 30s)).reason(), "Paused");
+      cluster.after(1min, [&] { cluster.remove("configmaps", "haulout", "haulout"); });
+      co_await group.join();
+    });
+  });
+  EXPECT_LT(woken - start, 2min + 2s);
+}
+
+TEST_F(NodeGatesTest, ABlockingPodHoldsUntilItIsGone) {
+  options.blocking_pod_selectors = {"app=batch", "app in (backup, restore)"};
+  scenario::PodSpec batch;
+  batch.labels = {{"app", "batch"}};
+  add(scenario::a_pod("batch-0", batch));
+  batch.node = "n2";
+  batch.labels = {{"app", "backup"}};
+  add(scenario::a_pod("elsewhere-0", batch));
+  batch.node = "n1";
+  batch.phase = "Succeeded";
+  add(scenario::a_pod("over-0", batch));
+  const GateAnswer closed = ask();
+  EXPECT_EQ(closed.reason(), "BlockedByPod");
+  EXPECT_EQ(closed.message(),
+            "pod shop/batch-0 matches --blocking-pod-selector app=batch: the node waits until it is gone");
+  EXPECT_EQ(row(closed, "fleet").verdict, Verdict::not_asked);
+  EXPECT_LT(woken_by([&] { cluster.remove("pods", "shop", "batch-0"); }), 1s);
+  EXPECT_TRUE(ask().open());
+}
+
+TEST_F(NodeGatesTest, PodsThatNobodyCanListBlock) {
+  options.blocking_pod_selectors = {"app=batch"};
+  cluster.forbid("list", "pods");
+  EXPECT_EQ(ask().reason(), "BlockingPodsUnknown");
+}
+
+TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
+  options.node_selector = "pool=web";
+  Record failed;
+  failed.state = State::degraded;
+  failed.reboots = {{.reasons = {"kernel"}, .target = "1.1"}};
+  Json other = scenario::a_node("n2");
+  other["metadata"]["labels"] = {{"haulout.dev/state", "degraded"}, {"pool", "db"}};
+  other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
+  add(other);
+  EXPECT_TRUE(ask().open()) << "another pool";
+  cluster.patch("nodes", "", "n2", {{"metadata", {{"labels", {{"pool", "web"}}}}}});
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere");
+  EXPECT_LT(woken_by([&] {
+              cluster.patch("nodes", "", "n2", {{"metadata", {{"labels", {{"haulout.dev/state", "soaking"}}}}}});
+            }),
+            1s);
+  EXPECT_TRUE(ask().open());
+}
+
+TEST_F(NodeGatesTest, WithoutTheRightToListNodesTheFleetIsNotJudged) {
+  cluster.forbid("list", "nodes");
+  EXPECT_EQ(row(ask(), "fleet").verdict, Verdict::off);
+  cluster.permit("list", "nodes");
+  EXPECT_EQ(row(ask(), "fleet").verdict, Verdict::open);
+  cluster.forbid("list", "nodes");
+  EXPECT_EQ(ask().reason(), "FleetUnknown") << "a right that was there once";
+}
+
+TEST_F(NodeGatesTest, AlertsAreAskedForThisNode) {
+  with_prometheus = true;
+  options.alerts.query = R"(ALERTS{node="$node"})";
+  EXPECT_TRUE(ask().open());
+  ASSERT_THAT(prometheus.requests, SizeIs(1));
+  EXPECT_EQ(prometheus.requests[0].target, "/api/v1/query?query=ALERTS%7Bnode%3D%22n1%22%7D");
+  prometheus.fire({"DiskFull"});
+  const GateAnswer closed = ask(When::with_turn);
+  EXPECT_EQ(closed.reason(), "BlockedByAlert");
+  ASSERT_NE(closed.look_again(), std::nullopt) << "nothing tells when it ends";
+  EXPECT_GT(*closed.look_again(), clock.wall_now() + 40s);
+  EXPECT_LT(*closed.look_again(), clock.wall_now() + 80s);
+}
+
+// Before a turn an answer may be some seconds old; with the turn it is asked again.
+TEST_F(NodeGatesTest, AlertsAreAskedAnewWithTheTurn) {
+  with_prometheus = true;
+  EXPECT_TRUE(ask(When::before_turn).open());
+  EXPECT_TRUE(ask(When::before_turn).open());
+  EXPECT_THAT(prometheus.requests, SizeIs(1));
+  EXPECT_TRUE(ask(When::with_turn).open());
+  EXPECT_THAT(prometheus.requests, SizeIs(2));
+  in_the_world([&]() -> boost::asio::awaitable<void> { co_await clock.sleep_until(clock.now() + 11s); });
+  EXPECT_TRUE(ask(When::before_turn).open());
+  EXPECT_THAT(prometheus.requests, SizeIs(3));
+}
+
+TEST_F(NodeGatesTest, ADrainUnderWayAsksNoAlerts) {
+  with_prometheus = true;
+  prometheus.fire({"DiskFull"});
+  EXPECT_TRUE(ask(When::under_way).open());
+  EXPECT_THAT(prometheus.requests, IsEmpty());
+}
+
+TEST_F(NodeGatesTest, APasswordIsReadForEachRequest) {
+  with_prometheus = true;
+  const std::string file = ::testing::TempDir() + "haulout-prometheus-password";
+  options.alerts.username = "joe";
+  options.alerts.password_file = file;
+  std::ofstream(file) << "first\n";
+  EXPECT_TRUE(ask(When::with_turn).open());
+  std::ofstream(file) << "second";
+  EXPECT_TRUE(ask(When::with_turn).open());
+  std::remove(file.c_str());
+  EXPECT_EQ(ask(When::with_turn).reason(), "PrometheusUnavailable");
+  ASSERT_THAT(prometheus.requests, SizeIs(2));
+  EXPECT_EQ(prometheus.requests[0].headers.find("Authorization"), "Basic am9lOmZpcnN0");
+  EXPECT_EQ(prometheus.requests[1].headers.find("Authorization"), "Basic am9lOnNlY29uZA==");
+}
+
+TEST_F(NodeGatesTest, OldAlertsHoldNobodyWhenAMaximumAgeIsSet) {
+  with_prometheus = true;
+  options.alerts.max_age = 1h;
+  double since = 1767225600 - 7200;
+  bool ages = true;
+  prometheus.answer = [&](const http::Request& request) -> Result<http::Response> {
+    if (request.target != "/api/v1/query?query=ALERTS_FOR_STATE")
+      return http::Response{200, {}, FakePrometheus::vector_of({"Old"})};
+    if (!ages) return Error(Errc::timeout, "no answer in time");
+    return http::Response{200,
+                          {},
+                          fmt::format(R"({{"status":"success","data":{{"resultType":"vector","result":[)"
+                                      R"({{"metric":{{"__name__":"ALERTS_FOR_STATE","alertname":"Old"}},)"
+                                      R"("value":[1767225600,"{}"]}}]}}}})",
+                                      since)};
+  };
+  EXPECT_TRUE(ask(When::with_turn).open());
+  since += 7000;
+  EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "it is young";
+  since -= 7000;
+  ages = false;
+  EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "nobody knows how old it is";
+}
+
+// A querier that lost a store answers with less than all, and a warning.
+TEST_F(NodeGatesTest, AnEmptyAnswerWithAWarningIsNone) {
+  with_prometheus = true;
+  prometheus.answer = [](const http::Request&) {
+    return http::Response{
+        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[]},"warnings":["store is away"]})"};
+  };
+  EXPECT_EQ(ask().reason(), "PrometheusUnavailable");
+}
+
+}  // namespace
+}  // namespace haulout::agent

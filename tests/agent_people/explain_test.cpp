@@ -1,0 +1,246 @@
+// `haulout explain`: the judgement as tables, the command against a simulated cluster.
+#include "agent/people/explanation.hpp"
+#include "tests/agent_people/people_fixture.hpp"
+#include "tests/agent_people/samples.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace samples;
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+k8s::Pod pod(const std::string& name, const std::string& app = "") {
+  k8s::Pod pod;
+  pod.ns = "shop";
+  pod.name = name;
+  pod.uid = "uid-" + name;
+  pod.phase = k8s::PodPhase::running;
+  pod.ready = true;
+  if (!app.empty()) pod.labels = {{"app", app}};
+  pod.controller = k8s::OwnerReference{"apps/v1", "ReplicaSet", "web", "rs", true};
+  return pod;
+}
+
+k8s::PodDisruptionBudget budget(const std::string& name, const std::string& app, std::int32_t allowed) {
+  k8s::PodDisruptionBudget pdb;
+  pdb.ns = "shop";
+  pdb.name = name;
+  pdb.uid = "pdb-" + name;
+  pdb.selector = *k8s::parse_label_selector("app=" + app);
+  pdb.disruptions_allowed = allowed;
+  pdb.current_healthy = 3;
+  pdb.desired_healthy = 3 - allowed;
+  return pdb;
+}
+
+std::vector<std::string> verdicts(const std::vector<PodView>& views) {
+  std::vector<std::string> lines;
+  for (const PodView& view : views)
+    lines.push_back(fmt::format("{} {} {}", view.key, to_string(view.fate), view.reason));
+  return lines;
+}
+
+TEST(PodViewsTest, EveryPodHasAVerdict) {
+  k8s::Pod daemon = pod("daemon");
+  daemon.controller->kind = "DaemonSet";
+  k8s::Pod guarded = pod("guarded");
+  guarded.annotations = {{"karpenter.sh/do-not-disrupt", "true"}};
+  k8s::Pod going = pod("going");
+  going.deletion_timestamp = now;
+  going.finalizers = {"example.com/backup"};
+  k8s::Pod done = pod("done");
+  done.phase = k8s::PodPhase::succeeded;
+  k8s::Pod alone = pod("alone");
+  alone.controller.reset();
+  alone.has_empty_dir = true;
+  const std::vector<k8s::PodDisruptionBudget> budgets{budget("closed", "db", 0), budget("open", "web", 1),
+                                                      budget("x", "both", 5), budget("y", "both", 5)};
+  const auto views =
+      pod_views({pod("web-0", "web"), pod("db-0", "db"), pod("twice", "both"), daemon, guarded, going, done, alone},
+                budgets, {}, {}, now);
+  EXPECT_THAT(verdicts(views), ElementsAre("shop/db-0 blocked BlockedByBudget", "shop/twice blocked SeveralBudgets",
+                                           "shop/guarded parked DoNotDisrupt", "shop/going leaving Terminating",
+                                           "shop/alone evict EmptyDir", "shop/web-0 evict ",
+                                           "shop/daemon stay DaemonSetManaged", "shop/done stay Finished"));
+  EXPECT_THAT(views[0].message, HasSubstr("shop/closed"));
+  EXPECT_THAT(views[3].message, HasSubstr("example.com/backup"));
+  EXPECT_THAT(views[4].message, AllOf(HasSubstr("emptyDir"), HasSubstr("no controller")));
+}
+
+TEST(PodViewsTest, UnseenBudgetsBlockNothing) {
+  EXPECT_THAT(verdicts(pod_views({pod("db-0", "db")}, std::nullopt, {}, {}, now)), ElementsAre("shop/db-0 evict "));
+}
+
+TEST(PodViewsTest, ABudgetIsListedForThePodsItGuardsHere) {
+  k8s::Pod daemon = pod("daemon", "db");
+  daemon.controller->kind = "DaemonSet";
+  const auto views = budget_views({pod("db-0", "db"), pod("db-1", "db"), daemon},
+                                  {budget("db", "db", 1), budget("web", "web", 0)}, {}, {}, now);
+  EXPECT_THAT(views, ElementsAre(BudgetView{"shop/db", 1, 3, 2, 2}));
+}
+
+std::string gate(const Explanation& about, const std::string& name) {
+  for (const GateView& view : about.gates)
+    if (view.name == name) return fmt::format("{}: {}", to_string(view.state), view.message);
+  return "no such gate";
+}
+
+TEST(ExplanationTest, NothingToDo) {
+  const Explanation about = explain({.node = node_in("n1", State::idle)}, now);
+  EXPECT_THAT(about.why, ElementsAre(HasSubstr("nothing to do")));
+  for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
+}
+
+TEST(ExplanationTest, ARequestIsShownWithItsReason) {
+  k8s::Node node = node_in("n1", State::idle);
+  for (const auto& [value, shown] : std::map<std::string, std::string>{
+           {"reboot", "requested"}, {"reboot;", "requested"}, {"reboot; disk; jane", "requested: disk; jane"}}) {
+    node.annotations["haulout.dev/request"] = value;
+    const Explanation about = explain({.node = node}, now);
+    EXPECT_THAT(explanation_text(about), Contains("Reboot:      false, " + shown));
+    EXPECT_THAT(about.why, ElementsAre(HasSubstr("a reboot is requested")));
+  }
+}
+
+TEST(ExplanationTest, WithoutAnAgent) {
+  EXPECT_THAT(explain({.node = bare("n1")}, now).why, ElementsAre(HasSubstr("no agent has reported")));
+}
+
+// There is a reason in every state, and the agent's own words are in it.
+TEST(ExplanationTest, NeverWithoutAReason) {
+  for (const State state : all_states) {
+    k8s::Node node = node_in("n1", state, "SomeReason", "some message");
+    node.labels["haulout.dev/reboot-required"] = "true";
+    const Explanation about = explain({.node = node}, now);
+    EXPECT_THAT(about.why, Contains(AllOf(HasSubstr("SomeReason"), HasSubstr("some message")))) << to_string(state);
+  }
+}
+
+TEST(ExplanationTest, PausesOfEveryKind) {
+  k8s::Node node = node_in("n1", State::pending, "Paused", "the cluster is paused: incident");
+  node.annotations["haulout.dev/pause"] = "; disk";
+  FleetFacts fleet;
+  fleet.entries = {{"pause", R"({"reason":"incident"})"}, {"pause.web", R"({"reason":"freeze"})"}};
+  Explanation about = explain({.node = node, .fleet = fleet}, now);
+  EXPECT_EQ(gate(about, "pause-node"), "closed: this node is paused: disk");
+  EXPECT_EQ(gate(about, "pause-cluster"), "closed: the cluster is paused: incident");
+  EXPECT_THAT(gate(about, "pause-pool"), AllOf(StartsWith("unknown: "), HasSubstr("web"))) << "its pool is not known";
+  EXPECT_THAT(gate(about, "agent"), StartsWith("open: ")) << "said by the other gates already";
+  EXPECT_THAT(about.why, Contains("this node is paused: disk"));
+
+  node.labels["haulout.dev/pool"] = "db";
+  EXPECT_EQ(gate(explain({.node = node, .fleet = fleet}, now), "pause-pool"), "open: pool db is not paused");
+  node.labels["haulout.dev/pool"] = "web";
+  EXPECT_EQ(gate(explain({.node = node, .fleet = fleet}, now), "pause-pool"), "closed: pool web is paused: freeze");
+  fleet.entries_problem = "forbidden";
+  EXPECT_THAT(gate(explain({.node = node, .fleet = fleet}, now), "pause-cluster"), StartsWith("unknown: "));
+}
+
+TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
+  const Explanation about = explain({.node = node_in("n1", State::pending, "OutsideWindow", "opens on Sunday")}, now);
+  EXPECT_EQ(gate(about, "agent"), "closed: OutsideWindow: opens on Sunday");
+  EXPECT_EQ(about.why.front(), "it is pending (OutsideWindow): opens on Sunday");
+}
+
+TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
+  k8s::Node node = node_in("n1", State::waiting, "WaitingForSlot", "at most 1 may be out");
+  remember(node, [](Record& record) {
+    record.not_before = now + 10min;
+    record.failures = 2;
+    record.cause_message = "the drain was blocked";
+  });
+  const Explanation about = explain({.node = node, .fleet = {.turns = {turn_of(node_in("n2", State::draining))}}}, now);
+  EXPECT_THAT(gate(about, "turn"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
+  EXPECT_THAT(gate(about, "backoff"),
+              AllOf(StartsWith("closed: 2 attempts"), HasSubstr("12:10:00"), HasSubstr("the drain was blocked")));
+}
+
+TEST(ExplanationTest, PodsThatHoldTheDrainUpAreNamed) {
+  const Explanation waiting = explain({.node = node_in("n1", State::pending, "OutsideWindow", "x"),
+                                       .pods = {pod("db-0", "db"), pod("web-0")},
+                                       .budgets = {budget("db", "db", 0)}},
+                                      now);
+  EXPECT_THAT(waiting.why, Contains("1 pod would hold a drain up: shop/db-0 (BlockedByBudget)"));
+  const Explanation idle = explain(
+      {.node = node_in("n1", State::idle), .pods = {pod("db-0", "db")}, .budgets = {budget("db", "db", 0)}}, now);
+  EXPECT_THAT(idle.why, Not(Contains(HasSubstr("shop/db-0")))) << "it is not why nothing happens";
+}
+
+struct ExplainTest : PeopleTest {
+  void add_pod(const std::string& name, const Json& labels) {
+    const Json owner = {
+        {"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"name", "r"}, {"uid", "r"}, {"controller", true}};
+    add({{"apiVersion", "v1"},
+         {"kind", "Pod"},
+         {"metadata",
+          {{"name", name}, {"namespace", "shop"}, {"labels", labels}, {"ownerReferences", Json::array({owner})}}},
+         {"spec", {{"nodeName", "n1"}, {"containers", {{{"name", "m"}, {"image", "i"}}}}}},
+         {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+  }
+  void prepare() {
+    set_state("n1", "pending", "OutsideWindow");
+    annotate("n1", {{"haulout.dev/message", "opens on Sunday"}});
+    add_pod("web-0", {{"app", "web"}});
+    add_pod("db-0", {{"app", "db"}});
+    add({{"apiVersion", "policy/v1"},
+         {"kind", "PodDisruptionBudget"},
+         {"metadata", {{"name", "db"}, {"namespace", "shop"}}},
+         {"spec", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "db"}}}}}}},
+         {"status", {{"disruptionsAllowed", 0}, {"currentHealthy", 1}, {"desiredHealthy", 1}, {"expectedPods", 1}}}});
+  }
+};
+
+TEST_F(ExplainTest, SaysAllAndChangesNothing) {
+  prepare();
+  EXPECT_EQ(command({"explain", "n1"}), 0);
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("State:       pending (OutsideWindow)"),
+                    HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
+                    HasSubstr("  agent           closed   OutsideWindow: opens on Sunday"),
+                    HasSubstr("shop/db-0    blocked   BlockedByBudget   blocked by PodDisruptionBudget shop/db"),
+                    HasSubstr("shop/web-0   evict"), HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"),
+                    HasSubstr("shop/db               0         1")));
+  EXPECT_THAT(errors.text, IsEmpty());
+  for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));
+}
+
+TEST_F(ExplainTest, AsJson) {
+  prepare();
+  EXPECT_EQ(command({"explain", "n1", "-o", "json"}), 0);
+  const Json json = Json::parse(out.text);
+  EXPECT_EQ(json["kind"], "NodeExplanation");
+  EXPECT_EQ(json["status"]["state"], "pending");
+  EXPECT_EQ(json["pods"][0]["pod"], "shop/db-0");
+  EXPECT_EQ(json["pods"][0]["verdict"], "blocked");
+  EXPECT_EQ(json["budgets"][0]["allowed"], 0);
+  EXPECT_EQ(json["podsProblem"], nullptr);
+  EXPECT_EQ(json["gates"].size(), 6u);
+}
+
+TEST_F(ExplainTest, WithLittlePermission) {
+  prepare();
+  cluster.forbid("list", "pods");
+  cluster.forbid("list", "poddisruptionbudgets");
+  cluster.forbid("list", "leases");
+  cluster.forbid("get", "configmaps");
+  EXPECT_EQ(command({"explain", "n1"}), 0);
+  EXPECT_THAT(text.text, AllOf(HasSubstr("Pods: they cannot be seen"), HasSubstr("Budgets: they cannot be seen"),
+                               HasSubstr("pause-cluster   unknown"), HasSubstr("turn            unknown")));
+  cluster.forbid("get", "nodes");
+  EXPECT_EQ(command({"explain", "n1"}), 3);
+}
+
+TEST_F(ExplainTest, AnUnknownNode) {
+  EXPECT_EQ(command({"explain", "n9"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("n9"));
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,100 @@
+#include "agent/report/observed_ports.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct FakeBackend : Backend {
+  std::string name() const override { return "fake"; }
+  asio::awaitable<Pending> pending(TimePoint) override { co_return answer; }
+  Task<std::string> booted(TimePoint) override { co_return std::string("1.0"); }
+  Task<> apply(std::string target, TimePoint) override {
+    applied = target;
+    co_return Result<>();
+  }
+  asio::awaitable<void> changed() override { co_return; }
+  Pending answer{Need::yes, {"linux"}, "1.1"};
+  std::string applied;
+};
+
+struct FakeSlots : Slots {
+  std::string name() const override { return "fake"; }
+  Task<Turn> take(TimePoint) override { co_return answer; }
+  Task<Turn> confirm(TimePoint) override { co_return answer; }
+  Task<> release(TimePoint) override { co_return released; }
+  asio::awaitable<void> changed() override { co_return; }
+  Result<Turn> answer = Turn{.ours = true, .slot = "s"};
+  Result<> released;
+};
+
+http::Request a_request(std::string method, std::string target) {
+  http::Request request;
+  request.method = std::move(method);
+  request.target = std::move(target);
+  return request;
+}
+
+class ObservedPortsTest : public haulout::testing::VirtualTimeTest {};
+
+TEST_F(ObservedPortsTest, ABackendAnswersAsBeforeAndTheAnswerIsTold) {
+  FakeBackend inner;
+  std::vector<Pending> told;
+  ObservedBackend backend(inner, [&](const Pending& pending) { told.push_back(pending); });
+  EXPECT_EQ(run(backend.pending(TimePoint::max())), inner.answer);
+  EXPECT_THAT(told, ElementsAre(inner.answer));
+  EXPECT_EQ(backend.name(), "fake");
+  EXPECT_EQ(*run(backend.booted(TimePoint::max())), "1.0");
+  static_cast<void>(run(backend.apply("2.0", TimePoint::max())));
+  EXPECT_EQ(inner.applied, "2.0");
+  run(backend.changed());
+}
+
+TEST_F(ObservedPortsTest, OnlyWhatIsKnownAboutATurnIsTold) {
+  FakeSlots inner;
+  std::vector<bool> told;
+  ObservedSlots slots(inner, [&](bool ours) { told.push_back(ours); });
+  EXPECT_TRUE(run(slots.take(TimePoint::max()))->ours);
+  inner.answer = Turn{.why = "n2 has it"};
+  EXPECT_EQ(run(slots.confirm(TimePoint::max()))->why, "n2 has it");
+  inner.answer = Error(Errc::timeout, "nobody knows");
+  inner.released = Error(Errc::timeout, "nobody knows");
+  EXPECT_FALSE(run(slots.take(TimePoint::max())));
+  EXPECT_FALSE(run(slots.confirm(TimePoint::max())));
+  EXPECT_FALSE(run(slots.release(TimePoint::max())));
+  EXPECT_THAT(told, ElementsAre(true, false));
+  inner.released = {};
+  inner.answer = Turn{.ours = true};
+  static_cast<void>(run(slots.take(TimePoint::max())));
+  EXPECT_TRUE(run(slots.release(TimePoint::max())));
+  EXPECT_THAT(told, ElementsAre(true, false, true, false));
+}
+
+TEST_F(ObservedPortsTest, EachRequestIsToldWithItsEnd) {
+  haulout::testing::ScriptedTransport inner(clock);
+  std::vector<std::string> told;
+  ObservedTransport transport(inner, [&](const RequestEnd& end) {
+    told.push_back(end.method + " " + end.target + " " +
+                   (end.status != 0 ? std::to_string(end.status) : std::string(to_string(end.failure))));
+  });
+  inner.answer(haulout::testing::json_response(429, "{}"));
+  inner.fail(Error(Errc::unreachable, "refused"));
+  inner.refuse_stream(403, "{}");
+  inner.fail_stream(Error(Errc::timeout, "late"));
+  EXPECT_EQ(run(transport.round_trip(a_request("POST", "/a"), TimePoint::max()))->status, 429);
+  EXPECT_EQ(run(transport.round_trip(a_request("GET", "/b"), TimePoint::max())).error().code(), Errc::unreachable);
+  EXPECT_EQ((*run(transport.open(a_request("GET", "/c"), TimePoint::max())))->head().status, 403);
+  EXPECT_EQ(run(transport.open(a_request("GET", "/d"), TimePoint::max())).error().code(), Errc::timeout);
+  EXPECT_THAT(told, ElementsAre("POST /a 429", "GET /b unreachable", "GET /c 403", "GET /d timeout"));
+}
+
+}  // namespace
+}  // namespace haulout::agent

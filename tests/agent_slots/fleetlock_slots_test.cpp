@@ -1,0 +1,188 @@
+#include "agent/slots/fleetlock_slots.hpp"
+
+#include <gmock/gmock.h>
+
+#include "agent/slots/none_slots.hpp"
+#include "retry/task_group.hpp"
+#include "tests/agent_slots/fake_fleetlock.hpp"
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+using namespace std::chrono_literals;
+using haulout::testing::json_response;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class FleetLockTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  FleetLockTest() { server.prefix = "/base"; }
+  SeededRng rng{1};
+  haulout::testing::FakeFleetLock server{clock};
+  FleetLockSlots slots{server, clock, rng, {.prefix = "/base", .group = "workers", .id = "me"}};
+  TimePoint soon() const { return clock.now() + 30s; }
+  boost::asio::awaitable<void> carry_out_late(Duration delay) {
+    co_await clock.sleep_until(clock.now() + delay);
+    server.carry_out_late();
+  }
+};
+
+TEST_F(FleetLockTest, SpeaksTheProtocol) {
+  const auto turn = run(slots.take(soon()));
+  ASSERT_TRUE(turn);
+  EXPECT_EQ(*turn, (Turn{.ours = true, .slot = "fleetlock/workers"}));
+  EXPECT_TRUE(server.holders["workers"].contains("me"));
+  const http::Request& request = server.requests.front();
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/base/v1/pre-reboot");
+  EXPECT_EQ(request.headers.find("fleet-lock-protocol"), "true");
+  EXPECT_EQ(request.headers.find("Content-Type"), "application/json");
+  EXPECT_EQ(nlohmann::json::parse(request.body),
+            (nlohmann::json{{"client_params", {{"id", "me"}, {"group", "workers"}}}}));
+  ASSERT_TRUE(run(slots.release(soon())));
+  EXPECT_EQ(server.requests.back().target, "/base/v1/steady-state");
+  EXPECT_TRUE(server.holders["workers"].empty());
+}
+
+TEST_F(FleetLockTest, MayBeAskedAgainAndAgain) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(run(slots.take(soon()))->ours);
+    EXPECT_TRUE(run(slots.confirm(soon()))->ours);
+  }
+  EXPECT_EQ(server.holders["workers"].size(), 1u);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(slots.release(soon())));
+}
+
+TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
+  server.holders["workers"] = {"other"};
+  // Some say 500 for a full semaphore.
+  for (const int full : {409, 423, 500}) {
+    server.full = full;
+    const auto turn = run(slots.take(soon()));
+    ASSERT_TRUE(turn);
+    EXPECT_FALSE(turn->ours);
+    EXPECT_THAT(turn->why, AllOf(HasSubstr("workers"), HasSubstr("all slots are locked already"),
+                                 HasSubstr("failed_lock_semaphore_full")));
+  }
+}
+
+// A server in trouble has not given the turn to somebody else.
+TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
+  const char* body = R"({"kind":"internal_error","value":"error getting reboot lease"})";
+  for (const int status : {500, 502, 503, 408, 429}) {
+    server.canned = json_response(status, body);
+    EXPECT_FALSE(run(slots.confirm(soon()))) << status;
+  }
+  for (const int status : {403, 409, 423}) {
+    server.canned = json_response(status, body);
+    const auto turn = run(slots.confirm(soon()));
+    ASSERT_TRUE(turn) << status;
+    EXPECT_FALSE(turn->ours);
+  }
+}
+
+// P4, P6: ours after a 200 from a FleetLock server and nothing else.
+TEST_F(FleetLockTest, AnswersThatNoSuchServerGivesAreNoTurn) {
+  struct Row {
+    int status;
+    std::string type, body;
+  };
+  for (const auto& [status, type, body] : std::vector<Row>{{200, "text/html", "<html>Please log in</html>"},
+                                                           {200, "", "  <!DOCTYPE html>"},
+                                                           {204, "", ""},
+                                                           {201, "application/json", "{}"},
+                                                           {302, "", ""},
+                                                           {400, "application/json", R"({"kind":"","value":""})"},
+                                                           {403, "application/json", R"({"kind":"x"})"},
+                                                           {409, "application/json", R"(["kind","value"])"},
+                                                           {404, "text/plain", "404 page not found\n"},
+                                                           {500, "text/plain", "oops"},
+                                                           {0, "", ""}}) {
+    server.canned = http::Response{status, {}, body};
+    if (!type.empty()) server.canned->headers.set("Content-Type", type);
+    const auto taken = run(slots.take(soon()));
+    EXPECT_FALSE(taken) << status << body;
+    if (!taken) EXPECT_THAT(taken.error().message(), HasSubstr("fleetlock-url"));
+    EXPECT_FALSE(run(slots.confirm(soon()))) << status << body;
+    EXPECT_FALSE(run(slots.release(soon()))) << status << body;
+  }
+}
+
+TEST_F(FleetLockTest, PassesOnWhenToComeBack) {
+  server.canned = http::Response{503, {}, "busy"};
+  server.canned->headers.set("Retry-After", "7");
+  const auto turn = run(slots.take(soon()));
+  ASSERT_FALSE(turn);
+  EXPECT_EQ(turn.error().retry_after, 7s);
+}
+
+TEST_F(FleetLockTest, WhoHoldsNothingHasReleasedIt) {
+  server.holders["workers"] = {"other"};
+  EXPECT_TRUE(run(slots.release(soon())));
+  server.refuses_strangers = true;
+  EXPECT_TRUE(run(slots.release(soon())));
+  EXPECT_TRUE(server.holders["workers"].contains("other"));
+}
+
+TEST_F(FleetLockTest, AReleaseThatFailsIsNone) {
+  server.canned = json_response(500, R"({"kind":"internal_error","value":"error uncordoning node"})");
+  const auto released = run(slots.release(soon()));
+  ASSERT_FALSE(released);
+  EXPECT_THAT(released.error().message(), HasSubstr("error uncordoning node"));
+}
+
+// A demand that was given up may be carried out after the release: then the fleet would wait for a node that wants
+// nothing. So the release waits a moment.
+TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
+  server.delay = 60s;
+  EXPECT_FALSE(run(slots.confirm(soon())));
+  server.delay = {};
+  run(with_task_group([this](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(carry_out_late(2s));
+    const auto released = co_await slots.release(soon());
+    EXPECT_TRUE(released);
+  }));
+  EXPECT_TRUE(server.carried_out_late);
+  EXPECT_TRUE(server.holders["workers"].empty());
+  // Nothing is abandoned now: no wait.
+  const TimePoint before = clock.now();
+  EXPECT_TRUE(run(slots.take(soon())));
+  EXPECT_TRUE(run(slots.release(soon())));
+  EXPECT_EQ(clock.now(), before);
+}
+
+TEST_F(FleetLockTest, ALostAnswerIsAnError) {
+  server.broken = Error(Errc::reset, "connection reset");
+  EXPECT_FALSE(run(slots.take(soon())));
+  EXPECT_FALSE(run(slots.confirm(soon())));
+  EXPECT_FALSE(run(slots.release(soon())));
+}
+
+TEST_F(FleetLockTest, LooksAgainAboutOnceAMinute) {
+  for (int i = 0; i < 20; ++i) {
+    const TimePoint before = clock.now();
+    run(slots.changed());
+    EXPECT_GE(clock.now() - before, 48s);
+    EXPECT_LE(clock.now() - before, 72s);
+  }
+}
+
+TEST(FleetLockGroup, IsThePool) {
+  EXPECT_EQ(*fleetlock_group({.pool = "blue"}, "n1", {}), "blue");
+  EXPECT_EQ(*fleetlock_group({.pool_label = "role"}, "n1", {{"role", "Web.1"}}), "Web.1");
+  EXPECT_THAT(fleetlock_group({.pool_label = "role"}, "n1", {{"role", "a_b"}}).error().message(), HasSubstr("a_b"));
+  EXPECT_FALSE(fleetlock_group({.pool_label = "role"}, "n1", {}));
+}
+
+class NoneSlotsTest : public haulout::testing::VirtualTimeTest {};
+
+TEST_F(NoneSlotsTest, TheTurnIsAlwaysOurs) {
+  NoneSlots slots(clock);
+  EXPECT_TRUE(run(slots.take(clock.now()))->ours);
+  EXPECT_TRUE(run(slots.release(clock.now())));
+  EXPECT_TRUE(run(slots.confirm(clock.now()))->ours);
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,309 @@
+// Leases as turns, on the simulated cluster.
+#include "agent/slots/lease_slots.hpp"
+
+#include <gmock/gmock.h>
+
+#include "retry/task_group.hpp"
+#include "sim/cluster.hpp"
+#include "tests/support/scripted_transport.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using sim::Json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  LeaseSlotsTest() {
+    add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
+    for (const auto& [name, zone] : {std::pair("a1", "a"), std::pair("a2", "a"), std::pair("b1", "b")})
+      add({{"apiVersion", "v1"},
+           {"kind", "Node"},
+           {"metadata",
+            {{"name", name}, {"uid", std::string(name) + "-uid"}, {"labels", {{"zone", zone}, {"role", "db"}}}}},
+           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+    options.grouping.zone_label = "zone";
+    options.limit = [this](std::size_t nodes) { return nodes == 3 ? pool_limit : zone_limit; };
+  }
+
+  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
+
+  struct Contender {
+    Contender(LeaseSlotsTest& test, const std::string& name)
+        : node{name, name + "-uid"}, slots(test.client, test.rng, node, test.options) {}
+    OwnNode node;
+    LeaseSlots slots;
+  };
+  Contender& node(const std::string& name) {
+    contenders.push_back(std::make_unique<Contender>(*this, name));
+    return *contenders.back();
+  }
+  // Runs `body` while the cluster lives.
+  void live(const std::function<asio::awaitable<void>()>& body) {
+    run(with_task_group([&](TaskGroup& group) {
+      group.spawn(cluster.run());
+      return body();
+    }));
+  }
+  TimePoint soon() const { return clock.now() + 30s; }
+  std::vector<std::string> leases() const {
+    std::vector<std::string> names;
+    for (const Json& lease : cluster.all("leases")) names.push_back(lease["metadata"]["name"]);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // "create haulout-…", "delete haulout-…" in their order.
+  std::vector<std::string> writes() const {
+    std::vector<std::string> out;
+    for (const auto& entry : cluster.audit())
+      if (entry.applied && entry.resource == "leases") out.push_back(entry.verb + " " + entry.name);
+    return out;
+  }
+
+  SeededRng rng{1};
+  SeededRng world_rng{2};
+  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
+  LeaseSlotsOptions options;
+  std::size_t pool_limit = 2, zone_limit = 1;
+  std::vector<std::unique_ptr<Contender>> contenders;
+};
+
+TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto turn = co_await slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+    EXPECT_EQ(turn->slot, "haulout-default-0");
+    EXPECT_THAT(leases(), ElementsAre("haulout-default-0", "haulout-default.a-0"));
+    const auto again = co_await slots.take(soon());
+    EXPECT_TRUE(again && again->ours);
+    const auto released = co_await slots.release(soon());
+    EXPECT_TRUE(released);
+  });
+  std::vector<std::string> names;
+  std::vector<std::string> verbs;
+  for (const auto& entry : cluster.audit()) {
+    if (!entry.applied) continue;
+    verbs.push_back(entry.verb);
+    if (entry.verb == "delete") names.push_back(entry.name);
+  }
+  EXPECT_THAT(verbs, ElementsAre("create", "create", "delete", "delete"));
+  EXPECT_THAT(names, ElementsAre("haulout-default-0", "haulout-default.a-0"));
+}
+
+TEST_F(LeaseSlotsTest, AZoneIsLimitedThoughThePoolHasRoom) {
+  live([this]() -> asio::awaitable<void> {
+    const auto first = co_await node("a1").slots.take(soon());
+    const auto same_zone = co_await node("a2").slots.take(soon());
+    const auto other_zone = co_await node("b1").slots.take(soon());
+    EXPECT_TRUE(first && first->ours);
+    EXPECT_TRUE(same_zone && !same_zone->ours);
+    EXPECT_THAT(same_zone->why, HasSubstr("zone a"));
+    EXPECT_THAT(same_zone->why, HasSubstr("a1"));
+    EXPECT_TRUE(other_zone && other_zone->ours);
+  });
+  EXPECT_THAT(leases(),
+              ElementsAre("haulout-default-0", "haulout-default-1", "haulout-default.a-0", "haulout-default.b-0"));
+}
+
+// Each write wakes everybody who waits.
+TEST_F(LeaseSlotsTest, NothingIsWrittenWithoutRoomInBoth) {
+  pool_limit = 1;
+  live([this]() -> asio::awaitable<void> {
+    const auto first = co_await node("a1").slots.take(soon());
+    EXPECT_TRUE(first && first->ours);
+    const std::size_t before = writes().size();
+    const auto turn = co_await node("b1").slots.take(soon());
+    EXPECT_TRUE(turn && !turn->ours);
+    EXPECT_THAT(turn->why, HasSubstr("at most 1 of pool default"));
+    EXPECT_EQ(writes().size(), before);
+  });
+}
+
+TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
+  pool_limit = 1;
+  zone_limit = 2;
+  std::vector<Turn> turns(3);
+  live([&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      std::size_t i = 0;
+      for (const char* name : {"a1", "a2", "b1"})
+        group.spawn([](LeaseSlots& slots, TimePoint deadline, Turn& turn) -> asio::awaitable<void> {
+          auto taken = co_await slots.take(deadline);
+          if (taken) turn = *taken;
+        }(node(name).slots, soon(), turns[i++]));
+      co_await group.join();
+    });
+  });
+  const auto ours = std::count_if(turns.begin(), turns.end(), [](const Turn& turn) { return turn.ours; });
+  EXPECT_EQ(ours, 1);
+  // Nothing stays behind with those who did not get it.
+  EXPECT_EQ(leases().size(), static_cast<std::size_t>(2 * ours));
+}
+
+// Killed between the two.
+TEST_F(LeaseSlotsTest, ASlotOfTheZoneAloneIsNoTurn) {
+  live([this]() -> asio::awaitable<void> {
+    Contender& a1 = node("a1");
+    const auto lease =
+        co_await client.create_lease(slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
+    EXPECT_TRUE(lease);
+    const auto half = co_await a1.slots.confirm(soon());
+    EXPECT_TRUE(half && !half->ours);
+    const auto turn = co_await a1.slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+    EXPECT_THAT(leases(), ElementsAre("haulout-default-0", "haulout-default.a-0"));
+  });
+}
+
+TEST_F(LeaseSlotsTest, ASlotOfTheZoneIsGivenBackWhenThePoolIsFull) {
+  pool_limit = 1;
+  live([this]() -> asio::awaitable<void> {
+    Contender& a1 = node("a1");
+    const auto other = co_await node("b1").slots.take(soon());
+    EXPECT_TRUE(other && other->ours);
+    const auto lease =
+        co_await client.create_lease(slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
+    EXPECT_TRUE(lease);
+    const auto turn = co_await a1.slots.take(soon());
+    EXPECT_TRUE(turn && !turn->ours);
+    EXPECT_THAT(leases(), ElementsAre("haulout-default-0", "haulout-default.b-0"));
+  });
+}
+
+TEST_F(LeaseSlotsTest, ThePoolMayBeALabelOfTheNode) {
+  options.grouping = {.pool_label = "role"};
+  cluster.patch("nodes", "", "b1", {{"metadata", {{"labels", {{"role", "web"}}}}}});
+  options.limit = [](std::size_t) { return std::size_t{1}; };
+  live([this]() -> asio::awaitable<void> {
+    const auto database = co_await node("a1").slots.take(soon());
+    const auto second = co_await node("a2").slots.take(soon());
+    const auto web = co_await node("b1").slots.take(soon());
+    EXPECT_TRUE(database && database->ours);
+    EXPECT_TRUE(second && !second->ours);
+    EXPECT_TRUE(web && web->ours);
+  });
+  EXPECT_THAT(leases(), ElementsAre("haulout-db-0", "haulout-web-0"));
+}
+
+// A turn is found again by its holder, whatever the labels say by then.
+TEST_F(LeaseSlotsTest, ANodeThatChangesItsPoolKeepsNothingInTheOld) {
+  options.grouping = {.pool_label = "role"};
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto before = co_await slots.take(soon());
+    EXPECT_TRUE(before && before->ours);
+    cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"role", "web"}}}}}});
+    const auto still = co_await slots.confirm(soon());
+    EXPECT_TRUE(still && still->ours);
+    const auto after = co_await slots.take(soon());
+    EXPECT_TRUE(after && after->ours);
+    EXPECT_THAT(leases(), ElementsAre("haulout-web-0"));
+    cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"role", "db"}}}}}});
+    const auto released = co_await slots.release(soon());
+    EXPECT_TRUE(released);
+    EXPECT_THAT(leases(), IsEmpty());
+  });
+}
+
+TEST_F(LeaseSlotsTest, AMissingLabelIsAnErrorThatSaysSo) {
+  cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"zone", nullptr}}}}}});
+  live([this]() -> asio::awaitable<void> {
+    const auto turn = co_await node("a1").slots.take(soon());
+    EXPECT_FALSE(turn);
+    if (!turn) EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label node a1 zone="));
+  });
+  EXPECT_THAT(leases(), IsEmpty());
+}
+
+TEST_F(LeaseSlotsTest, LimitZeroMeansNobody) {
+  pool_limit = 0;
+  live([this]() -> asio::awaitable<void> {
+    const auto turn = co_await node("a1").slots.take(soon());
+    EXPECT_TRUE(turn && !turn->ours);
+    EXPECT_THAT(turn->why, HasSubstr("max-unavailable"));
+  });
+  EXPECT_THAT(writes(), IsEmpty());
+}
+
+// While we are out the limit falls: the turn of somebody who has it already stays, a new one is not given.
+TEST_F(LeaseSlotsTest, ALimitThatFallsToZeroTakesATurnBackWhereOneIsSought) {
+  live([this]() -> asio::awaitable<void> {
+    Contender& a1 = node("a1");
+    const auto turn = co_await a1.slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+    pool_limit = 0;
+    const auto held = co_await a1.slots.confirm(soon());
+    EXPECT_TRUE(held && held->ours);
+    const auto sought = co_await a1.slots.take(soon());
+    EXPECT_TRUE(sought && !sought->ours);
+    EXPECT_THAT(leases(), IsEmpty());
+  });
+}
+
+TEST_F(LeaseSlotsTest, ANodeThatIsNotInItsOwnPoolGetsNoTurn) {
+  live([this]() -> asio::awaitable<void> {
+    const auto stranger = co_await node("gone").slots.take(soon());
+    EXPECT_FALSE(stranger);
+    Contender& replaced = node("a1");
+    replaced.node.uid = "former-uid";
+    const auto former = co_await replaced.slots.take(soon());
+    EXPECT_FALSE(former);
+  });
+  EXPECT_THAT(writes(), IsEmpty());
+}
+
+TEST_F(LeaseSlotsTest, WakesWhenATurnComesFree) {
+  pool_limit = 1;
+  live([this]() -> asio::awaitable<void> {
+    Contender& a1 = node("a1");
+    const auto first = co_await a1.slots.take(soon());
+    EXPECT_TRUE(first && first->ours);
+    Contender& b1 = node("b1");
+    const auto waiting = co_await b1.slots.take(soon());
+    EXPECT_TRUE(waiting && !waiting->ours);
+    const TimePoint before = clock.now();
+    cluster.after(1min, [this] { cluster.remove("leases", "haulout", "haulout-default-0"); });
+    co_await b1.slots.changed();
+    EXPECT_GE(clock.now() - before, 1min);
+    EXPECT_LT(clock.now() - before, 1min + 1s);
+  });
+}
+
+// P4: of what cannot be read nothing follows.
+class LeaseSlotsScript : public haulout::testing::VirtualTimeTest {
+ protected:
+  haulout::testing::ScriptedTransport server{clock};
+  k8s::Client client{server, clock};
+  SeededRng rng{1};
+  OwnNode node{"n1", "u1"};
+  LeaseSlots slots{client, rng, node, {}};
+  const TimePoint soon = clock.now() + 30s;
+};
+
+TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
+  const char* nodes = R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[)"
+                      R"({"metadata":{"name":"n1","uid":"u1"}}]})";
+  for (const char* broken : {R"({"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"n1")",
+                             R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]})",
+                             "<html>Please log in</html>", R"({"kind":"PodList","apiVersion":"v1","items":[]})", ""}) {
+    server.answer(haulout::testing::json_response(200, broken));
+    EXPECT_FALSE(run(slots.take(soon))) << broken;
+    server.answer(haulout::testing::json_response(200, nodes));
+    server.answer(haulout::testing::json_response(200, broken));
+    EXPECT_FALSE(run(slots.take(soon))) << broken;
+    server.answer(haulout::testing::json_response(200, broken));
+    EXPECT_FALSE(run(slots.confirm(soon))) << broken;
+    server.answer(haulout::testing::json_response(200, broken));
+    EXPECT_FALSE(run(slots.release(soon))) << broken;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

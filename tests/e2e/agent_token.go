@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	agentName      = "haulout" // of namespace, ServiceAccount and DaemonSet, as the manifests have them
+	mergePatch     = "application/merge-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
+)
+
+// AgentToken sends raw requests with the token of an agent: what the API server says to it is what a stolen token is good for.
+type AgentToken struct {
+	Node, NodeUID string
+
+	cluster *Cluster
+	token   string
+	as      string // the user to impersonate, or empty
+	client  *http.Client
+}
+
+// AgentToken issues a token bound to the agent's pod, or, without a pod, one that is bound to nothing.
+func (c *Cluster) AgentToken(ctx context.Context, pod *corev1.Pod) (*AgentToken, error) {
+	request := &authenticationv1.TokenRequest{}
+	agent := &AgentToken{cluster: c}
+	if pod != nil {
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{
+			Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID,
+		}
+		node, err := c.Client.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, getOptions)
+		if err != nil {
+			return nil, err
+		}
+		agent.Node, agent.NodeUID = node.Name, string(node.UID)
+	}
+	answer, err := c.Client.CoreV1().ServiceAccounts(agentName).CreateToken(ctx, agentName, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	agent.token = answer.Status.Token
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.CA.PEM)
+	agent.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	return agent, nil
+}
+
+// As is the same token acting as a node.
+func (a *AgentToken) As(node string) *AgentToken {
+	other := *a
+	other.as = "system:node:" + node
+	return &other
+}
+
+// Holder is what the Lease of a turn says when this agent's node has it.
+func (a *AgentToken) Holder() string { return a.Node + "/" + a.NodeUID }
+
+// Request is one request, its body JSON.
+type Request struct {
+	Method, Path, Type, Body string
+}
+
+func get(path string) Request { return Request{Method: http.MethodGet, Path: path} }
+
+func post(path, body string) Request {
+	return Request{Method: http.MethodPost, Path: path, Type: "application/json", Body: body}
+}
+
+func patch(path, body string) Request {
+	return Request{Method: http.MethodPatch, Path: path, Type: mergePatch, Body: body}
+}
+
+func remove(path, body string) Request {
+	return Request{Method: http.MethodDelete, Path: path, Type: "application/json", Body: body}
+}
+
+// Send returns the status code and, unless all went well, what the server says about it. Unknown fields are errors.
+func (a *AgentToken) Send(ctx context.Context, r Request) (int, *metav1.Status, error) {
+	request, err := http.NewRequestWithContext(ctx, r.Method, a.cluster.URL+r.Path, bytes.NewBufferString(r.Body))
+	if err != nil {
+		return 0, nil, err
+	}
+	if r.Method != http.MethodGet {
+		query := request.URL.Query()
+		query.Set("fieldValidation", "Strict")
+		request.URL.RawQuery = query.Encode()
+	}
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	if r.Type != "" {
+		request.Header.Set("Content-Type", r.Type)
+	}
+	if a.as != "" {
+		request.Header.Set("Impersonate-User", a.as)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	status := &metav1.Status{}
+	if response.StatusCode >= 300 {
+		if err := json.Unmarshal(body, status); err != nil {
+			return 0, nil, fmt.Errorf("%s %s: %d, and no Status: %s", r.Method, r.Path, response.StatusCode, body)
+		}
+	}
+	return response.StatusCode, status, nil
+}

@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// attempt is a request of an agent and what the API server must say.
+type attempt struct {
+	name string
+	by   *AgentToken
+	what Request
+	code int
+}
+
+func denied(name string, by *AgentToken, what Request) attempt {
+	return attempt{name, by, what, http.StatusForbidden}
+}
+
+func allowed(name string, by *AgentToken, what Request, code int) attempt {
+	return attempt{name, by, what, code}
+}
+
+// In order: later ones build on what earlier ones left.
+func tryAll(t *testing.T, attempts []attempt) {
+	t.Helper()
+	for _, a := range attempts {
+		code, status, err := a.by.Send(t.Context(), a.what)
+		must(t, err)
+		if code != a.code {
+			t.Errorf("%s: %s %s %s: %d, want %d: %s", a.name, a.what.Method, a.what.Path, a.what.Body, code, a.code,
+				status.Message)
+		}
+	}
+}
+
+const (
+	cordon = `{"spec":{"unschedulable":true},"metadata":{"annotations":{"haulout.dev/cordon":"{}"},` +
+		`"labels":{"haulout.dev/state":"draining"}}}`
+	uncordon = `{"spec":{"unschedulable":null},"metadata":{"annotations":{"haulout.dev/cordon":null},` +
+		`"labels":{"haulout.dev/state":"idle"}}}`
+	excluded  = `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"haulout"}}}`
+	included  = `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":null}}}`
+	condition = `{"status":{"conditions":[{"type":"HauloutMaintenance","status":"True","reason":"Draining",` +
+		`"message":"","lastHeartbeatTime":"2026-01-01T00:00:00Z","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	noCondition = `{"status":{"conditions":[{"type":"HauloutMaintenance","$patch":"delete"}]}}`
+)
+
+func conditionPatch(node, body string) Request {
+	return Request{Method: http.MethodPatch, Path: nodeStatusPath(node), Type: strategicPatch, Body: body}
+}
+
+// What an agent does with its Node and the pods on it, in this authority.
+func ownNodeWork(as *AgentToken, pod *corev1.Pod) []attempt {
+	return []attempt{
+		allowed("see the own Node", as, get(nodePath(ownNode)), 200),
+		allowed("watch the own Node", as,
+			get("/api/v1/nodes?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3D"+ownNode), 200),
+		allowed("list the own pods", as, get(podsOn(ownNode)), 200),
+		allowed("watch the own pods", as, get(podsOn(ownNode)+"&watch=1&timeoutSeconds=1"), 200),
+		allowed("cordon", as, patch(nodePath(ownNode), cordon), 200),
+		allowed("leave the load balancers", as, patch(nodePath(ownNode), excluded), 200),
+		allowed("condition", as, conditionPatch(ownNode, condition), 200),
+		allowed("evict, dry", as, evict(pod, evictionOf(pod, `,"dryRun":["All"]`)), 201),
+		allowed("evict", as, evict(pod, evictionOf(pod, "")), 201),
+		allowed("condition goes", as, conditionPatch(ownNode, noCondition), 200),
+		allowed("back to the load balancers", as, patch(nodePath(ownNode), included), 200),
+		allowed("uncordon", as, patch(nodePath(ownNode), uncordon), 200),
+	}
+}
+
+// What an agent must never do, whatever it acts as. `by` is tried with each.
+func neverToOthers(by *AgentToken, own, other *corev1.Pod) []attempt {
+	return []attempt{
+		denied("cordon another Node", by, patch(nodePath(otherNode), cordon)),
+		denied("uncordon another Node", by, patch(nodePath(otherNode), uncordon)),
+		denied("label another Node", by, patch(nodePath(otherNode), `{"metadata":{"labels":{"haulout.dev/state":"idle"}}}`)),
+		denied("another Node's condition", by, conditionPatch(otherNode, condition)),
+		denied("delete another Node", by, remove(nodePath(otherNode), "")),
+		denied("delete the own Node", by, remove(nodePath(ownNode), "")),
+		denied("make a Node", by, post("/api/v1/nodes", `{"metadata":{"name":"third"}}`)),
+		denied("taint the own Node", by, patch(nodePath(ownNode), `{"spec":{"taints":[{"key":"x","effect":"NoExecute"}]}}`)),
+		denied("owner of the own Node", by, patch(nodePath(ownNode),
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"x"}]}}`)),
+		denied("evict another node's pod", by, evict(other, evictionOf(other, ""))),
+		denied("evict another node's pod, dry", by, evict(other, evictionOf(other, `,"dryRun":["All"]`))),
+		denied("evict without a UID", by, evict(own, eviction(own, ""))),
+		denied("evict with an empty UID", by, evict(own, eviction(own, `,"deleteOptions":{"preconditions":{"uid":""}}`))),
+		denied("delete a pod", by, remove(podPath(own), "")),
+		denied("delete another node's pod", by, remove(podPath(other), "")),
+		denied("delete all pods", by, remove("/api/v1/namespaces/work/pods", "")),
+		denied("change a pod", by, patch(podPath(own), `{"metadata":{"labels":{"x":"y"}}}`)),
+	}
+}
+
+// What keeps a ServiceAccount from more of its own Node than it needs; a kubelet may do some of it.
+func neverToOwnNode(by *AgentToken, own *corev1.Pod) []attempt {
+	return []attempt{
+		denied("foreign label", by, patch(nodePath(ownNode), `{"metadata":{"labels":{"tier":"gold"}}}`)),
+		denied("label of the fixture gone", by, patch(nodePath(ownNode), `{"metadata":{"labels":{"kubernetes.io/os":null}}}`)),
+		denied("label changed", by, patch(nodePath(ownNode), `{"metadata":{"labels":{"kubernetes.io/os":"hurd"}}}`)),
+		denied("label by the way of the status", by,
+			conditionPatch(ownNode, `{"metadata":{"labels":{"tier":"gold"}}}`)),
+		denied("foreign annotation", by, patch(nodePath(ownNode), `{"metadata":{"annotations":{"x/y":"z"}}}`)),
+		denied("annotation gone", by, patch(nodePath(ownNode), `{"metadata":{"annotations":{"e2e.haulout.dev/keep":null}}}`)),
+		denied("finalizer", by, patch(nodePath(ownNode), `{"metadata":{"finalizers":["x/y"]}}`)),
+		denied("provider", by, patch(nodePath(ownNode), `{"spec":{"providerID":"x"}}`)),
+		denied("pod network", by, patch(nodePath(ownNode), `{"spec":{"podCIDR":"10.9.0.0/24","podCIDRs":["10.9.0.0/24"]}}`)),
+		denied("Ready", by, conditionPatch(ownNode, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)),
+		denied("capacity", by, conditionPatch(ownNode, `{"status":{"capacity":{"cpu":"1"}}}`)),
+		denied("address", by, conditionPatch(ownNode,
+			`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}}`)),
+		denied("shorter grace", by, evict(own, evictionOf(own, `,"gracePeriodSeconds":0`))),
+	}
+}
+
+// Turns are always taken as the ServiceAccount.
+func turns(in *Installed) []attempt {
+	first, second := leasesPath+"/haulout-default-0", leasesPath+"/haulout-default.eu-1a-1"
+	own, other := in.Own, in.Other
+	return []attempt{
+		denied("take a turn for another node", other, post(leasesPath, own.slot("haulout-default-0"))),
+		denied("take a turn for nobody", own, post(leasesPath, slot("haulout-default-0", "", own.Node, own.NodeUID))),
+		denied("take a turn that outlives the Node", own,
+			post(leasesPath, `{"metadata":{"name":"haulout-default-0"},"spec":{"holderIdentity":"`+own.Holder()+`"}}`)),
+		denied("take a turn that goes with another Node", own,
+			post(leasesPath, slot("haulout-default-0", own.Holder(), other.Node, other.NodeUID))),
+		denied("take a turn for a Node that has gone", own,
+			post(leasesPath, slot("haulout-default-0", ownNode+"/gone", ownNode, "gone"))),
+		denied("take a turn without a pod", in.Unbound, post(leasesPath, own.slot("haulout-default-0"))),
+		denied("another Lease", own, post(leasesPath, own.slot("leader"))),
+		denied("a Lease elsewhere", own,
+			post("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", own.slot("haulout-default-0"))),
+
+		allowed("take a turn", own, post(leasesPath, own.slot("haulout-default-0")), 201),
+		allowed("a turn is taken once", other, post(leasesPath, other.slot("haulout-default-0")), 409),
+		allowed("take the turn of a zone", other, post(leasesPath, other.slot("haulout-default.eu-1a-1")), 201),
+		allowed("see all turns", own, get(leasesPath+"?labelSelector=haulout.dev%2Fpool%3Ddefault"), 200),
+
+		denied("steal a turn", other, patch(first, `{"spec":{"holderIdentity":"`+other.Holder()+`"}}`)),
+		denied("empty another node's turn", other, patch(first, `{"spec":{"holderIdentity":""}}`)),
+		denied("touch another node's turn", other, patch(first, `{"metadata":{"labels":{"x":"y"}}}`)),
+		denied("free another node's turn", other, remove(first, "")),
+		denied("free all turns", other, remove(leasesPath, "")),
+		denied("hand the own turn on", own, patch(first, `{"spec":{"holderIdentity":"`+other.Holder()+`"}}`)),
+		denied("keep the own turn beyond the Node", own, patch(first, `{"metadata":{"ownerReferences":null}}`)),
+
+		allowed("touch the own turn", own, patch(first, `{"metadata":{"annotations":{"haulout.dev/x":"y"}}}`), 200),
+		allowed("free a turn that is another by now", own, remove(first,
+			`{"preconditions":{"uid":"00000000-0000-0000-0000-000000000000"}}`), 409),
+		allowed("free the own turn", own, remove(first, ""), 200),
+		allowed("free the own turn of a zone", other, remove(second, ""), 200),
+	}
+}
+
+// What an agent sees and says beyond its Node, always as the ServiceAccount.
+func fleet(by *AgentToken) []attempt {
+	events := "/apis/events.k8s.io/v1/namespaces/default/events"
+	return []attempt{
+		allowed("who am I", by, post("/apis/authentication.k8s.io/v1/selfsubjectreviews",
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), 201),
+		allowed("all Nodes", by, get("/api/v1/nodes"), 200),
+		allowed("budgets", by, get("/apis/policy/v1/poddisruptionbudgets"), 200),
+		allowed("a DaemonSet", by, get("/apis/apps/v1/namespaces/"+agentName+"/daemonsets/"+agentName), 200),
+		allowed("pauses", by, get("/api/v1/namespaces/"+agentName+"/configmaps/haulout"), 200),
+		allowed("watch pauses", by, get("/api/v1/namespaces/"+agentName+
+			"/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dhaulout"), 200),
+		allowed("Event", by, post(events, `{"metadata":{"generateName":"own-node-"},"eventTime":"2026-01-01T00:00:00.000000Z",`+
+			`"reportingController":"haulout.dev/agent","reportingInstance":"x","action":"Drain","reason":"Draining",`+
+			`"type":"Normal","regarding":{"kind":"Node","name":"own-node"}}`), 201),
+
+		denied("Secrets", by, get("/api/v1/namespaces/"+agentName+"/secrets")),
+		denied("other ConfigMaps", by, get("/api/v1/namespaces/kube-system/configmaps")),
+		denied("write pauses", by, patch("/api/v1/namespaces/"+agentName+"/configmaps/haulout", `{"data":{"pause":null}}`)),
+		denied("Events elsewhere", by, post("/apis/events.k8s.io/v1/namespaces/work/events", `{}`)),
+		denied("tokens", by, post("/api/v1/namespaces/"+agentName+"/serviceaccounts/"+agentName+"/token", `{}`)),
+	}
+}
+
+// P11: as shipped, an agent does all of its work, and nothing to what is not its own, whether it acts as its node or as its
+// ServiceAccount.
+func expectOwnNodeOnly(t *testing.T, in *Installed) {
+	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
+	acting := in.Own.As(ownNode)
+	t.Run("policies", func(t *testing.T) {
+		tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+		tryAll(t, neverToOthers(in.Own, own, other))
+		tryAll(t, neverToOwnNode(in.Own, own))
+		tryAll(t, []attempt{
+			denied("own Node without a pod", in.Unbound, patch(nodePath(ownNode), cordon)),
+			denied("evict without a pod", in.Unbound, evict(own, evictionOf(own, ""))),
+			denied("pod of another instance", in.Own,
+				evict(own, eviction(own, `,"deleteOptions":{"preconditions":{"uid":"another"}}`))),
+		})
+	})
+	t.Run("impersonation", func(t *testing.T) {
+		tryAll(t, ownNodeWork(acting, in.pod(t, ownNode)))
+		tryAll(t, neverToOthers(acting, own, other))
+		tryAll(t, []attempt{
+			denied("act as another node", in.Own.As(otherNode), patch(nodePath(otherNode), cordon)),
+			denied("act as another node to evict", in.Own.As(otherNode), evict(other, evictionOf(other, ""))),
+			denied("act as the own node without a pod", in.Unbound.As(ownNode), patch(nodePath(ownNode), cordon)),
+			denied("another node's pods", acting, get(podsOn(otherNode))),
+			denied("all pods", acting, get("/api/v1/pods")),
+			denied("another Node", acting, get(nodePath(otherNode))),
+			denied("Secrets", acting, get("/api/v1/namespaces/work/secrets")),
+			denied("Leases as the node", acting, post(leasesPath, in.Own.slot("haulout-default-0"))),
+		})
+	})
+	t.Run("turns", func(t *testing.T) {
+		tryAll(t, turns(in))
+		put := Request{Method: http.MethodPut, Path: leasesPath + "/haulout-default-0", Type: "application/json",
+			Body: in.Own.slot("haulout-default-0")}
+		tryAll(t, []attempt{denied("make a turn that was cleared away again", in.Own, put)})
+	})
+	t.Run("fleet", func(t *testing.T) { tryAll(t, fleet(in.Own)) })
+	in.expectAlive(t, own, other)
+}
+
+// Without the ServiceAccount's own rights, an agent works as its node only.
+func expectImpersonationOnly(t *testing.T, in *Installed) {
+	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
+	must(t, Until(t.Context(), "the ServiceAccount has lost its rights", func() (bool, error) {
+		code, _, err := in.Own.Send(t.Context(), get(podsOn(ownNode)))
+		return code == http.StatusForbidden, err
+	}))
+	tryAll(t, ownNodeWork(in.Own.As(ownNode), in.pod(t, ownNode)))
+	tryAll(t, neverToOthers(in.Own.As(ownNode), own, other))
+	tryAll(t, []attempt{
+		denied("own Node as the ServiceAccount", in.Own, patch(nodePath(ownNode), cordon)),
+		denied("evict as the ServiceAccount", in.Own, evict(own, evictionOf(own, ""))),
+	})
+	tryAll(t, turns(in))
+	tryAll(t, fleet(in.Own))
+	in.expectAlive(t, own, other)
+}
+
+// The policies hold by themselves: with all rights of the cluster, an agent does no more.
+func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
+	in.agentsMayAll(t)
+	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
+	tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+	tryAll(t, neverToOthers(in.Own, own, other))
+	tryAll(t, neverToOwnNode(in.Own, own))
+	tryAll(t, turns(in))
+	in.expectAlive(t, own, other)
+}
+
+// expectAlive holds the server to what it refused.
+func (in *Installed) expectAlive(t *testing.T, pods ...*corev1.Pod) {
+	t.Helper()
+	for _, pod := range pods {
+		now, err := in.Client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, getOptions)
+		must(t, err)
+		if now.UID != pod.UID || now.DeletionTimestamp != nil {
+			t.Errorf("pod %s was touched", pod.Name)
+		}
+	}
+}

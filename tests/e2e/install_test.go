@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What is shipped is accepted word by word, an agent comes to a node that is reserved and cordoned, and none can do more
+// than its work. Not in parallel: a second control plane would take the processors from tests that look at times.
+func TestInstall(t *testing.T) {
+	in := install(t)
+	t.Run("policies type-check", func(t *testing.T) { expectTypeChecked(t, in) })
+	t.Run("components", func(t *testing.T) { expectComponents(t, in) })
+	t.Run("DaemonSet", func(t *testing.T) {
+		daemonSet, err := in.Client.AppsV1().DaemonSets(agentName).Get(t.Context(), agentName, getOptions)
+		must(t, err)
+		expectConfined(t, daemonSet)
+	})
+	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
+	t.Run("P11 impersonation only", func(t *testing.T) {
+		in.changeTo(t, "impersonation-only")
+		expectImpersonationOnly(t, in)
+	})
+	t.Run("P11 policies only", func(t *testing.T) {
+		in.changeTo(t, "policies-only")
+		expectPoliciesHoldAnAdministrator(t, in)
+	})
+}
+
+func expectTypeChecked(t *testing.T, in *Installed) {
+	t.Helper()
+	policies := in.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	must(t, Until(t.Context(), "the policies have been checked", func() (bool, error) {
+		list, err := policies.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		if len(list.Items) == 0 {
+			return false, fmt.Errorf("there are none")
+		}
+		for _, policy := range list.Items {
+			if policy.Status.ObservedGeneration != policy.Generation {
+				return false, nil
+			}
+			if check := policy.Status.TypeChecking; check != nil && len(check.ExpressionWarnings) > 0 {
+				t.Fatalf("policy %s: %+v", policy.Name, check.ExpressionWarnings)
+			}
+		}
+		return true, nil
+	}))
+}
+
+func expectComponents(t *testing.T, in *Installed) {
+	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket"} {
+		t.Run(component, func(t *testing.T) {
+			dir, err := kustomization(in.Dir, component)
+			must(t, err)
+			_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir, "--validate=strict", "--dry-run=server")
+			must(t, err)
+		})
+	}
+	t.Run("pod-monitor", func(t *testing.T) { // its kind is not one of Kubernetes
+		dir, err := kustomization(in.Dir, "pod-monitor")
+		must(t, err)
+		rendered, err := in.AdminKubectl(t.Context(), "kustomize", dir)
+		must(t, err)
+		if !strings.Contains(rendered, "kind: PodMonitor") {
+			t.Errorf("there is no PodMonitor:\n%s", rendered)
+		}
+	})
+}
+
+// The agent's pod has what its work needs and nothing that a container could break out with.
+func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
+	t.Helper()
+	pod := daemonSet.Spec.Template.Spec
+	if pod.HostPID || pod.HostNetwork || pod.HostIPC || len(pod.InitContainers) > 0 || len(pod.Containers) != 1 {
+		t.Errorf("the pod shares a namespace of its host, or has more than one container")
+	}
+	container := pod.Containers[0]
+	context := container.SecurityContext
+	if context.Privileged != nil && *context.Privileged || *context.AllowPrivilegeEscalation ||
+		!*context.ReadOnlyRootFilesystem || len(context.Capabilities.Add) > 0 ||
+		len(context.Capabilities.Drop) != 1 || context.Capabilities.Drop[0] != "ALL" {
+		t.Errorf("the container has privileges: %+v", context)
+	}
+	if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("seccomp: %+v", pod.SecurityContext.SeccompProfile)
+	}
+	paths := map[string]string{} // of the host, by volume
+	for _, volume := range pod.Volumes {
+		if volume.HostPath != nil {
+			paths[volume.Name] = volume.HostPath.Path
+		}
+	}
+	readOnly := map[string]bool{}
+	for _, mount := range container.VolumeMounts {
+		if path, ok := paths[mount.Name]; ok {
+			readOnly[path] = mount.ReadOnly
+			if mount.MountPath != "/host"+path {
+				t.Errorf("%s is mounted at %s", path, mount.MountPath)
+			}
+		}
+	}
+	want := map[string]bool{
+		"/proc/sys/kernel/random/boot_id": true, "/etc/os-release": true, "/run": true, "/run/haulout": false,
+	}
+	if fmt.Sprint(readOnly) != fmt.Sprint(want) {
+		t.Errorf("mounts of the host, read-only or not: %v, want %v", readOnly, want)
+	}
+}

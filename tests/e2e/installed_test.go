@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Installed is a control plane of its own, on which the shipped manifests are applied: an agent on every node, and a
+// namespace `work` with pods that it may, or may not, evict.
+type Installed struct {
+	*Cluster
+	Own, Other, Unbound *AgentToken // of the agents on own-node and other-node, and one that no pod stands behind
+
+	pods int
+}
+
+const (
+	ownNode   = "own-node"
+	otherNode = "other-node"
+)
+
+func install(t *testing.T) *Installed {
+	t.Helper()
+	c, err := StartCluster(t.Context(), cluster.Programs)
+	must(t, err)
+	t.Cleanup(c.Stop)
+	in := &Installed{Cluster: c}
+	for _, name := range []string{ownNode, otherNode} {
+		must(t, c.Kubelets.AddNode(t.Context(), name, map[string]string{corev1.LabelOSStable: "linux"}))
+	}
+	in.reserve(t, otherNode)
+	in.apply(t)
+	in.Own, in.Other = in.agentOn(t, ownNode), in.agentOn(t, otherNode)
+	in.Unbound, err = c.AgentToken(t.Context(), nil)
+	must(t, err)
+	work := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "work"}}
+	_, err = c.Client.CoreV1().Namespaces().Create(t.Context(), work, metav1.CreateOptions{})
+	must(t, err)
+	must(t, Until(t.Context(), "the namespace has its ServiceAccount", func() (bool, error) {
+		_, err := c.Client.CoreV1().ServiceAccounts("work").Get(t.Context(), "default", getOptions)
+		return err == nil, nil
+	}))
+	in.prepare(t)
+	in.awaitPolicies(t)
+	return in
+}
+
+// reserve taints and cordons a node: no agent may mind.
+func (in *Installed) reserve(t *testing.T, name string) {
+	t.Helper()
+	node, err := in.Client.CoreV1().Nodes().Get(t.Context(), name, getOptions)
+	must(t, err)
+	node.Spec.Unschedulable = true
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "reserved", Effect: corev1.TaintEffectNoExecute})
+	_, err = in.Client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+	must(t, err)
+}
+
+func (in *Installed) apply(t *testing.T) {
+	t.Helper()
+	dir, err := kustomization(in.Dir)
+	must(t, err)
+	_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir, "--validate=strict")
+	must(t, err)
+}
+
+// changeTo gives the agents the rights that they have with a component; the pods stay, and with them their tokens.
+func (in *Installed) changeTo(t *testing.T, component string) {
+	t.Helper()
+	dir, err := kustomization(in.Dir, component)
+	must(t, err)
+	rendered, err := in.AdminKubectl(t.Context(), "kustomize", dir)
+	must(t, err)
+	var rights []string
+	for _, object := range strings.Split(rendered, "\n---\n") {
+		if strings.HasPrefix(object, "apiVersion: rbac.authorization.k8s.io/v1\n") {
+			rights = append(rights, object)
+		}
+	}
+	file := filepath.Join(dir, "rights.yaml")
+	must(t, os.WriteFile(file, []byte(strings.Join(rights, "\n---\n")), 0o600))
+	_, err = in.AdminKubectl(t.Context(), "apply", "-f", file, "--selector=app.kubernetes.io/name=haulout", "--prune",
+		"--prune-allowlist=rbac.authorization.k8s.io/v1/ClusterRole",
+		"--prune-allowlist=rbac.authorization.k8s.io/v1/ClusterRoleBinding")
+	must(t, err)
+}
+
+func (in *Installed) agentOn(t *testing.T, node string) *AgentToken {
+	t.Helper()
+	var agent *AgentToken
+	must(t, Until(t.Context(), "an agent runs on "+node, func() (bool, error) {
+		pods, err := in.Client.CoreV1().Pods(agentName).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName == node && pod.Status.Phase == corev1.PodRunning {
+				agent, err = in.AgentToken(t.Context(), &pod)
+				return err == nil, err
+			}
+		}
+		return false, nil
+	}))
+	return agent
+}
+
+func (in *Installed) prepare(t *testing.T) {
+	t.Helper()
+	pauses := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "haulout"}}
+	_, err := in.Client.CoreV1().ConfigMaps(agentName).Create(t.Context(), pauses, metav1.CreateOptions{})
+	must(t, err)
+	node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
+	must(t, err)
+	node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes"})
+	_, err = in.Client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+	must(t, err)
+}
+
+// awaitPolicies waits until the API server has taken all policies into account: it reads them a moment after they are made.
+func (in *Installed) awaitPolicies(t *testing.T) {
+	t.Helper()
+	loseAll := in.agentsMayAll(t)
+	pod := in.pod(t, otherNode)
+	for _, probe := range []Request{
+		patch(nodePath(otherNode)+"?dryRun=All", `{"metadata":{"labels":{"probe":"x"}}}`),
+		evict(pod, evictionOf(pod, `,"dryRun":["All"]`)),
+		remove(podPath(pod)+"?dryRun=All", ""),
+		post(leasesPath+"?dryRun=All", `{"metadata":{"name":"probe"}}`),
+	} {
+		must(t, Until(t.Context(), "a policy is in force", func() (bool, error) {
+			code, _, err := in.Own.Send(t.Context(), probe)
+			return code == http.StatusForbidden || code == http.StatusUnprocessableEntity, err
+		}))
+	}
+	loseAll()
+	mine := in.pod(t, ownNode)
+	must(t, Until(t.Context(), "the policy for nodes is in force", func() (bool, error) {
+		code, _, err := in.Own.As(ownNode).Send(t.Context(), evict(mine, eviction(mine, `,"deleteOptions":{"dryRun":["All"]}`)))
+		return code == http.StatusForbidden, err
+	}))
+}
+
+// agentsMayAll makes the agents administrators of the cluster, so that policies alone stand in their way.
+func (in *Installed) agentsMayAll(t *testing.T) (loseAll func()) {
+	t.Helper()
+	bindings := in.Client.RbacV1().ClusterRoleBindings()
+	binding, err := bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "agents-may-all"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: agentName, Name: agentName}},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	await := func(code int) {
+		must(t, Until(t.Context(), "the rights have changed", func() (bool, error) {
+			now, _, err := in.Own.Send(t.Context(), get("/api/v1/secrets"))
+			return now == code, err
+		}))
+	}
+	await(http.StatusOK)
+	return func() {
+		must(t, bindings.Delete(t.Context(), binding.Name, metav1.DeleteOptions{}))
+		await(http.StatusForbidden)
+	}
+}
+
+// pod makes one more in the namespace work, on a node.
+func (in *Installed) pod(t *testing.T, node string) *corev1.Pod {
+	t.Helper()
+	in.pods++
+	pod := Pod(fmt.Sprintf("pod-%d", in.pods))
+	pod.Spec.NodeName = node
+	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	pod, err := in.Client.CoreV1().Pods("work").Create(t.Context(), pod, metav1.CreateOptions{})
+	must(t, err)
+	return pod
+}
+
+const leasesPath = "/apis/coordination.k8s.io/v1/namespaces/" + agentName + "/leases"
+
+func nodePath(name string) string       { return "/api/v1/nodes/" + name }
+func nodeStatusPath(name string) string { return nodePath(name) + "/status" }
+func podPath(pod *corev1.Pod) string {
+	return "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name
+}
+func podsOn(node string) string { return "/api/v1/pods?fieldSelector=spec.nodeName%3D" + node }
+
+func evict(pod *corev1.Pod, body string) Request { return post(podPath(pod)+"/eviction", body) }
+
+func eviction(pod *corev1.Pod, options string) string {
+	return fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q}%s}`, pod.Name, options)
+}
+
+// evictionOf names the pod's UID; `more` is appended to its deleteOptions.
+func evictionOf(pod *corev1.Pod, more string) string {
+	return eviction(pod, fmt.Sprintf(`,"deleteOptions":{"preconditions":{"uid":%q}%s}`, pod.UID, more))
+}
+
+// slot is the Lease of a turn.
+func slot(name, holder, ownerName, ownerUID string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"haulout.dev/pool":"default"},"ownerReferences":`+
+		`[{"apiVersion":"v1","kind":"Node","name":%q,"uid":%q}]},"spec":{"holderIdentity":%q}}`,
+		name, ownerName, ownerUID, holder)
+}
+
+func (a *AgentToken) slot(name string) string { return slot(name, a.Holder(), a.Node, a.NodeUID) }

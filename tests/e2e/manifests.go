@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// manifests is where the kustomizations are that Haulout ships.
+func manifests() (string, error) {
+	root, err := sourceRoot()
+	return filepath.Join(root, "packaging", "kustomize"), err
+}
+
+// kustomization writes one that takes the shipped base and these components, as a user would, and returns its directory.
+func kustomization(dir string, components ...string) (string, error) {
+	shipped, err := manifests()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(dir, "kustomize-"); err != nil {
+		return "", err
+	}
+	// kustomize takes relative paths only, and the temporary directory may be behind a link.
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	relative, err := filepath.Rel(dir, shipped)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("resources:\n- %s\ncomponents:\n", filepath.Join(relative, "base"))
+	for _, component := range components {
+		text += fmt.Sprintf("- %s\n", filepath.Join(relative, "components", component))
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)
+}
+
+// AdminKubectl runs kubectl as the cluster's administrator and returns what it prints.
+func (c *Cluster) AdminKubectl(ctx context.Context, args ...string) (string, error) {
+	kubeconfig, err := c.kubeconfigFor("e2e-admin", "system:masters")
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, c.Programs.Kubectl, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+c.Dir)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("kubectl %v: %w\n%s", args, err, output)
+	}
+	return string(output), err
+}

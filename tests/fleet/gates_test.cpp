@@ -1,0 +1,214 @@
+// Gates on a fleet: what holds a node back. It is 2026-01-01T00:00:00Z.
+#include "tests/fleet/gated_fleet.hpp"
+#include "tests/fleet/scripted_gates.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using agent::Gate;
+using agent::GateAnswer;
+using agent::GateQuestion;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Gates : GatedFleet {
+  void script(ScriptedGates::Answer answer) {
+    gates = [this, answer](k8s::Client&, const std::string&) { return std::make_unique<ScriptedGates>(clock, answer); };
+  }
+  static GateAnswer closed() {
+    return {{{.name = "any", .verdict = Gate::Verdict::closed, .reason = "Paused", .message = "paused"}}};
+  }
+};
+
+// A node that is held back holds nobody else back.
+TEST_F(Gates, AClosedGateHoldsAndReleases) {
+  bool open = false;
+  script([&](const GateQuestion&) { return open ? GateAnswer{} : closed(); });
+  Machine& n1 = machine("n1");
+  after(30min, [&] {
+    expect_given_up("Paused");
+    open = true;
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+// P6: asked once more with the turn in hand.
+TEST_F(Gates, AGateThatClosesWhileTheTurnIsTakenGivesItBack) {
+  bool open = true;
+  std::vector<GateQuestion::When> asked;
+  script([&](const GateQuestion& question) {
+    asked.push_back(question.when);
+    if (question.when == GateQuestion::When::with_turn) open = false;
+    return open ? GateAnswer{} : closed();
+  });
+  Machine& n1 = machine("n1");
+  after(10min, [&] {
+    expect_given_up("Paused");
+    EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
+    script([](const GateQuestion&) { return GateAnswer{}; });
+    n1.kill_agent();
+  });
+  run_fleet();
+  EXPECT_THAT(asked, Contains(GateQuestion::When::with_turn));
+  expect_updated(n1);
+}
+
+// What had begun in the window does not run on to the last node.
+TEST_F(Gates, NoNodeBeginsAfterTheEndOfTheWindow) {
+  joined.schedule = agent::schedule({"00:00+35m"});
+  for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name, {.down = 4min});
+  run_for(3h);
+  std::size_t updated = 0;
+  for (const auto& each : machines) {
+    updated += each->version() == "1.1";
+    if (each->version() == "1.1") continue;
+    EXPECT_EQ(state(each->node()), "pending") << story();
+    EXPECT_EQ(label(each->node(), "haulout.dev/reason"), "OutsideWindow");
+  }
+  EXPECT_GE(updated, 1u);
+  EXPECT_LT(updated, 4u);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+TEST_F(Gates, AShortWindowIsNotMissed) {
+  joined.schedule = agent::schedule({"05:00+2m"});
+  Machine& n1 = machine("n1");
+  after(5h - 1s, [&] { EXPECT_EQ(label("n1", "haulout.dev/reason"), "OutsideWindow") << story(); });
+  after(5h + 20s, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(6h);
+  expect_updated(n1);
+}
+
+// The last updates of this node took up to fifty minutes: a fifth more is an hour, and a turn has to be taken first.
+TEST_F(Gates, WhatCannotEndInTimeIsNotBegun) {
+  agent::Record past;
+  past.state = agent::State::idle;
+  past.boot_id = "n1-boot-0";
+  past.since = clock.wall_now();
+  past.durations = {600s, 3000s};
+  joined.schedule = agent::schedule({"00:00+60m", "12:00+62m"});
+  Machine& n1 = machine("n1");
+  annotate("haulout.dev/record", agent::encode_record(past));
+  after(1min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "WindowTooShort") << story();
+    EXPECT_THAT(message(), HasSubstr("12:00"));
+  });
+  after(12h - 1s, [&] { EXPECT_THAT(states_of("n1"), Not(Contains("waiting"))) << story(); });
+  run_fleet(13h);
+  expect_updated(n1);
+}
+
+TEST_F(Gates, AClockThatIsPutForwardIntoTheWindowIsNoticed) {
+  joined.schedule = agent::schedule({"05:00+4h"});
+  Machine& n1 = machine("n1");
+  after(10min, [&] { clock.shift_wall(5h); });
+  after(25min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
+TEST_F(Gates, AClockThatIsPutBackOutOfTheWindowHoldsUntilItOpensAgain) {
+  joined.schedule = agent::schedule({"05:00+4h"});
+  Machine& n1 = machine("n1");
+  after(4h + 59min, [&] { clock.shift_wall(-2h); });
+  after(6h + 50min, [&] { EXPECT_EQ(label("n1", "haulout.dev/reason"), "OutsideWindow") << story(); });
+  run_fleet(8h);
+  expect_updated(n1);
+}
+
+TEST_F(Gates, AnAlertHoldsUntilItEnds) {
+  prometheus.fire({"DiskFull"});
+  Machine& n1 = machine("n1");
+  after(1h, [&] {
+    expect_given_up("BlockedByAlert");
+    EXPECT_LT(prometheus.requests.size(), 90u) << "about once a minute";
+    prometheus.fire({});
+  });
+  after(1h + 3min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(2h);
+  expect_updated(n1);
+}
+
+TEST_F(Gates, APodThatBlocksIsWaitedForAndItsEndIsNoticedAtOnce) {
+  joined.blocking_pod_selectors = {"app=batch"};
+  PodSpec batch;
+  batch.labels = {{"app", "batch"}};
+  add(a_pod("batch-0", batch));
+  Machine& n1 = machine("n1");
+  after(1h, [&] {
+    expect_given_up("BlockedByPod");
+    EXPECT_THAT(message(), HasSubstr("shop/batch-0"));
+    cluster.remove("pods", "shop", "batch-0");
+  });
+  after(1h + 5s, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(2h);
+  expect_updated(n1);
+}
+
+// A sentinel that stays must not reboot the node for ever.
+TEST_F(Gates, ARebootThatChangesNothingIsNotRepeated) {
+  Machine& n1 = machine("n1", {.still_wanted = true});
+  after(2h, [&] {
+    EXPECT_EQ(n1.boots(), 1u) << story();
+    EXPECT_EQ(state("n1"), "degraded");
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootLoop");
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_EQ(slots_held(), 0u) << "it stands in nobody's way";
+    EXPECT_LT(n1.requests(), 200u) << "and does not go round and round";
+    request();
+  });
+  run_fleet(4h);
+  EXPECT_EQ(n1.boots(), 2u) << "a person may have it repeated, once\n" << story();
+  EXPECT_EQ(state("n1"), "degraded");
+}
+
+// The next kernel has the same name.
+TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
+  Machine& n1 = machine("n1");
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    n1.plan().still_wanted = true;
+    n1.want("1.1");
+  });
+  run_for(2h);
+  EXPECT_EQ(n1.boots(), 2u) << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootLoop") << "and after that it is one";
+}
+
+TEST_F(Gates, TooManyRebootsADayAreALoop) {
+  Machine& n1 = machine("n1");
+  for (int i = 2; i <= 5; ++i) after(i * 1h, [&, i] { n1.want("1." + std::to_string(i)); });
+  after(10h, [&] {
+    EXPECT_EQ(n1.boots(), 3u) << story();
+    EXPECT_EQ(state("n1"), "degraded");
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "TooManyReboots");
+  });
+  run_for(26h);
+  EXPECT_EQ(n1.version(), "1.5") << "a day later it goes on\n" << story();
+  EXPECT_EQ(state("n1"), "idle");
+}
+
+// One bad version does not take as many nodes down as there are turns.
+TEST_F(Gates, AVersionThatWasRolledBackIsNotTriedByTheOthers) {
+  limit = 3;
+  Machine& n1 = machine("n1", {.rolls_back = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    n2.want("1.1");
+  });
+  after(30min, [&] {
+    EXPECT_EQ(state("n2"), "pending") << story();
+    EXPECT_EQ(label("n2", "haulout.dev/reason"), "UpdateFailedElsewhere");
+    n2.want("1.2");
+  });
+  run_for(1h);
+  EXPECT_EQ(n2.version(), "1.2") << story();
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+}  // namespace
+}  // namespace haulout::fleet

@@ -1,0 +1,120 @@
+// A node leaves external load balancers before its pods go, and comes back with them.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::IsEmpty;
+
+constexpr const char* exclude = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+struct LoadBalancers : Fleet {
+  LoadBalancers() {
+    cluster.on_change([this](const sim::Change& change) {
+      if (change.key.resource == "nodes" && change.type != sim::ChangeType::deleted && !excluded_at)
+        if ((*change.object)["metadata"].value("labels", Json::object()).contains(exclude)) excluded_at = change.time;
+      if (change.key.resource == "pods" && change.type != sim::ChangeType::deleted && !evicted_at)
+        if ((*change.object)["metadata"].contains("deletionTimestamp")) evicted_at = change.time;
+    });
+  }
+  void web() { add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 5}})); }
+  void set_label(const std::string& node_name, const std::string& value) {
+    cluster.patch("nodes", "", node_name, {{"metadata", {{"labels", {{exclude, value}}}}}});
+  }
+  bool excluded(const std::string& node_name) const {
+    return node(node_name)["metadata"].value("labels", Json::object()).contains(exclude);
+  }
+  std::optional<TimePoint> excluded_at, evicted_at;
+};
+
+TEST_F(LoadBalancers, AreLeftAloneByDefault) {
+  machine("n1");
+  web();
+  run_fleet();
+  EXPECT_FALSE(excluded_at);
+}
+
+TEST_F(LoadBalancers, HaveTheirTimeBeforeTheFirstEviction) {
+  options.lb_drain_wait = 2min;
+  Machine& n1 = machine("n1");
+  web();
+  after(60s, [&] {
+    EXPECT_EQ(label("n1", exclude), "haulout");
+    EXPECT_TRUE(unschedulable("n1"));
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "WaitingForLoadBalancers") << story();
+  });
+  run_fleet();
+  expect_updated(n1);
+  ASSERT_TRUE(excluded_at && evicted_at);
+  EXPECT_GE(*evicted_at - *excluded_at, 2min - 1s);
+  EXPECT_LE(*evicted_at - *excluded_at, 2min + 10s);
+  EXPECT_FALSE(excluded("n1"));
+}
+
+// P5
+TEST_F(LoadBalancers, WhatSomebodyElseExcludedStaysExcluded) {
+  options.lb_drain_wait = 1min;
+  for (const std::string value : {"", "true"}) {
+    const std::string name = "n" + std::to_string(machines.size());
+    machine(name);
+    set_label(name, value);
+  }
+  run_fleet();
+  for (const auto& each : machines) {
+    expect_updated(*each);
+    EXPECT_TRUE(excluded(each->node()));
+  }
+}
+
+TEST_F(LoadBalancers, ADrainThatIsGivenUpBringsTheNodeBack) {
+  options.lb_drain_wait = 1min;
+  options.drain.timeout = 3min;
+  machine("n1");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  run_for(6min);
+  EXPECT_EQ(state("n1"), "pending") << story();
+  EXPECT_TRUE(excluded_at);
+  EXPECT_FALSE(excluded("n1"));
+}
+
+TEST_F(LoadBalancers, ARebootThatFailsBringsTheNodeBackAndARollbackDoesNot) {
+  options.lb_drain_wait = 1min;
+  limit = 2;
+  machine("n1", {.ignored_reboots = 9});
+  machine("n2", {.rolls_back = true});
+  run_for(2h);
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_FALSE(excluded("n1"));
+  EXPECT_EQ(state("n2"), "degraded") << story();
+  EXPECT_TRUE(unschedulable("n2"));
+  EXPECT_TRUE(excluded("n2"));
+}
+
+// P7
+TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
+  options.lb_drain_wait = 4min;
+  Machine& n1 = machine("n1");
+  web();
+  for (const Duration when : {60s, 120s, 180s}) after(when, [&] { n1.kill_agent(); });
+  run_fleet();
+  expect_updated(n1);
+  ASSERT_TRUE(excluded_at && evicted_at);
+  EXPECT_GE(*evicted_at - *excluded_at, 4min - 1s);
+  EXPECT_LE(*evicted_at - *excluded_at, 4min + 30s);
+  EXPECT_FALSE(excluded("n1"));
+}
+
+// The option was switched off, or the agent set up anew, in the middle.
+TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
+  machine("n1", {.target = ""});
+  set_label("n1", "haulout");
+  run_fleet(30min);
+  EXPECT_FALSE(excluded("n1"));
+}
+
+}  // namespace
+}  // namespace haulout::fleet

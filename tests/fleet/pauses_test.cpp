@@ -1,0 +1,175 @@
+// What gives up a drain under way, and what does not. It is 2026-01-01T00:00:00Z.
+#include "tests/fleet/gated_fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Pauses : GatedFleet {};
+
+TEST_F(Pauses, APauseOfTheNodeGivesItsDrainUp) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(1min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    annotate("haulout.dev/pause", "; disk swap");
+  });
+  after(1min + 5s, [&] {
+    expect_given_up("Paused");
+    EXPECT_THAT(message(), HasSubstr("disk swap"));
+  });
+  after(30min, [&] {
+    expect_given_up("Paused");
+    release_pod();
+    annotate("haulout.dev/pause", nullptr);
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(Pauses, APauseOfTheClusterGivesEveryDrainUp) {
+  limit = 2;
+  Machine& n1 = machine("n1");
+  Machine& n2 = machine("n2", {.target = ""});
+  held_pod();
+  after(1min, [&] { pause_cluster("freeze"); });
+  after(1min + 5s, [&] {
+    expect_given_up("Paused");
+    n2.want("1.1");
+  });
+  after(20min, [&] {
+    EXPECT_EQ(state("n2"), "pending") << story();
+    release_pod();
+    cluster.remove("configmaps", "haulout", "haulout");
+  });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+// P7
+TEST_F(Pauses, APauseThatCameWhileNoAgentRanGivesTheDrainUp) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(1min, [&] {
+    n1.kill_agent();
+    pause_cluster("freeze");
+  });
+  after(2min, [&] {
+    expect_given_up("Paused");
+    release_pod();
+    cluster.remove("configmaps", "haulout", "haulout");
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(Pauses, ADrainThatWasGivenUpIsNotBegunAgainAtOnce) {
+  machine("n1");
+  held_pod();
+  after(1min, [&] { annotate("haulout.dev/pause", "; wait"); });
+  after(1min + 10s, [&] { annotate("haulout.dev/pause", nullptr); });
+  after(3min, [&] {
+    expect_given_up("BackingOff");
+    EXPECT_THAT(message(), HasSubstr("this node is paused: wait"));
+    release_pod();
+  });
+  run_fleet();
+  expect_updated(*machines[0]);
+}
+
+// Somebody else reboots nodes that are ready: a paused one must not be.
+TEST_F(Pauses, APauseWithdrawsReady) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_TRUE(n1.shows_ready) << story();
+    pause_cluster("freeze");
+  });
+  after(5min + 5s, [&] {
+    expect_given_up("Paused");
+    EXPECT_FALSE(n1.shows_ready);
+    cluster.remove("configmaps", "haulout", "haulout");
+  });
+  after(15min, [&] {
+    EXPECT_TRUE(n1.shows_ready) << story();
+    n1.power_cycle();
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+// Not knowing whether there is a pause is no pause.
+TEST_F(Pauses, AConfigMapThatCannotBeReadGivesNoDrainUp) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(1min, [&] {
+    for (const char* verb : {"get", "list", "watch"}) cluster.forbid(verb, "configmaps");
+    cluster.drop_connections();
+  });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_THAT(states_of("n1"), ::testing::ElementsAre("idle", "pending", "waiting", "draining"));
+    for (const char* verb : {"get", "list", "watch"}) cluster.permit(verb, "configmaps");
+    release_pod();
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+// What has begun in a window ends, in it or not; so it does under an alert.
+TEST_F(Pauses, NeitherTheEndOfAWindowNorAnAlertGivesADrainUp) {
+  joined.schedule = agent::schedule({"00:00+32m"});
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(30s, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    prometheus.fire({"DiskFull"});
+  });
+  after(40min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    release_pod();
+  });
+  run_fleet(2h);
+  expect_updated(n1);
+}
+
+// P7: killed at requests all over a drain that is given up and begun again.
+class PausedDrain : public GatedFleet {
+ public:
+  void TestBody() override {}
+  std::size_t update(CrashPoint crash) {
+    Machine& n1 = machine("n1");
+    n1.crash_at(crash);
+    held_pod();
+    after(40s, [&] { pause_cluster("freeze"); });
+    after(2min, [&] {
+      EXPECT_EQ(n1.boots(), 0u) << story();
+      expect_given_up("Paused");
+      release_pod();
+      cluster.remove("configmaps", "haulout", "haulout");
+    });
+    run_fleet(2h);
+    expect_updated(n1);
+    EXPECT_EQ(n1.boots(), 1u) << story();
+    EXPECT_EQ(slots_held(), 0u);
+    return n1.requests();
+  }
+};
+
+TEST(P7_CrashOnly, KilledInADrainThatIsGivenUp) {
+  constexpr std::size_t stride = 9;
+  const std::size_t requests = PausedDrain().update({});
+  EXPECT_GT(requests, 40u);
+  for (std::size_t k = 1; k <= requests; k += stride)
+    for (const bool after : {false, true}) {
+      SCOPED_TRACE("killed " + std::string(after ? "after" : "at") + " request " + std::to_string(k));
+      PausedDrain().update({k, after});
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace haulout::fleet

@@ -1,0 +1,158 @@
+// --release: given up in any state, by somebody else than the agent, without a trace.
+#include "agent/lifecycle/release.hpp"
+
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Release : public Fleet, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void annotate(const std::string& key, const std::string& value) {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{key, value}}}}}});
+  }
+  // The agent is killed in this very state, and none comes after it.
+  void stop_in(const std::string& state) {
+    cluster.on_change([this, state](const sim::Change& change) {
+      if (change.key.resource != "nodes" || change.type == sim::ChangeType::deleted) return;
+      const Json labels = (*change.object)["metadata"].value("labels", Json::object());
+      if (labels.value("haulout.dev/state", "") != state || stopped_) return;
+      stopped_ = true;
+      cluster.after(delay, [this] {
+        machines[0]->plan().agent_starts = 1000h;
+        machines[0]->kill_agent();
+      });
+    });
+  }
+  agent::Released release() {
+    agent::Released out;
+    run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(cluster.run());
+      k8s::Client client(cluster.api(), clock, {.validation = k8s::FieldValidation::strict});
+      const agent::OwnNode own{"n1", node("n1").is_null() ? "" : node("n1")["metadata"]["uid"].get<std::string>()};
+      agent::LeaseSlots turns(client, rng, own, slots);
+      out = co_await agent::release({client, rng, *machines[0], turns}, "n1", clock.now() + 1min);
+    }));
+    return out;
+  }
+  // Keys of ours on the Node.
+  std::vector<std::string> traces() const {
+    std::vector<std::string> found;
+    const Json metadata = node("n1")["metadata"];
+    for (const char* where : {"labels", "annotations"}) {
+      const Json entries = metadata.value(where, Json());
+      for (const auto& [key, value] : entries.items())
+        if (key.starts_with("haulout.dev/") || value == "haulout") found.push_back(key);
+    }
+    for (const Json& condition : node("n1")["status"]["conditions"])
+      if (condition["type"] == "HauloutMaintenance") found.emplace_back("condition");
+    return found;
+  }
+
+  Duration delay = 1s;
+
+ private:
+  bool stopped_ = false;
+};
+
+TEST_P(Release, LeavesNoTrace) {
+  const std::string state = GetParam();
+  options.lb_drain_wait = state == "draining" ? Duration(1h) : Duration(1s);
+  options.times.soak = 1h;
+  if (state == "pending")
+    gates = [](const auto&...) { return agent::GateAnswer{.open = false, .reason = "Paused", .message = "paused"}; };
+  if (state == "waiting") {
+    add(a_node("forgotten"));
+    cluster.cordon("forgotten");
+  }
+  MachinePlan plan;
+  if (state == "ready") plan.methods.clear();
+  if (state == "rebooting") plan.ignored_reboots = 9;
+  if (state == "degraded") plan.rolls_back = true;
+  if (state == "idle") plan.target = "";
+  machine("n1", plan);
+  add(a_workload("Deployment", "web", 1, {{"terminationGracePeriodSeconds", 5}}));
+  if (state == "verifying") annotate("hook.haulout.dev/after-boot.rook", "limit=1h");
+  stop_in(state);
+  run_for(10min);
+  ASSERT_EQ(this->state("n1"), state) << story();
+
+  const agent::Released released = release();
+  EXPECT_THAT(released.failures, IsEmpty());
+  EXPECT_THAT(released.done, Contains(HasSubstr("labels and annotations")));
+  EXPECT_THAT(traces(), IsEmpty());
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 0u);
+  EXPECT_FALSE(machines[0]->shows_ready);
+
+  const agent::Released again = release();
+  EXPECT_THAT(again.failures, IsEmpty());
+  EXPECT_THAT(again.done, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(InEachState, Release,
+                         ::testing::Values("idle", "pending", "waiting", "draining", "ready", "rebooting", "verifying",
+                                           "soaking", "degraded"),
+                         [](const auto& row) { return std::string(row.param); });
+
+using ReleaseBy = Release;
+
+// P5
+TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
+  machine("n1", {.methods = {}});
+  cluster.cordon("n1");
+  annotate("haulout.dev/pause", "; audit");
+  annotate("hook.haulout.dev/after-boot.rook", "");
+  stop_in("ready");
+  run_for(5min);
+  ASSERT_EQ(state("n1"), "ready") << story();
+  const agent::Released released = release();
+  EXPECT_THAT(released.done, Contains(HasSubstr("not the agent's")));
+  EXPECT_TRUE(unschedulable("n1"));
+  EXPECT_THAT(traces(), ::testing::ElementsAre("haulout.dev/pause"));
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+TEST_F(ReleaseBy, ARecordThatNobodyCanReadIsNoObstacle) {
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(5min);
+  annotate("haulout.dev/record", "{");
+  EXPECT_THAT(release().failures, IsEmpty());
+  EXPECT_THAT(traces(), IsEmpty());
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// What is left can be found by the next attempt, and the turn is not freed under a cordon.
+TEST_F(ReleaseBy, AnApiServerThatIsAwayLeavesRecordAndTurn) {
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(5min);
+  cluster.restart(1h);
+  EXPECT_THAT(release().failures, ::testing::Not(IsEmpty()));
+  run_for(2h);
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_EQ(state("n1"), "ready");
+  EXPECT_THAT(release().failures, IsEmpty());
+  EXPECT_THAT(traces(), IsEmpty());
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+TEST_F(ReleaseBy, ANodeThatIsGoneIsSaidToBe) {
+  machine("n1", {.target = ""});
+  stop_in("idle");
+  run_for(1min);
+  cluster.remove("nodes", "", "n1");
+  const agent::Released released = release();
+  EXPECT_THAT(released.failures, IsEmpty());
+  EXPECT_THAT(released.done, ::testing::ElementsAre(HasSubstr("does not exist")));
+}
+
+}  // namespace
+}  // namespace haulout::fleet

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The Debian package in a fresh Debian: installed, checked, upgraded, removed and purged.
+#
+#   deb_test.sh PACKAGE.deb          needs root, debootstrap and the machine's Debian mirror; exit 77: cannot run here
+#
+# No systemd runs in there. A stand-in for systemctl writes down what it is told and passes on what needs no running systemd,
+# so that it is seen what the maintainer scripts enable and start, and that they ask policy-rc.d.
+set -euo pipefail
+
+cannot_run() {
+  printf '%s\n' "$1" >&2
+  exit 77
+}
+
+deb=$(readlink -f -- "$1")
+((EUID == 0)) || cannot_run "root is needed for a debootstrap root"
+command -v debootstrap >/dev/null || cannot_run "debootstrap is missing"
+if [[ -z ${HAULOUT_DEB_TEST_INSIDE:-} ]]; then
+  unshare --mount true 2>/dev/null || cannot_run "no mount namespace can be made here"
+  # What is mounted below goes with the namespace.
+  HAULOUT_DEB_TEST_INSIDE=1 exec unshare --mount -- "$0" "$deb"
+fi
+
+directory=$(mktemp -d)
+trap 'umount -R "$directory" 2>/dev/null || true; rm -rf -- "$directory"' EXIT
+mount -t tmpfs -o size=2g,mode=0755 haulout-deb-test "$directory"
+root=$directory/root
+
+codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+# The mirror that this machine's apt uses.
+mirror=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' | awk -v c="$codename" '$1 == "Packages" && $2 == c {print $3; exit}')
+debootstrap --variant=minbase --include=systemd "$codename" "$root" ${mirror:+"$mirror"} >"$directory/log" 2>&1 || {
+  tail -n 20 "$directory/log" >&2
+  cannot_run "debootstrap failed, see above"
+}
+mount -t proc proc "$root/proc"
+mkdir -p "$root/run/systemd/system" "$root/opt"
+for file in /etc/resolv.conf /etc/hosts; do [[ ! -e $file ]] || cp -L "$file" "$root$file"; done
+apt-config dump Acquire | grep -i proxy >"$root/etc/apt/apt.conf.d/99proxy" || true
+
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+apt() { in_root apt-get -q -y --no-install-recommends "$@" >"$directory/log" 2>&1 || { tail -n 30 "$directory/log" >&2; fail "apt-get $*"; }; }
+fail() {
+  printf 'deb_test: FAILED: %s\n' "$1" >&2
+  [[ ! -s $root/var/log/systemctl ]] || sed 's/^/  systemctl /' "$root/var/log/systemctl" >&2
+  exit 1
+}
+step() { printf '   %s\n' "$1" >&2; }
+
+mv "$root/usr/bin/systemctl" "$root/usr/bin/systemctl.real"
+cat >"$root/usr/bin/systemctl" <<'END'
+#!/bin/sh
+echo "$@" >>/var/log/systemctl
+case $1 in --root=*) exec systemctl.real "$@" ;; esac
+END
+cat >"$root/usr/sbin/policy-rc.d" <<'END'
+#!/bin/sh
+echo "$@" >>/var/log/policy-rc.d
+[ -e /opt/may-start ] || exit 101
+END
+chmod 755 "$root/usr/bin/systemctl" "$root/usr/sbin/policy-rc.d"
+told() { grep -qE -- "$1" "$root/var/log/systemctl" 2>/dev/null; }
+wanted=$root/etc/systemd/system/multi-user.target.wants/haulout.service
+
+# A second version, to upgrade to.
+dpkg-deb --raw-extract "$deb" "$directory/next"
+version=$(dpkg-deb --field "$deb" Version)
+sed -i "s/^Version: .*/Version: $version+next/" "$directory/next/DEBIAN/control"
+dpkg-deb --build "$directory/next" "$root/opt/next.deb" >/dev/null
+cp "$deb" "$root/opt/haulout.deb"
+
+step "install, where policy-rc.d lets nothing start"
+apt update
+apt install /opt/haulout.deb
+[[ $(in_root haulout version) == *"$version"* ]] || fail "haulout version does not say $version"
+[[ $(in_root kubectl-haulout version) == *"$version"* ]] || fail "kubectl-haulout does not run"
+[[ -L $wanted ]] || fail "the service is not enabled"
+grep -q haulout "$root/var/log/policy-rc.d" || fail "policy-rc.d was not asked"
+! told '(^| )(start|restart) haulout' || fail "the service was started against policy-rc.d"
+
+if in_root haulout --help | grep -qE '^ +agent\b'; then
+  step "haulout agent --check"
+  mkdir -p "$root/host/proc/sys/kernel/random" "$root/host/etc" "$root/host/run"
+  cp "$root/proc/sys/kernel/random/boot_id" "$root/host/proc/sys/kernel/random/"
+  cp -L "$root/etc/os-release" "$root/host/etc/"
+  status=0
+  in_root haulout agent --check --host-root /host --max-unavailable nonsense 2>/dev/null || status=$?
+  ((status == 2)) || fail "--check ends with $status for a bad configuration, not with 2"
+  status=0
+  in_root haulout agent --check --host-root /host --slots none >"$directory/check" 2>&1 || status=$?
+  # There is no API server, and --check has to say so; but everything that it needs to run is there.
+  ((status == 1 || status == 3)) || fail "--check ends with $status without an API server: $(cat "$directory/check")"
+fi
+
+step "upgrade: the administrator's configuration stays, the agent is restarted"
+echo 'pool: mine' >>"$root/etc/haulout/config.yaml"
+touch "$root/opt/may-start"
+: >"$root/var/log/systemctl"
+apt install /opt/next.deb
+[[ $(in_root dpkg-query -W -f '${Version}' haulout) == "$version+next" ]] || fail "it was not upgraded"
+grep -q '^pool: mine' "$root/etc/haulout/config.yaml" || fail "the configuration was overwritten"
+[[ -L $wanted ]] || fail "the service is no longer enabled"
+told '(^| )restart haulout' || fail "the service was not restarted"
+! told '(^| )stop haulout' || fail "the service was stopped during the upgrade"
+
+step "upgrade again: what the administrator has disabled stays so"
+rm "$wanted"
+apt install --allow-downgrades /opt/haulout.deb
+[[ ! -e $wanted ]] || fail "the service was enabled again"
+
+step "remove: the agent is stopped, the configuration stays"
+: >"$root/var/log/systemctl"
+apt remove haulout
+told '(^| )stop haulout' || fail "the service was not stopped"
+[[ ! -e $root/usr/bin/haulout && ! -e $root/usr/lib/systemd/system/haulout.service ]] || fail "something is left"
+[[ -e $root/etc/haulout/config.yaml ]] || fail "the configuration has gone"
+
+step "purge: nothing is left"
+apt install /opt/haulout.deb
+apt purge haulout
+left=$(cd "$root" && find . -xdev -iname '*haulout*' ! -path './opt/*' ! -path './var/log/*')
+[[ -z $left ]] || fail "this is left: $left"
