@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +56,34 @@ func (c *Cluster) AgentToken(ctx context.Context, pod *corev1.Pod) (*AgentToken,
 	pool.AppendCertsFromPEM(c.CA.PEM)
 	agent.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	return agent, nil
+}
+
+// WriteTo puts the token into a file, as a pod finds it, and a new one bound to the same pod in its place now and then,
+// until the context ends.
+func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) error {
+	write := func(token string) error {
+		next := path + ".next"
+		if err := os.WriteFile(next, []byte(token), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(next, path)
+	}
+	if err := write(a.token); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(2 * time.Second):
+			}
+			if next, err := a.cluster.AgentToken(ctx, pod); err == nil {
+				_ = write(next.token)
+			}
+		}
+	}()
+	return nil
 }
 
 // As is the same token acting as a node.

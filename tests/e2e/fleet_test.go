@@ -1,18 +1,31 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // newFleet is three machines with a workload of six pods under a budget of one spread over them.
-func newFleet(t *testing.T) *Fleet {
+func newFleet(t *testing.T, c *Cluster) *Fleet {
 	t.Helper()
 	needHaulout(t)
-	w := newWorld(t)
+	w, err := c.NewWorld(t.Context())
+	must(t, err)
+	t.Cleanup(w.Close)
 	fleet, err := w.NewFleet(t.Context(), "web", 5, 1, "a", "b", "c")
 	if fleet != nil {
 		t.Cleanup(fleet.CloseFleet)
@@ -21,51 +34,213 @@ func newFleet(t *testing.T) *Fleet {
 	must(t, w.Apply(t.Context(), Deployment("web", 6, Annotate(TerminatesAfter, "200ms")), Budget("web", "1")))
 	must(t, w.Settle(t.Context(), 6))
 	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(fleet.Story())
-		}
 		for _, violation := range fleet.Violations() {
 			t.Error(violation)
+		}
+		if t.Failed() {
+			t.Log(fleet.Story())
 		}
 	})
 	return fleet
 }
 
-// fleetFlags are what all agents of these tests have.
-func fleetFlags(f *Fleet) []string {
-	return []string{"--namespace", f.Name, "--backend", "flatcar", "--settle", "500ms"}
+// flags are what all agents of these tests have.
+func (f *Fleet) flags(more ...string) []string {
+	return append([]string{"--pool-label", poolLabel, "--backend", "flatcar", "--settle", "500ms"}, more...)
 }
 
-func updateAll(t *testing.T, f *Fleet) {
+func (f *Fleet) startAgents(t *testing.T, more ...string) {
 	t.Helper()
 	for _, machine := range f.Machines {
-		must(t, machine.Offer("1.1"))
+		must(t, machine.StartAgent([]string{"KUBECONFIG=" + f.Kubeconfig},
+			f.flags(append([]string{"--namespace", f.Name, "--authority=serviceaccount"}, more...)...)...))
 	}
-	must(t, f.UntilUpdated(t.Context(), "1.1", 2*time.Minute))
 }
 
-// Three agents on a real control plane take three nodes through an update, one after the other.
+func (f *Fleet) offerAll(t *testing.T, version string) {
+	t.Helper()
+	for _, machine := range f.Machines {
+		must(t, machine.Offer(version))
+	}
+}
+
+// expectUpdated waits for all nodes to have come through, each by one boot, and for the turns to be free again.
+func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string) {
+	t.Helper()
+	must(t, f.UntilUpdated(t.Context(), version, 2*time.Minute))
+	for _, machine := range f.Machines {
+		if machine.Boots() != boots {
+			t.Errorf("%s was booted %d times, not %d", machine.Node, machine.Boots(), boots)
+		}
+		if machine.Ready() {
+			t.Errorf("%s still shows that it is ready for reboot", machine.Node)
+		}
+	}
+	if ns == "" {
+		return
+	}
+	must(t, Until(t.Context(), "all turns are free", func() (bool, error) {
+		leases, err := f.Client.CoordinationV1().Leases(ns).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(leases.Items) == 0, err
+	}))
+}
+
+// Three agents on a real control plane take three nodes through an update, one after the other, and tell of it: on
+// their Nodes, by Events, by metrics.
 func TestFleetUpdates(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	for _, machine := range f.Machines {
-		must(t, machine.StartAgent([]string{"KUBECONFIG=" + f.Kubeconfig}, append(fleetFlags(f), "--authority=serviceaccount")...))
+	f := newFleet(t, cluster)
+	ports, err := freePorts(len(f.Machines))
+	must(t, err)
+	for i, machine := range f.Machines {
+		must(t, machine.StartAgent([]string{"KUBECONFIG=" + f.Kubeconfig}, f.flags("--namespace", f.Name,
+			"--authority=serviceaccount", "--metrics-address", fmt.Sprintf("127.0.0.1:%d", ports[i]))...))
 	}
-	updateAll(t, f)
-	for _, machine := range f.Machines {
-		if machine.Boots() != 1 {
-			t.Errorf("%s was booted %d times", machine.Node, machine.Boots())
-		}
+	f.offerAll(t, "1.1")
+	f.expectUpdated(t, "1.1", 1, f.Name)
+	for i, machine := range f.Machines {
 		states := f.States(machine.Node)
 		for _, state := range []string{"idle", "draining", "rebooting", "verifying"} {
 			if !slices.Contains(states, state) {
 				t.Errorf("%s never showed %s: %v", machine.Node, state, states)
 			}
 		}
+		expectTold(t, f, machine, fmt.Sprintf("http://127.0.0.1:%d", ports[i]))
 	}
-	leases, err := f.Client.CoordinationV1().Leases(f.Name).List(t.Context(), metav1.ListOptions{})
+}
+
+func expectTold(t *testing.T, f *Fleet, machine *Machine, url string) {
+	t.Helper()
+	node, err := f.Client.CoreV1().Nodes().Get(t.Context(), machine.Node, getOptions)
 	must(t, err)
-	if len(leases.Items) != 0 {
-		t.Errorf("%d slots are still held", len(leases.Items))
+	maintenance := corev1.ConditionUnknown
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == "HauloutMaintenance" {
+			maintenance = condition.Status
+		}
+	}
+	if maintenance != corev1.ConditionFalse {
+		t.Errorf("condition HauloutMaintenance of %s is %s after its update", node.Name, maintenance)
+	}
+	if required := node.Labels["haulout.dev/reboot-required"]; required != "false" {
+		t.Errorf("reboot-required of %s is %q after its update", node.Name, required)
+	}
+	must(t, Until(t.Context(), "Events tell of "+node.Name, func() (bool, error) {
+		events, err := f.Client.EventsV1().Events("default").List(t.Context(),
+			metav1.ListOptions{FieldSelector: "regarding.kind=Node,regarding.name=" + node.Name})
+		if err != nil {
+			return false, err
+		}
+		reasons := []string{}
+		for _, event := range events.Items {
+			reasons = append(reasons, event.Reason)
+		}
+		return slices.Contains(reasons, "Draining") && slices.Contains(reasons, "Rebooting"),
+			fmt.Errorf("so far: %v", reasons)
+	}))
+	for path, want := range map[string]string{
+		"/metrics": fmt.Sprintf(`haulout_state{node="%s",state="idle"} 1`, node.Name), "/healthz": "", "/readyz": "",
+	} {
+		answer, err := http.Get(url + path)
+		must(t, err)
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		must(t, err)
+		if answer.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d, without %q\n%s", path, answer.StatusCode, want, body)
+		}
+	}
+}
+
+// P7: agents are killed all the time, by SIGKILL and by SIGTERM, and the fleet comes through all the same.
+func TestFleetSurvivesKills(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, cluster)
+	f.startAgents(t)
+	f.offerAll(t, "1.1")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 12 {
+		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
+		signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[random.IntN(2)]
+		must(t, f.Machines[random.IntN(len(f.Machines))].RestartAgent(signal))
+	}
+	f.expectUpdated(t, "1.1", 1, f.Name)
+}
+
+// fleetLock is a server of the FleetLock protocol with one place.
+type fleetLock struct {
+	mu     sync.Mutex
+	holder string
+	taken  int
+}
+
+func (l *fleetLock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		ClientParams struct{ ID, Group string } `json:"client_params"`
+	}
+	if r.Header.Get("fleet-lock-protocol") != "true" || json.NewDecoder(r.Body).Decode(&body) != nil {
+		http.Error(w, `{"kind":"bad_request","value":"no FleetLock request"}`, http.StatusBadRequest)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := body.ClientParams.ID
+	switch {
+	case r.URL.Path == "/v1/pre-reboot" && (l.holder == "" || l.holder == id):
+		if l.holder == "" {
+			l.taken++
+		}
+		l.holder = id
+	case r.URL.Path == "/v1/pre-reboot":
+		http.Error(w, `{"kind":"failed_lock","value":"another machine holds the lock"}`, http.StatusConflict)
+	case r.URL.Path == "/v1/steady-state" && l.holder == id:
+		l.holder = ""
+	}
+}
+
+// With the kubelets' own certificates and nothing else, turns come from a FleetLock server.
+func TestFleetWithKubeletCredentials(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, cluster)
+	lock := &fleetLock{}
+	server := httptest.NewServer(lock)
+	t.Cleanup(server.Close)
+	for _, machine := range f.Machines {
+		identity, err := f.CA.Client("system:node:"+machine.Node, "system:nodes")
+		must(t, err)
+		kubeconfig, err := f.Access(identity).Write(f.Home)
+		must(t, err)
+		must(t, machine.StartAgent(nil, f.flags("--kubeconfig", kubeconfig, "--slots=fleetlock",
+			"--fleetlock-url", server.URL)...))
+	}
+	f.offerAll(t, "1.1")
+	f.expectUpdated(t, "1.1", 1, "")
+	must(t, Until(t.Context(), "the lock is free", func() (bool, error) {
+		lock.mu.Lock()
+		defer lock.mu.Unlock()
+		return lock.holder == "" && lock.taken == len(f.Machines), fmt.Errorf("%q, taken %d times", lock.holder, lock.taken)
+	}))
+}
+
+// expectFleetUpdates has the pods of the shipped DaemonSet on three more nodes, each agent with the token of its pod.
+func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
+	t.Helper()
+	f := newFleet(t, in.Cluster)
+	for _, machine := range f.Machines {
+		agent, pod := in.agentOn(t, machine.Node), in.agentPod(t, machine.Node)
+		token := filepath.Join(f.Home, machine.Node+".token")
+		must(t, agent.WriteTo(t.Context(), pod, token))
+		kubeconfig, err := Access{Server: f.URL, CA: f.CA.PEM, TokenFile: token}.Write(f.Home)
+		must(t, err)
+		must(t, machine.StartAgent(nil, f.flags("--kubeconfig", kubeconfig)...))
+	}
+	f.offerAll(t, "1.1")
+	f.expectUpdated(t, "1.1", 1, "")
+	for _, machine := range f.Machines {
+		if !strings.Contains(machine.Log(), "authority="+authority) {
+			t.Errorf("%s works with another authority than %s\n%s", machine.Node, authority, machine.Log())
+		}
 	}
 }

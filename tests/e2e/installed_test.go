@@ -112,6 +112,18 @@ func (in *Installed) agentOn(t *testing.T, node string) *AgentToken {
 	return agent
 }
 
+// agentPod is the pod of the DaemonSet on a node.
+func (in *Installed) agentPod(t *testing.T, node string) *corev1.Pod {
+	t.Helper()
+	pods, err := in.Client.CoreV1().Pods(agentName).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	must(t, err)
+	if len(pods.Items) != 1 {
+		t.Fatalf("%d agents are on %s", len(pods.Items), node)
+	}
+	return &pods.Items[0]
+}
+
 func (in *Installed) prepare(t *testing.T) {
 	t.Helper()
 	pauses := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "haulout"}}

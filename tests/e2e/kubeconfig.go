@@ -15,6 +15,7 @@ type Access struct {
 	TLSServerName string
 	Identity      Identity
 	Token         string
+	TokenFile     string // read again as it rotates
 }
 
 // Write puts the kubeconfig into a new file of dir and returns its path.
@@ -25,6 +26,7 @@ func (a Access) Write(dir string) (string, error) {
 	}
 	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: a.Identity.Cert, ClientKeyData: a.Identity.Key, Token: a.Token,
+		TokenFile: a.TokenFile,
 	}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
 	config.CurrentContext = "e2e"

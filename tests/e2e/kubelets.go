@@ -92,7 +92,9 @@ func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]s
 	}
 	now := metav1.Now()
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: merged(map[string]string{corev1.LabelOSStable: "linux"}, labels),
+		},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
 			Conditions: []corev1.NodeCondition{{

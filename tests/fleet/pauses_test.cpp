@@ -159,7 +159,7 @@ class PausedDrain : public GatedFleet {
   }
 };
 
-TEST(P7_CrashOnly, KilledInADrainThatIsGivenUp) {
+TEST(P7_CrashOnlyPauses, KilledInADrainThatIsGivenUp) {
   constexpr std::size_t stride = 9;
   const std::size_t requests = PausedDrain().update({});
   EXPECT_GT(requests, 40u);
