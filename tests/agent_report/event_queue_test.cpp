@@ -15,11 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::Ge;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 EventNote a_note(std::string reason = "BlockedByBudget", std::string note = "pod shop/web-0: blocked") {

@@ -14,13 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 class ReporterTest : public haulout::testing::VirtualTimeTest {
  protected:

@@ -37,9 +37,7 @@ class Listener {
     std::memcpy(address.sun_path, path.data(), path.size());
     if (path[0] == '@') address.sun_path[0] = '\0';
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-    sockaddr generic{};
-    static_cast<void>(generic);
-    EXPECT_EQ(::bind(fd_, static_cast<const sockaddr*>(static_cast<const void*>(&address)), size), 0) << path;
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), size), 0) << path;
   }
   ~Listener() { ::close(fd_); }
   std::string next() const {
