@@ -32,6 +32,7 @@ std::vector<Flag> flags_of(Command command) {
 
 std::string spellings(const std::vector<Flag>& flags) {
   std::vector<std::string> all;
+  all.reserve(2 * flags.size());
   for (const Flag& flag : flags) {
     all.push_back("--" + flag.name);
     if (flag.letter != 0) all.push_back(fmt::format("-{}", flag.letter));

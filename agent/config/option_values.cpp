@@ -23,7 +23,7 @@ std::string whole_number(const std::string& value, std::uint32_t low, std::uint3
 
 }  // namespace
 
-Values text(std::string AgentConfig::* field, std::string form, Check check) {
+Values text(std::string AgentConfig::* field, std::string form, ValueCheck check) {
   const auto set = [field, check](AgentConfig& config, const std::string& value) {
     std::string wrong = check(value);
     if (wrong.empty()) config.*field = value;
@@ -32,7 +32,7 @@ Values text(std::string AgentConfig::* field, std::string form, Check check) {
   return {ValueType::text, std::move(form), "", {}, set};
 }
 
-Values list(std::vector<std::string> AgentConfig::* field, std::string form, Check check) {
+Values list(std::vector<std::string> AgentConfig::* field, std::string form, ValueCheck check) {
   const auto set = [field, check](AgentConfig& config, const std::string& value) {
     std::string wrong = check(value);
     if (wrong.empty()) (config.*field).push_back(value);
@@ -75,7 +75,7 @@ Values number_or_word(std::uint32_t AgentConfig::* field, std::string unit, std:
   return {ValueType::number, fmt::format("1 to {}, {}", high, word), std::move(unit), {word}, set};
 }
 
-Values number_or_percentage(std::string AgentConfig::* field, std::string unit, Check check) {
+Values number_or_percentage(std::string AgentConfig::* field, std::string unit, ValueCheck check) {
   Values values = text(field, "number, percentage", check);
   values.type = ValueType::number_or_percentage;
   values.unit = std::move(unit);

@@ -36,14 +36,14 @@ struct Values {
   Setter set{};
 };
 
-Values text(std::string AgentConfig::* field, std::string form, Check check = any_text);
-Values list(std::vector<std::string> AgentConfig::* field, std::string form, Check check);
+Values text(std::string AgentConfig::* field, std::string form, ValueCheck check = any_text);
+Values list(std::vector<std::string> AgentConfig::* field, std::string form, ValueCheck check);
 Values command(std::vector<std::string> AgentConfig::* field);
 Values boolean(bool AgentConfig::* field);
 Values number(std::uint32_t AgentConfig::* field, std::string unit, std::uint32_t low, std::uint32_t high);
 // `word` is another way to write zero.
 Values number_or_word(std::uint32_t AgentConfig::* field, std::string unit, std::string word, std::uint32_t high);
-Values number_or_percentage(std::string AgentConfig::* field, std::string unit, Check check);
+Values number_or_percentage(std::string AgentConfig::* field, std::string unit, ValueCheck check);
 // Not negative; zero only where zero has a meaning.
 enum class Zero { allowed, refused };
 Values duration(Duration AgentConfig::* field, Zero zero);

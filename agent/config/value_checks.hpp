@@ -9,7 +9,7 @@
 
 namespace haulout::agent {
 
-using Check = std::string (*)(const std::string&);
+using ValueCheck = std::string (*)(const std::string&);
 
 std::string any_text(const std::string& text);
 std::string check_not_blank(const std::string& text);

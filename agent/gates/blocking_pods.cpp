@@ -59,6 +59,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
 
 asio::awaitable<void> BlockingPods::changed() {
   std::vector<asio::awaitable<void>> waits;
+  waits.reserve(selectors_.size());
   for (std::size_t i = 0; i < selectors_.size(); ++i) waits.push_back(changed(i));
   co_await first_of(client_.clock(), std::move(waits));
 }

@@ -45,6 +45,7 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
 
 asio::awaitable<void> Agent::Impl::run() {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  gates_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   co_await load();
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(follow_node());
@@ -100,7 +101,7 @@ void Agent::Impl::see_node(const k8s::Node& node) {
     learn(node);
     if (has_foreign_record()) reload_ = true;
   }
-  gates_moved_ = true;
+  gates_news_->notify();
   changed_->notify();
 }
 

@@ -53,8 +53,9 @@ class Agent::Impl {
   boost::asio::awaitable<void> follow_gates();
   // Whether a closed gate gives up what is under way. An error: nobody knows.
   Task<bool> given_up();
-  // The same, asked only when something has moved; not knowing gives nothing up.
-  boost::asio::awaitable<bool> given_up_since();
+  // Interrupts the activity when one does.
+  boost::asio::awaitable<void> follow_pauses();
+  boost::asio::awaitable<void> give_up_when_paused();
 
   // hooks.cpp
   enum class Hooks { passed, failed, interrupted };
@@ -129,11 +130,10 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
-  bool gates_moved_ = false;  // since given_up_since() has had an answer
-  TimePoint gates_look_{};    // the earliest time at which it asks again
   bool announced_ = false;    // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
+  std::unique_ptr<Notifier> gates_news_;  // of the gates and of the Node, for follow_pauses()
   // Of one activity.
   std::optional<Event> decided_;
   DrainStatus drain_status_;

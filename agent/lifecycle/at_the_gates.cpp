@@ -34,7 +34,7 @@ asio::awaitable<void> Agent::Impl::follow_gates() {
   for (;;) {
     co_await parts_.gates.changed();
     co_await clock_.sleep_until(now() + breath);
-    gates_moved_ = true;
+    gates_news_->notify();
     changed_->notify();
   }
 }
@@ -50,15 +50,22 @@ Task<bool> Agent::Impl::given_up() {
   co_return false;
 }
 
-asio::awaitable<bool> Agent::Impl::given_up_since() {
-  if (!gates_moved_ || now() < gates_look_) co_return false;
-  gates_moved_ = false;
-  const Result<bool> closed = co_await given_up();
-  if (!closed) {
-    gates_moved_ = true;
-    gates_look_ = now() + look_interval;
+asio::awaitable<void> Agent::Impl::follow_pauses() {
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(follow_gates());
+    return give_up_when_paused();
+  });
+}
+
+asio::awaitable<void> Agent::Impl::give_up_when_paused() {
+  for (;;) {
+    const Result<bool> closed = co_await given_up();
+    if (closed && *closed) break;
+    // Not knowing gives nothing up.
+    co_await gates_news_->wait_until(clock_, closed ? TimePoint::max() : within(look_interval));
   }
-  co_return closed && *closed;
+  decided_ = Event::gate_closed;
+  changed_->notify();
 }
 
 }  // namespace haulout::agent

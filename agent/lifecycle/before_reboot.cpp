@@ -144,8 +144,8 @@ asio::awaitable<Event> Agent::Impl::drain() {
   lb_waiting_.reset();
   left_alone_.clear();
   // A pause may have come while no agent was there to see it.
-  gates_moved_ = true;
-  if (co_await given_up_since()) co_return Event::gate_closed;
+  const Result<bool> paused = co_await given_up();
+  if (paused && *paused) co_return Event::gate_closed;
   drain_status_.begin();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
   co_return decided_.value_or(Event::drain_ended);
@@ -153,7 +153,7 @@ asio::awaitable<Event> Agent::Impl::drain() {
 
 asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_turn());
-  group.spawn(follow_gates());
+  group.spawn(follow_pauses());
   const bool confirmed = co_await confirm_turn();
   if (!confirmed) co_return;
   const Hooks before = co_await pass_hooks(HookPoint::before_drain);
@@ -163,9 +163,6 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   TimePoint shown = now() - status_interval;
   while (!reload_ && !decided_) {
     decided_ = drain_interrupted();
-    if (decided_) break;
-    const bool closed = co_await given_up_since();
-    if (closed && !decided_) decided_ = Event::gate_closed;
     if (decided_) break;
     shown = co_await show_drain(shown);
     if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));

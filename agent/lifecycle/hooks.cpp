@@ -68,13 +68,7 @@ asio::awaitable<std::string> Agent::Impl::ask_others(HookPoint point) {
       break;
     }
     co_await show(waiting_reason, waiting_message(verdict, hooks, *record_.hooks_asked));
-    // Who is asked may take days; a pause need not wait for them.
-    if (record_.state == State::draining && co_await given_up_since()) {
-      decided_ = Event::gate_closed;
-      break;
-    }
-    const TimePoint answer_due = at(verdict.look_again.value_or(wall()), std::chrono::hours(24));
-    co_await wait(gates_moved_ ? std::min(answer_due, gates_look_) : answer_due);
+    co_await wait(at(verdict.look_again.value_or(wall()), std::chrono::hours(24)));
   }
   co_return std::string();
 }

@@ -10,6 +10,7 @@ namespace {
 // What is worth to be known about a pod that goes all the same.
 std::string remarks(const std::vector<drain::Finding>& findings) {
   std::vector<std::string> parts;
+  parts.reserve(findings.size());
   for (const drain::Finding& finding : findings) parts.push_back(finding.message);
   return joined(parts, "; ");
 }

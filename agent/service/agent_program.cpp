@@ -34,9 +34,9 @@ std::vector<awaitable<void>> helpers(Process& process) {
 }
 
 // Runs to a signal; a service that ends by itself has said why.
-awaitable<int> serve(Process& process, AgentService& service) {
+awaitable<int> to_the_end(Process& process, AgentService& service, awaitable<void> work) {
   Signals signals(process.executor);
-  const std::optional<int> signal = co_await until_signal(signals, service.run(), helpers(process));
+  const std::optional<int> signal = co_await until_signal(signals, std::move(work), helpers(process));
   co_return signal ? exit_code_of_signal(*signal) : service.exit_code();
 }
 
@@ -59,7 +59,10 @@ class Program {
                                                     user_agent(Command::agent));
     if (!authenticated) co_return failed(authenticated.error());
     AgentService service({process_, config_, log_, **authenticated});
-    co_return co_await serve(process_, service);
+    auto work = config_.check ? service.check() : config_.release ? service.release() : service.serve();
+    const int code = co_await to_the_end(process_, service, std::move(work));
+    process_.out.flush(patience_after_signal_ms);
+    co_return code;
   }
 
  private:

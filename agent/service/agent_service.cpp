@@ -1,122 +1,145 @@
 #include "agent/service/agent_service.hpp"
 
-#include "agent/assembly/make_backend.hpp"
-#include "agent/assembly/make_host.hpp"
+#include "agent/assembly/rivals.hpp"
+#include "agent/authority/find_authority.hpp"
 #include "agent/dbus/bus_address.hpp"
 #include "agent/exit_code.hpp"
-#include "agent/gates/max_unavailable.hpp"
-#include "agent/lifecycle/agent.hpp"
-#include "agent/service/agent_setup.hpp"
-#include "agent/slots/lease_slots.hpp"
-#include "agent/transports.hpp"
+#include "agent/lifecycle/release.hpp"
+#include "agent/report/service_manager.hpp"
+#include "agent/text.hpp"
+#include "k8s/status.hpp"
+#include "retry/backoff.hpp"
 
 namespace haulout::agent {
 namespace {
 
 using boost::asio::awaitable;
 
-class Silence final : public drain::DrainObserver {
-  void on_event(const drain::Event&) override {}
-};
+constexpr Duration start_limit = std::chrono::seconds(30);    // one attempt to come up
+constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
+constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
+                                  BackoffOptions::Jitter::equal};
+
+std::vector<std::string> bus_addresses(const ServiceInputs& in) {
+  const std::string variable = in.process.environment.get("DBUS_SYSTEM_BUS_ADDRESS");
+  return system_bus_addresses(in.config.host_root, variable.empty() ? nullptr : variable.c_str());
+}
 
 }  // namespace
 
-class AgentService::Impl {
- public:
-  explicit Impl(ServiceInputs inputs)
-      : process_(inputs.process),
-        config_(inputs.config),
-        log_(inputs.log),
-        transport_(inputs.api, process_.clock, log_, ledger_, std::nullopt),
-        client_(transport_, process_.clock, {k8s::FieldValidation::warn, drain::Options{}.page_size}),
-        root_(config_.host_root),
-        bus_(process_.executor, process_.clock, process_.rng,
-             system_bus_addresses(config_.host_root, bus_variable().empty() ? nullptr : bus_variable().c_str())) {}
+AgentService::AgentService(ServiceInputs inputs)
+    : in_(inputs),
+      watched_(in_.api, in_.process.clock, in_.log, ledger_, std::nullopt),
+      observed_(watched_,
+                [this](const RequestEnd& request) {
+                  if (whole_) whole_->reporter().see_request(request);
+                }),
+      bus_(in_.process.executor, in_.process.clock, in_.process.rng, bus_addresses(in_)) {}
 
-  awaitable<void> run() {
-    auto made = co_await begin();
-    if (!made) {
-      log_.write(Severity::error, made.error().message());
-      exit_code_ = agent::exit_code(made.error());
-      co_return;
-    }
-    co_await with_task_group([this](TaskGroup& group) {
-      if (uses_bus(config_, backend_->name())) group.spawn(bus_.run());
-      return agent_->run();
-    });
-  }
-
-  int exit_code() const { return exit_code_; }
-
- private:
-  std::string bus_variable() const { return process_.environment.get("DBUS_SYSTEM_BUS_ADDRESS"); }
-
-  Task<> begin() {
-    const HostAccess access{process_.executor, process_.clock, process_.rng, root_, bus_};
-    CO_TRY(const FoundBackend found, find_backend(config_, root_));
-    CO_TRY(MadeBackend made, make_backend(config_, found, access));
-    backend_client_ = std::move(made.client);
-    backend_ = std::move(made.backend);
-    host_ = make_host(config_, access);
-    CO_TRY(const k8s::Node node, co_await client_.get_node(config_.node_name, process_.clock.now() + patience));
-    own_ = {config_.node_name, node.uid};
-    slots_ = std::make_unique<LeaseSlots>(client_, process_.rng, own_, slots_options());
-    agent_ = std::make_unique<Agent>(parts(), options());
-    co_return Result<>();
-  }
-
-  LeaseSlotsOptions slots_options() const {
-    LeaseSlotsOptions options;
-    options.ns = config_.ns;
-    options.pool = config_.pool;
-    const MaxUnavailable limit = *parse_max_unavailable(config_.max_unavailable);
-    options.limit = [limit](std::size_t nodes) { return limit.of(nodes); };
-    return options;
-  }
-
-  AgentParts parts() {
-    return {client_,
-            process_.rng,
-            *host_,
-            *backend_,
-            *slots_,
-            [](const auto&, const auto&, const auto&, WallTime) { return GateAnswer{}; },
-            silence_,
-            [this](const Status& status) {
-              log_.write(Severity::notice, std::string(to_string(status.state)),
-                         {{"reason", status.reason}, {"message", status.message}});
-            }};
-  }
-
-  AgentOptions options() const { return {config_.node_name, drain_options_of(config_), times_of(config_)}; }
-
-  static constexpr Duration patience = std::chrono::seconds(30);
-
-  Process& process_;
-  const AgentConfig& config_;
-  Log& log_;
-  RequestLedger ledger_;
-  WatchedTransport transport_;
-  k8s::Client client_;
-  HostRoot root_;
-  Bus bus_;
-  std::unique_ptr<http::Client> backend_client_;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Host> host_;
-  OwnNode own_;
-  std::unique_ptr<Slots> slots_;
-  Silence silence_;
-  std::unique_ptr<Agent> agent_;
-  int exit_code_ = exit_connection;
-};
-
-AgentService::AgentService(ServiceInputs inputs) : impl_(std::make_unique<Impl>(inputs)) {}
-AgentService::~AgentService() = default;
-awaitable<void> AgentService::run() {
-  return impl_->run();
+void AgentService::failed(const Error& error) {
+  in_.log.write(Severity::error, error.message());
+  exit_code_ = agent::exit_code(error);
 }
-int AgentService::exit_code() const {
-  return impl_->exit_code();
+
+void AgentService::say(std::string_view line) {
+  in_.process.out.write(printable(line) + "\n");
+}
+
+Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
+  CO_TRY(Authority authority,
+         co_await find_authority(observed_, in_.process.clock,
+                                 {in_.config.authority, in_.config.node_name, in_.config.ns}, deadline));
+  co_return co_await AgentWhole::make(surroundings(), std::move(authority), deadline);
+}
+
+Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
+  Clock& clock = in_.process.clock;
+  Backoff backoff(patience);
+  for (;;) {
+    auto whole = co_await try_once(clock.now() + start_limit);
+    if (whole || !k8s::is_transient(whole.error())) co_return whole;
+    const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
+    in_.log.write(Severity::warning, problem);
+    // The loop turns: no restart would help.
+    notify_service_manager("WATCHDOG=1\nSTATUS=" + printable(problem));
+    co_await clock.sleep_until(clock.now() + backoff.next(in_.process.rng, whole.error().retry_after));
+  }
+}
+
+Task<> AgentService::serve_pages(TaskGroup& group) {
+  if (in_.config.metrics_address.empty()) co_return Result<>();
+  PageSources sources{.metrics = [this] { return whole_ ? whole_->reporter().metrics_text() : std::string(); },
+                      .readiness =
+                          [this] {
+                            return whole_ ? whole_->reporter().readiness()
+                                          : std::vector<Check>{{"api", "the API server has not answered yet"}};
+                          }};
+  CO_TRY(pages_,
+         serve_status_pages(in_.process.executor, in_.process.clock, in_.config.metrics_address, std::move(sources)));
+  group.spawn(pages_->run());
+  co_return Result<>();
+}
+
+awaitable<void> AgentService::serve() {
+  co_await with_task_group([this](TaskGroup& group) { return live(group); });
+}
+
+awaitable<void> AgentService::live(TaskGroup& group) {
+  auto listening = co_await serve_pages(group);
+  if (!listening) {
+    failed(listening.error());
+    co_return;
+  }
+  // From now on it works, whatever the API server does.
+  notify_service_manager("READY=1\nSTATUS=asking the API server who we are");
+  auto whole = co_await come_up();
+  if (!whole) {
+    failed(whole.error());
+    co_return;
+  }
+  whole_ = *std::move(whole);
+  const Authority& authority = whole_->authority();
+  in_.log.write(Severity::notice, "serving node " + authority.node.name,
+                {{"authority", std::string(to_string(authority.kind))},
+                 {"user", authority.user},
+                 {"backend", whole_->backend().name()},
+                 {"slots", whole_->slots().name()}});
+  for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
+  for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
+  if (whole_->uses_bus()) group.spawn(bus_.run());
+  group.spawn(whole_->reporter().run());
+  group.spawn(tell_rivals());
+  const auto agent = whole_->agent();
+  co_await agent->run();
+}
+
+awaitable<void> AgentService::tell_rivals() {
+  const TimePoint deadline = in_.process.clock.now() + start_limit;
+  const Rivals rivals = co_await find_rivals(whole_->client(), whole_->authority().node.name, whole_->host_access(),
+                                             whole_->uses_bus(), deadline);
+  for (const std::string& rival : rivals.found) in_.log.write(Severity::warning, rival);
+  for (const std::string& problem : rivals.problems) in_.log.write(Severity::info, problem);
+}
+
+awaitable<void> AgentService::release() {
+  co_await with_task_group([this](TaskGroup& group) { return release_all(group); });
+}
+
+awaitable<void> AgentService::release_all(TaskGroup& group) {
+  const TimePoint deadline = in_.process.clock.now() + release_limit;
+  auto whole = co_await try_once(deadline);
+  if (!whole) {
+    failed(whole.error());
+    co_return;
+  }
+  whole_ = *std::move(whole);
+  if (whole_->uses_bus()) group.spawn(bus_.run());
+  const ReleaseParts parts{whole_->client(), in_.process.rng, whole_->host(), whole_->slots()};
+  const Released released = co_await agent::release(parts, whole_->authority().node.name, deadline);
+  for (const std::string& line : released.done) say(line);
+  for (const std::string& failure : released.failures) in_.log.write(Severity::error, failure);
+  if (released.done.empty() && released.failures.empty()) say("nothing to release: the node bears no mark of an agent");
+  if (!released.failures.empty()) exit_code_ = exit_not_done;
 }
 
 }  // namespace haulout::agent

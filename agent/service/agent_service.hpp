@@ -1,14 +1,12 @@
-// The agent as a running whole: finds out which node it serves, makes host, back end, turns and life cycle, and runs
-// them side by side. Borrows what it is given; owns the parts.
+// What `haulout agent` does once its configuration and its credential are there: serve, check or release. Borrows what
+// it is given. One of the three, once.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <memory>
 
-#include "agent/config/option.hpp"
-#include "agent/logging.hpp"
-#include "agent/program.hpp"
-#include "http/transport.hpp"
+#include "agent/report/status_pages.hpp"
+#include "agent/service/agent_whole.hpp"
+#include "agent/transports.hpp"
 
 namespace haulout::agent {
 
@@ -22,15 +20,38 @@ struct ServiceInputs {
 class AgentService {
  public:
   explicit AgentService(ServiceInputs inputs);
-  ~AgentService();
-  // Until cancelled. Returns earlier only when the agent cannot begin; why stands in the log.
-  boost::asio::awaitable<void> run();
-  // After run() has returned.
-  int exit_code() const;
+
+  // The agent itself, until cancelled. Returns earlier only when it cannot begin; why stands in the log. An API server
+  // that is away is waited for.
+  boost::asio::awaitable<void> serve();
+  // Tries everything that the agent will need and changes nothing; a line for each on stdout.
+  boost::asio::awaitable<void> check();
+  // See lifecycle/release.hpp; what was done, on stdout.
+  boost::asio::awaitable<void> release();
+  // After one of them has returned.
+  int exit_code() const { return exit_code_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  Surroundings surroundings() { return {in_.process, in_.config, in_.log, observed_, bus_}; }
+  boost::asio::awaitable<void> live(TaskGroup& group);
+  boost::asio::awaitable<void> check_all(TaskGroup& group);
+  boost::asio::awaitable<void> release_all(TaskGroup& group);
+  // Asks again for as long as the API server is away; an error is final.
+  Task<std::unique_ptr<AgentWhole>> come_up();
+  Task<std::unique_ptr<AgentWhole>> try_once(TimePoint deadline);
+  Task<> serve_pages(TaskGroup& group);
+  boost::asio::awaitable<void> tell_rivals();
+  void failed(const Error& error);
+  void say(std::string_view line);
+
+  ServiceInputs in_;
+  RequestLedger ledger_;
+  WatchedTransport watched_;
+  ObservedTransport observed_;
+  Bus bus_;
+  std::unique_ptr<AgentWhole> whole_;
+  std::unique_ptr<http::Server> pages_;
+  int exit_code_ = 0;
 };
 
 }  // namespace haulout::agent

@@ -1,0 +1,58 @@
+#include "agent/assembly/make_slots.hpp"
+
+#include "agent/gates/max_unavailable.hpp"
+#include "agent/slots/fleetlock_id.hpp"
+#include "agent/slots/fleetlock_slots.hpp"
+#include "agent/slots/lease_slots.hpp"
+#include "agent/slots/none_slots.hpp"
+
+namespace haulout::agent {
+namespace {
+
+SlotGrouping grouping_of(const AgentConfig& config) {
+  return {config.pool, config.pool_label, config.zone_label};
+}
+
+Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node) {
+  auto server = fleetlock_server(access.executor, access.client.clock(), config.fleetlock_url);
+  if (!server) return std::move(server).error();
+  auto id = fleetlock_id(access.root, access.own);
+  if (!id) return std::move(id).error();
+  auto group = fleetlock_group(grouping_of(config), node.name, node.labels);
+  if (!group) return std::move(group).error();
+  MadeSlots made;
+  made.client = std::move(server->client);
+  made.slots = std::make_unique<FleetLockSlots>(
+      *made.client, access.client.clock(), access.rng,
+      FleetLockOptions{server->prefix, *std::move(group), *std::move(id), "FleetLock server " + config.fleetlock_url});
+  return made;
+}
+
+}  // namespace
+
+OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
+  if (config.pool_label.empty()) return {config.pool};
+  const auto label = node.labels.find(config.pool_label);
+  // Without the label it gets no turn, whatever the gates say.
+  const std::string value = label == node.labels.end() ? std::string() : label->second;
+  return {value, config.pool_label + "=" + value};
+}
+
+Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node) {
+  if (config.slots == SlotsChoice::fleetlock) return make_fleetlock(config, access, node);
+  MadeSlots made;
+  if (config.slots == SlotsChoice::none) {
+    made.slots = std::make_unique<NoneSlots>(access.client.clock());
+    return made;
+  }
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (!limit) return std::move(limit).error().with_context("--max-unavailable");
+  LeaseSlotsOptions options;
+  options.ns = config.ns;
+  options.grouping = grouping_of(config);
+  options.limit = [limit = *limit](std::size_t nodes) { return limit.of(nodes); };
+  made.slots = std::make_unique<LeaseSlots>(access.client, access.rng, access.own, std::move(options));
+  return made;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,42 @@
+// The turns that --slots describes.
+#pragma once
+
+#include <memory>
+
+#include "agent/config/option.hpp"
+#include "agent/hosts/host_root.hpp"
+#include "agent/own_node.hpp"
+#include "agent/slots.hpp"
+#include "agent/slots/slot_rules.hpp"
+#include "http/client.hpp"
+#include "k8s/client.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+// Which group of nodes this one belongs to, for what is asked about the pool as a whole.
+struct OwnPool {
+  std::string name;
+  std::string node_selector{};  // label selector of its nodes; empty: all nodes
+};
+OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
+
+struct MadeSlots {
+  std::unique_ptr<http::Client> client;  // to the FleetLock server; else null
+  std::unique_ptr<Slots> slots;
+};
+
+// Borrowed; must outlive the slots.
+struct SlotsAccess {
+  boost::asio::any_io_executor executor;
+  k8s::Client& client;
+  Rng& rng;
+  const HostRoot& root;
+  const OwnNode& own;
+};
+
+// Makes them without asking anybody. Errc::invalid or Errc::unavailable, naming option and way out, where the Node or
+// the host lacks what a FleetLock server must be told.
+Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node);
+
+}  // namespace haulout::agent

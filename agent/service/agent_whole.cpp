@@ -1,0 +1,115 @@
+#include "agent/service/agent_whole.hpp"
+
+#include <unistd.h>
+
+#include "agent/gates/gates_of_config.hpp"
+#include "agent/help.hpp"
+#include "agent/report/service_manager.hpp"
+#include "agent/service/agent_setup.hpp"
+
+namespace haulout::agent {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string();
+}
+
+ReporterOptions reporter_options(const Authority& authority) {
+  std::string version = version_text();
+  version = version.substr(version.find(' ') + 1);
+  while (!version.empty() && version.back() == '\n') version.pop_back();
+  return {.node = authority.node.name,
+          .instance = authority.pod_name.empty() ? host_name() : authority.pod_name,
+          .version = std::move(version),
+          .watchdog = watchdog_limit()};
+}
+
+}  // namespace
+
+Task<std::unique_ptr<AgentWhole>> AgentWhole::make(Surroundings around, Authority authority, TimePoint deadline) {
+  std::unique_ptr<AgentWhole> whole(new AgentWhole(around, std::move(authority)));
+  CO_CHECK(co_await whole->assemble(deadline));
+  co_return whole;
+}
+
+AgentWhole::AgentWhole(Surroundings around, Authority authority)
+    : around_(around),
+      authority_(std::move(authority)),
+      transport_(around.api, authority_.impersonated_node()),
+      client_(transport_, around.process.clock, {k8s::FieldValidation::warn, drain::Options{}.page_size}),
+      reporter_(reporter_parts(), reporter_options(authority_)),
+      root_(around.config.host_root) {}
+
+ReporterParts AgentWhole::reporter_parts() {
+  return {around_.process.executor, client_, around_.process.rng,
+          [&log = around_.log](Severity severity, const std::string& message, const Log::Fields& fields) {
+            log.write(severity, message, fields);
+          },
+          notify_service_manager};
+}
+
+HostAccess AgentWhole::host_access() {
+  return {around_.process.executor, around_.process.clock, around_.process.rng, root_, around_.bus};
+}
+
+bool AgentWhole::uses_bus() const {
+  return agent::uses_bus(around_.config, backend_.backend->name(), root_);
+}
+
+Task<> AgentWhole::assemble(TimePoint deadline) {
+  const AgentConfig& config = around_.config;
+  CO_TRY(const FoundBackend found, find_backend(config, root_));
+  CO_TRY(backend_, make_backend(config, found, host_access()));
+  host_ = make_host(config, host_access());
+  CO_TRY(hooks_, make_hooks(config, host_access()));
+
+  CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
+  authority_.node.uid = node.uid;
+  if (auto problem = turns_problem(authority_, config.slots)) co_return *std::move(problem);
+  CO_TRY(slots_,
+         make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}, node));
+  OwnPool pool = own_pool(config, node);
+  CO_TRY(NodeGatesOptions gates,
+         gates_of_config(config, node.name, std::move(pool.name), std::move(pool.node_selector)));
+  CO_TRY(prometheus_,
+         prometheus_transport(around_.process.executor, around_.process.clock, config, user_agent(Command::agent)));
+  gates_ = std::make_unique<NodeGates>(client_, around_.process.rng, prometheus_.get(), std::move(gates));
+
+  observed_backend_ = std::make_unique<ObservedBackend>(
+      *backend_.backend, [this](const Pending& pending) { reporter_.see_pending(pending); });
+  observed_slots_ = std::make_unique<ObservedSlots>(*slots_.slots, [this](bool ours) { reporter_.see_turn(ours); });
+  reporter_.see_authority(std::string(to_string(authority_.kind)));
+  co_return Result<>();
+}
+
+AgentOptions AgentWhole::options() const {
+  const AgentConfig& config = around_.config;
+  AgentOptions options;
+  options.node = authority_.node.name;
+  options.drain = drain_options_of(config);
+  options.drain.own_pod_uid = authority_.pod_uid;
+  options.times = times_of(config);
+  options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
+  options.lb_drain_wait = config.lb_drain_wait;
+  return options;
+}
+
+std::unique_ptr<Agent> AgentWhole::agent() {
+  AgentParts parts{
+      .client = client_,
+      .rng = around_.process.rng,
+      .host = *host_,
+      .backend = *observed_backend_,
+      .slots = *observed_slots_,
+      .gates = *gates_,
+      .drain_observer = reporter_,
+      .tell = [this](const Status& status) { reporter_.tell(status); },
+      .hooks = hooks_.get(),
+      .warn = [&log = around_.log](
+                  const Status& status) { log.write(Severity::warning, status.message, {{"reason", status.reason}}); },
+      .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};
+  return std::make_unique<Agent>(std::move(parts), options());
+}
+
+}  // namespace haulout::agent
