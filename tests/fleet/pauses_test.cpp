@@ -85,16 +85,16 @@ TEST_F(Pauses, ADrainThatWasGivenUpIsNotBegunAgainAtOnce) {
 TEST_F(Pauses, APauseWithdrawsReady) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
-    EXPECT_TRUE(n1.shows_ready) << story();
+    EXPECT_TRUE(n1.shows_ready()) << story();
     pause_cluster("freeze");
   });
   after(5min + 5s, [&] {
     expect_given_up("Paused");
-    EXPECT_FALSE(n1.shows_ready);
+    EXPECT_FALSE(n1.shows_ready());
     cluster.remove("configmaps", "haulout", "haulout");
   });
   after(15min, [&] {
-    EXPECT_TRUE(n1.shows_ready) << story();
+    EXPECT_TRUE(n1.shows_ready()) << story();
     n1.power_cycle();
   });
   run_fleet();

@@ -2,6 +2,7 @@
 #include "agent/lifecycle/release.hpp"
 
 #include "tests/fleet/fleet.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -65,7 +66,12 @@ TEST_P(Release, LeavesNoTrace) {
   options.lb_drain_wait = state == "draining" ? Duration(1h) : Duration(1s);
   options.times.soak = 1h;
   if (state == "pending")
-    gates = [](const auto&...) { return agent::GateAnswer{.open = false, .reason = "Paused", .message = "paused"}; };
+    gates = [this](k8s::Client&, const std::string&) {
+      return std::make_unique<ScriptedGates>(clock, [](const agent::GateQuestion&) {
+        return agent::GateAnswer{
+            {{.name = "pause-node", .verdict = agent::Gate::Verdict::closed, .reason = "Paused", .message = "paused"}}};
+      });
+    };
   if (state == "waiting") {
     add(a_node("forgotten"));
     cluster.cordon("forgotten");
@@ -88,7 +94,7 @@ TEST_P(Release, LeavesNoTrace) {
   EXPECT_THAT(traces(), IsEmpty());
   EXPECT_FALSE(unschedulable("n1"));
   EXPECT_EQ(slots_held(), 0u);
-  EXPECT_FALSE(machines[0]->shows_ready);
+  EXPECT_FALSE(machines[0]->shows_ready());
 
   const agent::Released again = release();
   EXPECT_THAT(again.failures, IsEmpty());
