@@ -50,6 +50,7 @@ std::vector<Property> properties_of(const UnitCommand& command, Duration limit, 
   std::vector<std::string> argv{command.program};
   argv.insert(argv.end(), command.args.begin(), command.args.end());
   std::vector<std::string> environment;
+  environment.reserve(command.env.size());
   for (const auto& [key, value] : command.env) environment.push_back(fmt::format("{}={}", key, value));
   return {property("Description", command.description), property("Type", std::string("oneshot")),
           property("ExecStart", std::vector<Exec>{Exec{command.program, argv, false}}),

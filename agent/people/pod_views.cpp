@@ -19,7 +19,7 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
   const auto budgets = book.selecting(pod);
   if (budgets.size() > 1) {
     view.fate = PodFate::blocked;
-    view.reason = "SeveralBudgets";
+    view.reason = "OverlappingBudgets";
     view.message = book.explain(budgets);
   } else if (book.gate(pod, budgets) == drain::BudgetBook::Gate::closed) {
     view.fate = PodFate::blocked;

@@ -15,6 +15,7 @@ constexpr std::string_view drain = "The drain";
 constexpr std::string_view pods = "Pods that hold a drain up";
 constexpr std::string_view left = "Pods that are left where they are";
 constexpr std::string_view finds = "Findings of a drain: Events on the Node, and the metric haulout_diagnosis";
+constexpr std::string_view hooks = "Hooks";
 constexpr std::string_view boot = "The reboot and what follows it";
 
 constexpr std::array table{
@@ -26,6 +27,25 @@ constexpr std::array table{
     Reason{"Paused", gates, waiting,
            "Somebody paused this node, its pool or the cluster; the message says who and why.",
            "`haulout resume`, or let the pause run out."},
+    Reason{
+        "PauseUnknown", gates, trouble, "Nobody knows whether updates are paused, so they are taken to be.",
+        "The message says what could not be read: the ConfigMap `haulout` of the agent's namespace, or the right to."},
+    Reason{"BlockedByPod", gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
+           "Wait until it has ended; the message names it."},
+    Reason{"BlockingPodsUnknown", gates, trouble, "Nobody knows whether a pod matches `--blocking-pod-selector`.",
+           "The message has the API server's words; it is tried again."},
+    Reason{"BlockedByAlert", gates, waiting, "An alert that `--prometheus-query` finds holds the node back.",
+           "The message names the alert: heal what it is about, or silence it."},
+    Reason{"PrometheusQueryRefused", gates, trouble, "Prometheus does not understand `--prometheus-query`.",
+           "Correct the query; the message has Prometheus' words."},
+    Reason{"PrometheusUnavailable", gates, trouble,
+           "Prometheus does not answer, so nobody knows whether an alert fires.",
+           "Reach it, or let nodes go without it: `--prometheus-fail-mode open`."},
+    Reason{"FleetUnknown", gates, trouble, "Nobody knows how the other nodes of the pool are.",
+           "The message has the API server's words; it is tried again."},
+    Reason{"UpdateFailedElsewhere", gates, trouble,
+           "Another node of the pool is degraded since its reboot to the version that this node wants, too.",
+           "See to that node first; the message names it."},
     Reason{
         "RebootLoop", gates, trouble,
         "The node was rebooted for this very reason and the operating system still asks for it: another reboot would "
@@ -67,17 +87,28 @@ constexpr std::array table{
            "The message names what held it up."},
     Reason{"DrainFailed", drain, trouble, "The last drain could not be carried out, or policy refused it.",
            "The message names the pods or the request that failed."},
+    Reason{"CannotRestore", drain, trouble, "The node could not be given back to load balancers yet.",
+           "It is tried again until it works; the message says what is in the way."},
     Reason{"CannotUncordon", drain, trouble, "The agent's own cordon could not be taken back yet.",
            "It is tried again until it works; `kubectl uncordon` does no harm."},
 
+    Reason{"WaitingForHook", hooks, progress,
+           "A hook is at work, or somebody who takes part by annotation has not answered; the message says which.",
+           "Nothing, unless it stays: see what the hook does."},
     Reason{
-        "BlockedByBudget", pods, trouble, "A PodDisruptionBudget allows no disruption of the pod now.",
-        "Wait, add a replica, or change the budget; one that can never allow a disruption is diagnosed as PDB_ZERO."},
+        "HookFailed", hooks, trouble, "A hook failed or took too long.",
+        "The message names the hook. Where its failure stops the update, executables are tried again by themselves."},
+    Reason{"HookSkipped", hooks, trouble, "A file among the hooks was not run: it is none that may be.",
+           "The message says why: usually its rights, its owner or its name."},
+
+    Reason{"BlockedByBudget", pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
+           "Wait, add a replica, or change the budget; one that can never allow any is found as PDB_ZERO."},
     Reason{"OverlappingBudgets", pods, trouble,
            "More than one PodDisruptionBudget selects the pod, and the API server then refuses every eviction.",
            "Change their selectors until one is left."},
     Reason{"AdmissionDenied", pods, trouble, "An admission webhook or policy denies the eviction.",
            "The message has its words; some webhooks deny until they have prepared something."},
+    Reason{"Terminating", pods, progress, "The pod is on its way out.", "Nothing."},
     Reason{"NamespaceTerminating", pods, progress, "The pod's namespace is being deleted and takes the pod with it.",
            "Nothing, unless the namespace itself is stuck."},
     Reason{"Throttled", pods, progress, "The API server, or the way to it, asks everybody to slow down.", "Nothing."},
@@ -126,6 +157,8 @@ constexpr std::array table{
            "Create it again if it is missed; `--unmanaged refuse` holds the next drain up instead."},
 
     Reason{"Rebooting", boot, progress, "The reboot was asked for; the message says how.", "Nothing."},
+    Reason{"Soaking", boot, progress, "The node is updated, and watched for a while before the next one may go.",
+           "Nothing; `--soak` is how long."},
     Reason{"RebootFailed", boot, trouble,
            "The reboot was asked for in every way that is configured, and the machine did not go down.",
            "Reboot the machine, or have it tried again: `haulout request-reboot`."},

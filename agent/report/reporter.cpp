@@ -54,6 +54,11 @@ void Reporter::tell(const Status& status) {
   if (auto event = event_of(*before, status)) events_.push(*std::move(event));
 }
 
+void Reporter::warn(const Status& status) {
+  log(warning_entry_of(status));
+  events_.push(warning_event_of(status));
+}
+
 void Reporter::count_what_ended(const Status& before, const Status& now) {
   if (before.state == now.state) return;
   if (before.state == State::draining && before.since != WallTime() && now.since > before.since)

@@ -1,7 +1,7 @@
 // What the agent says about itself: each status and what happens in a drain become log lines, Events on the Node,
 // metrics and words for the service manager, all from the same value.
 //
-// It is told by the driver (AgentParts::tell), by drains (it is their observer) and by the decorators of
+// It is told by the driver (AgentParts::tell and warn), by drains (it is their observer) and by the decorators of
 // observed_ports.hpp; being told never blocks and never fails. run() writes the Events and feeds the watchdog, until
 // cancelled. Borrows client, rng and the functions; must outlive run() and whoever tells it. One thread.
 #pragma once
@@ -46,6 +46,8 @@ class Reporter final : public drain::DrainObserver {
   Reporter(ReporterParts parts, ReporterOptions options);
 
   void tell(const Status& status);
+  // AgentParts::warn: it is no status.
+  void warn(const Status& status);
   void on_event(const drain::Event& event) override;
   void see_pending(const Pending& pending);
   void see_turn(bool ours) { metrics_.show_slot(ours); }

@@ -66,9 +66,9 @@ http::Response status_page(const http::Request& request, const PageSources& sour
 }
 
 Result<ListenAddress> parse_listen_address(const std::string& text) {
-  const Error wrong(Errc::invalid, fmt::format("\"{}\" is no address to listen on: write it like 127.0.0.1:9475, "
-                                               "[::1]:9475 or :9475 (all addresses)",
-                                               text));
+  Error wrong(Errc::invalid, fmt::format("\"{}\" is no address to listen on: write it like 127.0.0.1:9475, "
+                                         "[::1]:9475 or :9475 (all addresses)",
+                                         text));
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   ListenAddress address;

@@ -97,6 +97,19 @@ LogEntry log_entry_of(const std::optional<Status>& before, const Status& now) {
   return entry;
 }
 
+EventNote warning_event_of(const Status& status) {
+  return {.type = k8s::NodeEvent::Type::warning,
+          .reason = reason_of(status),
+          .action = std::string(words_of(status.state).action),
+          .note = sentence_of(status)};
+}
+
+LogEntry warning_entry_of(const Status& status) {
+  return {Severity::warning,
+          sentence_of(status),
+          {{"state", std::string(to_string(status.state))}, {"reason", reason_of(status)}}};
+}
+
 std::optional<EventNote> event_of(const drain::Event& event) {
   if (event.type == drain::EventType::diagnosis_raised && event.diagnosis)
     return EventNote{.type = k8s::NodeEvent::Type::warning,

@@ -30,6 +30,10 @@ std::optional<EventNote> event_of(const Status& before, const Status& now);
 // debugging.
 LogEntry log_entry_of(const std::optional<Status>& before, const Status& now);
 
+// What went wrong and holds nothing up.
+EventNote warning_event_of(const Status& status);
+LogEntry warning_entry_of(const Status& status);
+
 // What happens in a drain, as far as it is worth an Event or a line.
 std::optional<EventNote> event_of(const drain::Event& event);
 std::optional<LogEntry> log_entry_of(const drain::Event& event);

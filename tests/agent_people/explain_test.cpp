@@ -65,7 +65,7 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   const auto views =
       pod_views({pod("web-0", "web"), pod("db-0", "db"), pod("twice", "both"), daemon, guarded, going, done, alone},
                 budgets, {}, {}, now);
-  EXPECT_THAT(verdicts(views), ElementsAre("shop/db-0 blocked BlockedByBudget", "shop/twice blocked SeveralBudgets",
+  EXPECT_THAT(verdicts(views), ElementsAre("shop/db-0 blocked BlockedByBudget", "shop/twice blocked OverlappingBudgets",
                                            "shop/guarded parked DoNotDisrupt", "shop/going leaving Terminating",
                                            "shop/alone evict EmptyDir", "shop/web-0 evict ",
                                            "shop/daemon stay DaemonSetManaged", "shop/done stay Finished"));

@@ -89,6 +89,19 @@ TEST_F(ReporterTest, AnAgentThatTakesOverWritesNoEventAboutWhatStandsThere) {
   EXPECT_THAT(reporter.metrics_text(), HasSubstr("haulout_degraded{node=\"n1\"} 1\n"));
 }
 
+TEST_F(ReporterTest, AWarningIsALineAndAnEventAndNoStatus) {
+  run_for(10s, [&] {
+    reporter.tell(status(State::draining, "Evicting", WallTime(1h)));
+    reporter.warn({State::draining, "HookSkipped", "10-notify is not executable", WallTime(1h)});
+  });
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[1].severity, Severity::warning);
+  EXPECT_EQ(lines[1].message, "10-notify is not executable");
+  EXPECT_THAT(event_reasons(), ElementsAre("HookSkipped"));
+  EXPECT_THAT(reporter.metrics_text(), HasSubstr("reason=\"Evicting\""));
+  EXPECT_THAT(reporter.metrics_text(), Not(HasSubstr("HookSkipped")));
+}
+
 TEST_F(ReporterTest, ItIsReadyBeforeTheApiServerIs) {
   run_for(10s, [] {});
   EXPECT_EQ(words.front(), "READY=1");

@@ -37,8 +37,9 @@ bool gives_a_reason(const std::string& text, std::size_t quote) {
   const std::size_t before = text.find_last_of(";}", quote);
   const std::size_t begin = before == std::string::npos ? 0 : before + 1;
   const std::string statement = text.substr(begin, quote - begin);
-  for (const char* way : {"reason = ", "show(", "cause_ = ", "cause = ", "Brake{", "Brake brake{", "tell({", "park(",
-                          "hold(", "verdict_of(", "Verdict::"})
+  if (statement.find("action = ") != std::string::npos) return false;  // an Event that is only tried
+  for (const char* way : {"reason = ", "show(", "warn(", "cause_ = ", "cause = ", "Brake{", "Brake brake{", "tell({",
+                          "park(", "hold(", "verdict_of(", "Verdict::"})
     if (statement.find(way) != std::string::npos) return true;
   return false;
 }

@@ -68,8 +68,7 @@ TEST_P(Release, LeavesNoTrace) {
   if (state == "pending")
     gates = [this](k8s::Client&, const std::string&) {
       return std::make_unique<ScriptedGates>(clock, [](const agent::GateQuestion&) {
-        return agent::GateAnswer{
-            {{.name = "pause-node", .verdict = agent::Gate::Verdict::closed, .reason = "Paused", .message = "paused"}}};
+        return agent::GateAnswer{{{.name = "pause-node", .verdict = agent::Gate::Verdict::closed, .reason = "Paused"}}};
       });
     };
   if (state == "waiting") {
