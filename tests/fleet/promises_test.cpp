@@ -40,7 +40,7 @@ struct Promises : Fleet {
 using P3_ReadyMeansReady = Promises;
 using P5_OwnMarksOnly = Promises;
 using P6_NoRebootWithoutATurn = Promises;
-using P7_CrashOnly = Promises;
+using P7_ARestart = Promises;
 using P10_KindToTheServer = Promises;
 
 TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLost) {
@@ -181,7 +181,7 @@ TEST_F(P6_NoRebootWithoutATurn, TenNodesAtOnce) {
 }
 
 // SIGTERM is a crash with good manners: nothing is written, everything stays for the successor.
-TEST_F(P7_CrashOnly, ARestartInTheMiddleOfADrainIsNoReboot) {
+TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   Machine& n1 = machine("n1");
   held_pod();
   Json before;
