@@ -84,12 +84,7 @@ asio::awaitable<void> Machine::one_life() {
   options.node = node_;
   const auto gates = world_.gates(client, node_);
   agent::Agent agent(
-      {client,
-       world_.rng,
-       *this,
-       *this,
-       decorated ? *decorated : static_cast<agent::Slots&>(leases),
-       *gates,
+      {client, world_.rng, *this, *this, decorated ? *decorated : static_cast<agent::Slots&>(leases), *gates,
        world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
@@ -97,7 +92,7 @@ asio::awaitable<void> Machine::one_life() {
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
        },
        this,
-       {},
+       [this](const agent::Status& status) { world_.trace(node_ + " warns: " + status.reason + " " + status.message); },
        [this](const std::string& uid) { own_.uid = uid; }},
       options);
   co_await agent.run();
