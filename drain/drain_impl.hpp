@@ -50,6 +50,10 @@ class Drain::Impl {
   // evict.cpp
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
+  // What needs a look at every pod. True when the loop is to end: the outcome is set.
+  boost::asio::awaitable<bool> look_around(TaskGroup& group);
+  // Until when the views may leave news unread.
+  TimePoint gather_until() const;
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
@@ -114,7 +118,6 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
-  TimePoint looked_at_{};
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};

@@ -10,8 +10,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Between two looks at all pods while as many requests are out as may be.
-constexpr Duration glance = std::chrono::milliseconds(50);
+// While nothing depends on them, events are read in one go this often (a budget that opens must be answered within 50
+// ms), and what they mean for all pods together is looked at that often.
+constexpr Duration gathering = std::chrono::milliseconds(40);
+constexpr Duration glance = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -58,25 +60,39 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   group.spawn(follow_pods());
   if (!budgets_forbidden_) group.spawn(follow_budgets());
   group.spawn(follow_node());
+  TimePoint looked_at{};
+  TimePoint look_at{};
   while (!ended_) {
-    // While nothing can be sent, events come in dozens; what they mean is looked at now and then.
-    if (pipeline_->full() && now() < looked_at_ + glance) {
-      co_await changed_->wait_until(clock_, looked_at_ + glance);
-      continue;
-    }
-    looked_at_ = now();
+    const bool look = now() >= look_at || !pipeline_->unhurried();
+    if (look) pipeline_->time_passed(now());
     watch_health();
-    pipeline_->time_passed(now());
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());
     for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
-    if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
-      doubt_not_before_ = now() + doubt_interval;
-      group.spawn(doubt_pods());
+    if (look || !pipeline_->unhurried()) {
+      const bool over = co_await look_around(group);
+      if (over) co_return;
+      looked_at = now();
+      look_at = next_wake(looked_at);
     }
-    update_diagnoses(now());
-    if (concluded(now()) || co_await verified_empty(now())) co_return;
-    co_await changed_->wait_until(clock_, next_wake(now()));
+    const bool news = co_await changed_->wait_until(clock_, look_at);
+    if (news) look_at = std::min(look_at, looked_at + glance);
   }
+}
+
+asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
+  if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
+    doubt_not_before_ = now() + doubt_interval;
+    group.spawn(doubt_pods());
+  }
+  update_diagnoses(now());
+  if (concluded(now())) co_return true;
+  co_return co_await verified_empty(now());
+}
+
+// Rounded up, so that all views read in the same moment.
+TimePoint Drain::Impl::gather_until() const {
+  const TimePoint at = now();
+  return pipeline_->unhurried() ? at - at.time_since_epoch() % gathering + gathering : at;
 }
 
 bool Drain::Impl::concluded(TimePoint at) {
@@ -173,6 +189,7 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
   k8s::ReflectorOptions options;
   options.field_selector = "spec.nodeName=" + node_name_;
   options.page_size = options_.page_size;
+  options.gather_until = [this] { return gather_until(); };
   pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
       client_, rng_, k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
@@ -194,6 +211,7 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
 asio::awaitable<void> Drain::Impl::follow_budgets() {
   k8s::ReflectorOptions options;
   options.page_size = options_.page_size;
+  options.gather_until = [this] { return gather_until(); };
   budgets_view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
       client_, rng_, k8s::Resource::pod_disruption_budgets, options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {

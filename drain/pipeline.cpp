@@ -119,8 +119,10 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   if (tracked.state == PodState::vanished) return;
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   const bool revived = tracked.pod.terminating() && !pod.terminating();
+  // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
+  const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
   tracked.pod = pod;
-  tracked.budgets = book_.selecting(pod);
+  if (other_budgets) tracked.budgets = book_.selecting(pod);
   if (pod.terminating() && tracked.state != PodState::left) {
     see_terminating(tracked, now);
     return;
@@ -214,6 +216,7 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
 
 void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
   const auto [ns, selection_changed] = book_.update(uid, budget);
+  if (!selection_changed && count_of(PodState::parked) == 0) return;
   for (auto& [key, tracked] : order_) {
     if (tracked->pod.ns != ns) continue;
     bool helped = false;

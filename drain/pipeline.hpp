@@ -101,8 +101,9 @@ class Pipeline {
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
 
-  // As many requests are out as may be: until one is answered nothing can be sent.
-  bool full() const { return requests_out_ >= options_.max_requests; }
+  // No news of a pod or a budget can let an eviction go before an answer does, and the end is not near: what is read of
+  // such news may be gathered for a moment.
+  bool unhurried() const;
   // The evictions to send now; each is in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
   // When the next decision can change without an event, always later than `now`; max() if never. What is due already
@@ -139,6 +140,8 @@ class Pipeline {
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
   BudgetBook::Gate gate_of(const TrackedPod& tracked) const;
+  // As many requests are out as may be: until one is answered nothing can be sent.
+  bool full() const { return requests_out_ >= options_.max_requests; }
   void see_terminating(TrackedPod& tracked, TimePoint now);
   void refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now);
   void throttle(TrackedPod& tracked, const Error& error, TimePoint now);

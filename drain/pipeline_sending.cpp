@@ -7,6 +7,9 @@ namespace haulout::drain {
 
 namespace {
 
+// With so few pods left to go, any news may be the last.
+constexpr std::size_t few = 10;
+
 // A refusal by a budget is no failure: such a pod is woken when it can go.
 bool troubled(const TrackedPod& tracked) {
   return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
@@ -17,6 +20,12 @@ bool troubled(const TrackedPod& tracked) {
 std::size_t Pipeline::places_taken() const {
   return static_cast<std::size_t>(
       std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
+}
+
+bool Pipeline::unhurried() const {
+  if (order_.size() < few) return false;
+  const bool for_a_place = options_.max_places != 0 && count_of(PodState::queued) > 0;
+  return full() || (count_of(PodState::parked) == 0 && !for_a_place);
 }
 
 void Pipeline::send(TrackedPod& tracked) {
@@ -37,7 +46,7 @@ BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   std::vector<k8s::Pod> evictions;
   if (paused_ || now < throttled_until_ || full()) return evictions;
-  std::size_t places = places_taken();
+  std::size_t places = options_.max_places == 0 ? 0 : places_taken();
   if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
   return evictions;
 }
@@ -51,6 +60,7 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
   };
   for (auto& [key, tracked] : order_) {
+    if (full()) break;
     const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
     if (!woken && tracked->state != PodState::queued) {
       if (tracked->state == PodState::in_flight) close_behind(key, *tracked);
@@ -70,10 +80,8 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
       park_at_closed_gate(*tracked, now);
       continue;
     }
-    const bool full =
-        (options_.max_places != 0 && places >= options_.max_places) || requests_out_ >= options_.max_requests;
     close_behind(key, *tracked);
-    if (gate == BudgetBook::Gate::busy || full) continue;
+    if (gate == BudgetBook::Gate::busy || (options_.max_places != 0 && places >= options_.max_places)) continue;
     send(*tracked);
     ++places;
     evictions.push_back(tracked->pod);

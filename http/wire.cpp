@@ -70,7 +70,10 @@ class TlsWire final : public Wire {
  public:
   // The stream holds its own reference to the native context; `context` keeps the session store alive beside it.
   TlsWire(tcp::socket socket, std::shared_ptr<TlsContext> context)
-      : context_(std::move(context)), shared_(borrow(*context_)), stream_(std::move(socket), shared_) {}
+      : context_(std::move(context)), shared_(borrow(*context_)), stream_(std::move(socket), shared_) {
+    Ec ignored;
+    stream_.lowest_layer().non_blocking(true, ignored);  // for take_along()
+  }
   ~TlsWire() override {
     // Without a goodbye OpenSSL would call the session unusable for the next connection.
     SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -79,11 +82,15 @@ class TlsWire final : public Wire {
   Task<> connect(std::string host, std::string peer);
   Task<> accept(std::string peer);
 
-  asio::awaitable<Outcome> read_some(std::span<char> into) override { return read_from(stream_, into); }
+  asio::awaitable<Outcome> read_some(std::span<char> into) override {
+    auto outcome = co_await read_from(stream_, into);
+    if (!outcome.failure) outcome.bytes += take_along(into.subspan(outcome.bytes));
+    co_return outcome;
+  }
   asio::awaitable<Ec> write(std::string_view bytes) override { return write_to(stream_, bytes); }
   bool quiet() override {
-    return stream_.lowest_layer().is_open() && SSL_has_pending(ssl()) == 0 &&
-           BIO_ctrl_pending(SSL_get_rbio(ssl())) == 0 && nothing_to_read(stream_.lowest_layer().native_handle());
+    return stream_.lowest_layer().is_open() && !anything_held() &&
+           nothing_to_read(stream_.lowest_layer().native_handle());
   }
   void finish_sending() override {
     Ec ignored;
@@ -97,6 +104,16 @@ class TlsWire final : public Wire {
     return asio::ssl::context(context.native());
   }
   SSL* ssl() { return stream_.native_handle(); }
+  // Received and not yet read, as records or as a part of one.
+  bool anything_held() { return SSL_has_pending(ssl()) != 0 || BIO_ctrl_pending(SSL_get_rbio(ssl())) != 0; }
+  // OpenSSL reads one record at a time; the others that came with it would cost a turn of the loop each.
+  std::size_t take_along(std::span<char> into) {
+    std::size_t bytes = 0;
+    Ec failure;  // comes again with the next read
+    while (!failure && bytes < into.size() && anything_held())
+      bytes += stream_.read_some(asio::buffer(into.data() + bytes, into.size() - bytes), failure);
+    return bytes;
+  }
   Result<> prepare_client(const std::string& host);
 
   std::shared_ptr<TlsContext> context_;

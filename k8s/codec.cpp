@@ -188,7 +188,9 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
 
 template <class T>
 Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
-  const auto json = codec::parse(line, codec::dropped_keys<T>());
+  // As the server begins the line. What an object was like when it went matters to nobody.
+  const bool deleted = line.starts_with(R"({"type":"DELETED",)");
+  const auto json = codec::parse(line, deleted ? codec::keys_beside_identity() : codec::dropped_keys<T>());
   if (!json) return json.error();
   if (!(*json)->is_object()) return codec::decode_error("asked for a watch event, got " + codec::describe(**json));
   Problem problem;

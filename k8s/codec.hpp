@@ -41,7 +41,7 @@ Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod
 template <class T>
 struct WatchEvent {
   WatchEventType type = WatchEventType::bookmark;
-  T object;                      // added, modified, deleted
+  T object;                      // added, modified; deleted: nothing is sure to be read but what identifies it
   std::string resource_version;  // every type but error
   Error error;                   // error
 };

@@ -211,6 +211,13 @@ void read(const Object& json, ConfigMap& config_map) {
   config_map.data = json.strings("data");
 }
 
+const std::vector<std::string_view>& keys_beside_identity() {
+  static const std::vector<std::string_view> keys = {"managedFields",   "labels",     "annotations",
+                                                     "ownerReferences", "finalizers", "spec",
+                                                     "status",          "data",       "binaryData"};
+  return keys;
+}
+
 template <>
 const std::vector<std::string_view>& dropped_keys<Pod>() {
   static const std::vector<std::string_view> keys = {"managedFields",

@@ -32,5 +32,7 @@ inline constexpr std::string_view kind_of<ConfigMap> = "ConfigMap";
 // Keys of structures that `read` has no use for and that are most of such an object's bytes.
 template <class T>
 const std::vector<std::string_view>& dropped_keys();
+// Keys of all structures of any object that do not tell which one it is.
+const std::vector<std::string_view>& keys_beside_identity();
 
 }  // namespace haulout::k8s::codec

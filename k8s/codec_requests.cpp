@@ -1,5 +1,8 @@
 #include "k8s/codec_requests.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "k8s/codec.hpp"
@@ -9,14 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json delete_options(const DeleteOptions& options) {
-  Json out = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
-  if (options.grace_seconds) out["gracePeriodSeconds"] = *options.grace_seconds;
-  out["preconditions"] = {{"uid", options.uid}};
-  if (!options.resource_version.empty()) out["preconditions"]["resourceVersion"] = options.resource_version;
-  return out;
-}
-
 // The limits of an Event's fields, in bytes (validation of the API server).
 constexpr std::size_t longest_note = 1024;
 constexpr std::size_t longest_word = 128;
@@ -24,6 +19,13 @@ constexpr std::size_t longest_word = 128;
 // Names come from the server or the command line; bytes that are no UTF-8 must not throw.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A JSON string. Most of what we send is a name or a UID and needs no library for it.
+std::string json_string(std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  return plain ? fmt::format("\"{}\"", text) : dump(text);
 }
 
 // No longer than `limit` bytes of whole characters, counted as they are sent.
@@ -49,15 +51,18 @@ void set_if_any(Json& json, const char* key, const std::string& value) {
 }  // namespace
 
 std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
-  const Json out = {{"apiVersion", "policy/v1"},
-                    {"kind", "Eviction"},
-                    {"metadata", {{"name", pod}, {"namespace", ns}}},
-                    {"deleteOptions", delete_options(options)}};
-  return dump(out);
+  return fmt::format(
+      R"({{"apiVersion":"policy/v1","kind":"Eviction","metadata":{{"name":{},"namespace":{}}},"deleteOptions":{}}})",
+      json_string(pod), json_string(ns), encode_delete_options(options));
 }
 
 std::string encode_delete_options(const DeleteOptions& options) {
-  return dump(delete_options(options));
+  const auto grace = options.grace_seconds ? fmt::format(R"("gracePeriodSeconds":{},)", *options.grace_seconds) : "";
+  const auto version = options.resource_version.empty()
+                           ? std::string()
+                           : fmt::format(R"(,"resourceVersion":{})", json_string(options.resource_version));
+  return fmt::format(R"({{"apiVersion":"v1","kind":"DeleteOptions",{}"preconditions":{{"uid":{}{}}}}})", grace,
+                     json_string(options.uid), version);
 }
 
 std::string encode_access_review(const ResourceAttributes& attributes) {

@@ -178,6 +178,7 @@ asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoi
       end.error = std::move(applied).error();
       co_return end;
     }
+    if (options_.gather_until) co_await pause(options_.gather_until() - now());
   }
 }
 

@@ -46,6 +46,9 @@ struct ReflectorOptions {
   Duration watch_retry = std::chrono::minutes(5);  // while polling: is the watch still forbidden?
   Duration page_timeout = std::chrono::seconds(60);
   Duration head_timeout = std::chrono::seconds(30);
+  // Asked after each batch of events: when to read on. The later, the more events come with one wake-up, and the older
+  // is the view. Unset: at once.
+  std::function<TimePoint()> gather_until{};
   // kube client-go's reflector uses the same figures.
   BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
 };

@@ -2,8 +2,11 @@
 // virtual time. Monotonic time measures and waits; wall time is shown to people and written into objects.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
+#include <memory>
 
 namespace haulout {
 
@@ -13,16 +16,26 @@ using Duration = std::chrono::steady_clock::duration;
 // Wall time in microseconds (the precision of metav1.MicroTime); it may jump.
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
+// Something that rings once, unless it is destroyed before.
+class Alarm {
+ public:
+  Alarm() = default;
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  virtual ~Alarm() = default;
+};
+
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint now() const = 0;
   virtual WallTime wall_now() const = 0;
-  // Returns true at `when` or, if that has passed, as soon as the executor gets to it; false when cancelled (terminal),
-  // without unwinding: for deadlines, which are cancelled a thousand times more often than they are reached. Leaves no
-  // timer behind. TimePoint::max() waits until cancelled.
-  virtual boost::asio::awaitable<bool> doze_until(TimePoint when) = 0;
-  // The same, but unwinds when cancelled: throws operation_aborted.
+  // Calls `ring` from the executor at `when` or, if that has passed, as soon as the executor gets to it; never in
+  // place, and never once the Alarm is destroyed. TimePoint::max() never comes. The cheap way to bound a wait:
+  // deadlines are dropped a thousand times more often than they are reached.
+  virtual std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                           std::function<void()> ring) = 0;
+  // Returns at `when`; unwinds when cancelled. Leaves no timer behind. TimePoint::max() waits until cancelled.
   boost::asio::awaitable<void> sleep_until(TimePoint when);
 };
 

@@ -5,9 +5,10 @@
 // Cancelling the caller cancels the task and unwinds as usual. The task must honour terminal cancellation.
 #pragma once
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -23,15 +24,22 @@ template <class T>
 Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   namespace asio = boost::asio;
   if (deadline == TimePoint::max()) co_return co_await std::move(task);
-  auto executor = co_await asio::this_coro::executor;
-  auto [order, task_failure, result, timer_failure, passed] =
-      co_await asio::experimental::make_parallel_group(
-          asio::co_spawn(executor, std::move(task), asio::deferred),
-          asio::co_spawn(executor, clock.doze_until(deadline), asio::deferred))
-          .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-  if (!task_failure) co_return std::move(result);
-  auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none || order[0] == 0) std::rethrow_exception(task_failure);
+  const auto executor = co_await asio::this_coro::executor;
+  const auto caller = co_await asio::this_coro::cancellation_state;
+  // The task hears of two: of the deadline, and of whoever cancels us. Our own slot is free while we wait for it.
+  asio::cancellation_signal stop;
+  const auto stop_task = [&stop](asio::cancellation_type type) { stop.emit(type); };
+  bool passed = false;
+  const auto alarm = clock.set_alarm(executor, deadline, [&] {
+    passed = true;
+    stop.emit(asio::cancellation_type::terminal);
+  });
+  if (caller.slot().is_connected()) caller.slot().assign(stop_task);
+  auto [failure, result] =
+      co_await asio::co_spawn(executor, std::move(task),
+                              asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
+  if (!failure) co_return std::move(result);
+  if (caller.cancelled() != asio::cancellation_type::none || !passed) std::rethrow_exception(failure);
   co_return deadline_error();
 }
 

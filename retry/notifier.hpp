@@ -19,8 +19,6 @@ class Notifier {
   boost::asio::awaitable<bool> wait_until(Clock& clock, TimePoint until);
 
  private:
-  boost::asio::awaitable<void> wait();
-
   boost::asio::steady_timer gate_;  // never expires by itself; cancelled to wake the waiter
   bool raised_ = false;
 };

@@ -9,7 +9,8 @@ class RealClock final : public Clock {
  public:
   TimePoint now() const override;
   WallTime wall_now() const override;
-  boost::asio::awaitable<bool> doze_until(TimePoint when) override;
+  std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                   std::function<void()> ring) override;
 };
 
 }  // namespace haulout

@@ -1,8 +1,6 @@
 #include "sim/virtual_clock.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/post.hpp>
 
 namespace haulout::sim {
 namespace asio = boost::asio;
@@ -19,21 +17,34 @@ WallTime VirtualClock::wall_now() const {
   return std::chrono::time_point_cast<std::chrono::microseconds>(wall_start + (now_ - monotonic_start) + wall_shift_);
 }
 
-asio::awaitable<bool> VirtualClock::doze_until(TimePoint when) {
-  asio::steady_timer gate(context_, TimePoint::max());
-  bool fired = false;
-  const auto entry = sleepers_.emplace(std::pair(when, next_sequence_++), Sleeper{&gate, &fired}).first;
-  // Taken out again however this ends; run() has already done so for those that it woke.
-  struct Eraser {
-    decltype(sleepers_)& sleepers;
-    decltype(sleepers_)::iterator entry;
-    bool& fired;
-    ~Eraser() {
-      if (!fired) sleepers.erase(entry);
-    }
-  } eraser{sleepers_, entry, fired};
-  co_await gate.async_wait(asio::as_tuple(asio::use_awaitable));
-  co_return fired;
+class VirtualClock::VirtualAlarm final : public Alarm {
+ public:
+  VirtualAlarm(VirtualClock& clock, asio::any_io_executor executor, TimePoint when, std::function<void()> ring)
+      : clock_(clock),
+        executor_(std::move(executor)),
+        ring_(std::make_shared<std::function<void()>>(std::move(ring))),
+        key_(when, clock.next_sequence_++) {
+    clock_.sleepers_.emplace(key_, this);
+  }
+  ~VirtualAlarm() override { clock_.sleepers_.erase(key_); }
+
+  void fire() {
+    clock_.sleepers_.erase(key_);
+    asio::post(executor_, [weak = std::weak_ptr(ring_)] {
+      if (const auto alive = weak.lock()) (*alive)();
+    });
+  }
+
+ private:
+  VirtualClock& clock_;
+  asio::any_io_executor executor_;
+  std::shared_ptr<std::function<void()>> ring_;
+  std::pair<TimePoint, std::uint64_t> key_;
+};
+
+std::unique_ptr<Alarm> VirtualClock::set_alarm(asio::any_io_executor executor, TimePoint when,
+                                               std::function<void()> ring) {
+  return std::make_unique<VirtualAlarm>(*this, std::move(executor), when, std::move(ring));
 }
 
 VirtualClock::Stop VirtualClock::run(TimePoint until, std::uint64_t max_steps) {
@@ -46,10 +57,9 @@ VirtualClock::Stop VirtualClock::run(TimePoint until, std::uint64_t max_steps) {
       now_ = std::max(now_, until);
       return Stop::deadline;
     }
-    auto entry = sleepers_.extract(sleepers_.begin());
-    now_ = std::max(now_, entry.key().first);
-    *entry.mapped().fired = true;
-    entry.mapped().gate->cancel();
+    const auto [when, alarm] = *sleepers_.begin();
+    now_ = std::max(now_, when.first);
+    alarm->fire();
   }
   return Stop::steps;
 }

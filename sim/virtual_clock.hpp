@@ -6,7 +6,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <map>
 
@@ -20,7 +19,8 @@ class VirtualClock final : public Clock {
 
   TimePoint now() const override { return now_; }
   WallTime wall_now() const override;
-  boost::asio::awaitable<bool> doze_until(TimePoint when) override;
+  std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                   std::function<void()> ring) override;
 
   // The wall clock jumps (NTP, a human); monotonic time does not notice.
   void shift_wall(Duration delta) { wall_shift_ += delta; }
@@ -35,15 +35,12 @@ class VirtualClock final : public Clock {
   std::size_t sleepers() const { return sleepers_.size(); }
 
  private:
-  struct Sleeper {
-    boost::asio::steady_timer* gate;
-    bool* fired;
-  };
+  class VirtualAlarm;
   boost::asio::io_context& context_;
   TimePoint now_;
   Duration wall_shift_{};
   std::uint64_t next_sequence_ = 0;
-  std::map<std::pair<TimePoint, std::uint64_t>, Sleeper> sleepers_;
+  std::map<std::pair<TimePoint, std::uint64_t>, VirtualAlarm*> sleepers_;
 };
 
 }  // namespace haulout::sim

@@ -25,14 +25,18 @@ class WatchedClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
   WallTime wall_now() const override { return clock_.wall_now(); }
-  awaitable<bool> doze_until(TimePoint when) override {
-    struct Sleeper {
+  std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                   std::function<void()> ring) override {
+    struct Watched final : Alarm {
+      Watched(std::multiset<TimePoint>& due, TimePoint when) : all(due), self(due.insert(when)) {}
+      ~Watched() override { all.erase(self); }
       std::multiset<TimePoint>& all;
       std::multiset<TimePoint>::iterator self;
-      ~Sleeper() { all.erase(self); }
+      std::unique_ptr<Alarm> real;
     };
-    const Sleeper sleeper{due_, due_.insert(when)};
-    co_return co_await clock_.doze_until(when);
+    auto watched = std::make_unique<Watched>(due_, when);
+    watched->real = clock_.set_alarm(std::move(executor), when, std::move(ring));
+    return watched;
   }
   // Sleepers that time will wake.
   std::size_t due() const {

@@ -33,6 +33,63 @@ TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
   EXPECT_THAT(sent, Contains("z"));
 }
 
+// Twelve pods of twelve budgets, so that each may be asked for at once.
+class UnhurriedTest : public PipelineTest {
+ protected:
+  std::vector<k8s::Pod> pods;
+
+  void begin(PipelineOptions options, std::int32_t allowed = 1) {
+    make(options);
+    for (int i = 0; i < 12; ++i) {
+      const std::string app = "app-" + std::to_string(i);
+      auto budget = a_budget(app, allowed);
+      budget.selector = k8s::LabelSelector({{"app", k8s::LabelSelector::Operator::in, {app}}});
+      pipeline->budget_changed(budget.uid, &budget, now);
+      pods.push_back(a_pod(app));
+      pods.back().labels["app"] = app;
+    }
+    plan(pods);
+  }
+};
+
+TEST_F(UnhurriedTest, WhileOnlyAnswersCanLetAnEvictionGo) {
+  begin({.max_places = 0, .max_requests = 10});
+  EXPECT_TRUE(pipeline->unhurried()) << "all are about to be sent";
+  EXPECT_EQ(take().size(), 10u);
+  EXPECT_TRUE(pipeline->unhurried()) << "no more requests may be out";
+  for (int i = 0; i < 10; ++i) accept(pods[static_cast<std::size_t>(i)]);
+  take();
+  EXPECT_TRUE(pipeline->unhurried()) << "none is left to be sent";
+  for (int i = 0; i < 3; ++i) gone(pods[static_cast<std::size_t>(i)]);
+  EXPECT_FALSE(pipeline->unhurried()) << "the end is near";
+}
+
+TEST_F(UnhurriedTest, NotWhileABudgetMayOpen) {
+  begin({.max_places = 0, .max_requests = 10}, 0);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_FALSE(pipeline->unhurried());
+}
+
+TEST_F(UnhurriedTest, NotWhileAPlaceMayBecomeFree) {
+  begin({.max_places = 5, .max_requests = 10});
+  EXPECT_EQ(take().size(), 5u);
+  EXPECT_FALSE(pipeline->unhurried());
+}
+
+// Its budgets are not followed while it is left alone.
+TEST_F(PipelineTest, ABudgetOfAPodThatIsNoLongerSkippedCounts) {
+  make();
+  auto pod = a_pod("a");
+  pod.annotations["kubernetes.io/config.mirror"] = "x";
+  plan({pod});
+  const auto budget = a_budget("web", 0);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  pod.annotations.clear();
+  pod.resource_version = "2";
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), IsEmpty()) << "the budget is closed";
+}
+
 TEST_F(PipelineTest, AnEventRightAfterARefusalIsNotLost) {
   make();
   auto pod = a_pod("a");

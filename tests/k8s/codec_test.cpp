@@ -280,6 +280,18 @@ TEST(Codec, WatchEvents) {
   EXPECT_TRUE(decode_watch_event<PodDisruptionBudget>(fixtures::event("ADDED", fixtures::pdb)));
 }
 
+TEST(Codec, ADeletedObjectIsIdentified) {
+  const auto event = decode_watch_event<Pod>(fixtures::event("DELETED", fixtures::full_pod));
+  ASSERT_TRUE(event) << event.error().message();
+  EXPECT_EQ(event->type, WatchEventType::deleted);
+  EXPECT_EQ(event->object.uid, "u1");
+  EXPECT_EQ(event->object.key(), "shop/web-0");
+  EXPECT_EQ(event->resource_version, "17");
+  for (const auto& broken : {fixtures::pod("a", "", "1"), fixtures::pod("a", "u", ""), fixtures::node}) {
+    EXPECT_FALSE(decode_watch_event<Pod>(fixtures::event("DELETED", broken))) << broken;
+  }
+}
+
 TEST(Codec, RefusesWhatIsNoWatchEvent) {
   const std::vector<std::string> cases = {
       "",

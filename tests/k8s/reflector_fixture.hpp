@@ -40,15 +40,17 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
   SeededRng rng{7};
   std::vector<std::string> changes;
   unsigned batches = 0;
+  Duration gathering{};
   std::optional<Result<>> ended;
-  Reflector<Pod> reflector{client,
-                           rng,
-                           Resource::pods,
-                           {.field_selector = "spec.nodeName=n1"},
-                           [this](const std::string& uid, const Pod* pod) {
-                             changes.push_back(pod ? "+" + uid + "@" + pod->resource_version : "-" + uid);
-                           },
-                           [this] { ++batches; }};
+  Reflector<Pod> reflector{
+      client,
+      rng,
+      Resource::pods,
+      {.field_selector = "spec.nodeName=n1", .gather_until = [this] { return clock.now() + gathering; }},
+      [this](const std::string& uid, const Pod* pod) {
+        changes.push_back(pod ? "+" + uid + "@" + pod->resource_version : "-" + uid);
+      },
+      [this] { ++batches; }};
 
   void answer_list(const std::string& rv, const std::vector<std::string>& pods, Duration delay = {}) {
     std::string items;

@@ -38,6 +38,22 @@ TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
   EXPECT_EQ(batches, 4u) << "list, connected, and two of events";
 }
 
+TEST_F(ReflectorTest, EventsAreLeftUnreadWhileTheyMayBeGathered) {
+  gathering = 40ms;
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11"), 1s), bytes(added("b", "ub", "12"))});
+  run_for(1s + 39ms);
+  EXPECT_THAT(changes, ElementsAre("+ua@11")) << "the first is not waited with";
+}
+
+TEST_F(ReflectorTest, GatheringEndsInTime) {
+  gathering = 40ms;
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11"), 1s), bytes(added("b", "ub", "12"))});
+  run_for(1s + 41ms);
+  EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@12"));
+}
+
 TEST_F(ReflectorTest, TheTimeoutOfAWatchIsJittered) {
   answer_list("10", {});
   for (int i = 0; i < 8; ++i) transport.stream({end(20s)});

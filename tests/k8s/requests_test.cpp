@@ -41,6 +41,16 @@ TEST(Requests, AnEvictionNamesItsInstance) {
             R"("deleteOptions":{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}})");
 }
 
+// Names come from a server; whatever it says must not become JSON of its own.
+TEST(Requests, NamesOfAnEvictionAreEscaped) {
+  const auto request = evict("s\\", "a\"\n\xff", {"u\t", std::nullopt, {}});
+  EXPECT_EQ(request.body,
+            R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"a\"\n)"
+            "\xef\xbf\xbd"
+            R"(","namespace":"s\\"},)"
+            R"("deleteOptions":{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u\t"}}})");
+}
+
 TEST(Requests, GraceDryRunAndStrictOnlyWhenAsked) {
   const auto request = evict("shop", "web-0", {"u1", 0, {DryRun::server, FieldValidation::strict}});
   EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0/eviction?dryRun=All&fieldValidation=Strict");
