@@ -37,6 +37,7 @@ std::vector<awaitable<void>> helpers(Process& process) {
 awaitable<int> to_the_end(Process& process, AgentService& service, awaitable<void> work) {
   Signals signals(process.executor);
   const std::optional<int> signal = co_await until_signal(signals, std::move(work), helpers(process));
+  if (signal) service.say_goodbye();
   co_return signal ? exit_code_of_signal(*signal) : service.exit_code();
 }
 

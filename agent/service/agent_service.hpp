@@ -28,6 +28,10 @@ class AgentService {
   boost::asio::awaitable<void> check();
   // See lifecycle/release.hpp; what was done, on stdout.
   boost::asio::awaitable<void> release();
+  // A signal has ended it.
+  void say_goodbye() {
+    if (whole_) whole_->reporter().say_goodbye();
+  }
   // After one of them has returned.
   int exit_code() const { return exit_code_; }
 

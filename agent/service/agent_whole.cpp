@@ -96,19 +96,17 @@ AgentOptions AgentWhole::options() const {
 }
 
 std::unique_ptr<Agent> AgentWhole::agent() {
-  AgentParts parts{
-      .client = client_,
-      .rng = around_.process.rng,
-      .host = *host_,
-      .backend = *observed_backend_,
-      .slots = *observed_slots_,
-      .gates = *gates_,
-      .drain_observer = reporter_,
-      .tell = [this](const Status& status) { reporter_.tell(status); },
-      .hooks = hooks_.get(),
-      .warn = [&log = around_.log](
-                  const Status& status) { log.write(Severity::warning, status.message, {{"reason", status.reason}}); },
-      .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};
+  AgentParts parts{.client = client_,
+                   .rng = around_.process.rng,
+                   .host = *host_,
+                   .backend = *observed_backend_,
+                   .slots = *observed_slots_,
+                   .gates = *gates_,
+                   .drain_observer = reporter_,
+                   .tell = [this](const Status& status) { reporter_.tell(status); },
+                   .hooks = hooks_.get(),
+                   .warn = [this](const Status& status) { reporter_.warn(status); },
+                   .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};
   return std::make_unique<Agent>(std::move(parts), options());
 }
 

@@ -22,12 +22,14 @@ func TestInstall(t *testing.T) {
 		expectConfined(t, daemonSet)
 	})
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
+	t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "impersonation") })
 	t.Run("P11 impersonation only", func(t *testing.T) {
 		in.changeTo(t, "impersonation-only")
 		expectImpersonationOnly(t, in)
 	})
 	t.Run("P11 policies only", func(t *testing.T) {
 		in.changeTo(t, "policies-only")
+		t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "policies") })
 		expectPoliciesHoldAnAdministrator(t, in)
 	})
 }
