@@ -130,7 +130,7 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
-  bool announced_ = false;    // this process has written that it reboots, and has not asked for it yet
+  bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<Notifier> gates_news_;  // of the gates and of the Node, for follow_pauses()

@@ -21,6 +21,7 @@ class Planner {
   FleetPlan run() {
     settings();
     for (std::uint64_t i = pick(2, 6); i > 0; --i) machine(fmt::format("n{}", plan_.machines.size() + 1));
+    plan_.limit = at_most(plan_.limit);
     for (std::uint64_t i = pick(1, 4); i > 0; --i) workload(fmt::format("app{}", i));
     if (rng_.chance(60)) plan_.objects.push_back(a_workload("DaemonSet", "watcher", 0, Json::object(), {}, "watch"));
     if (rng_.chance(40)) static_and_finished_pods();
@@ -33,6 +34,8 @@ class Planner {
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration time(Duration shortest, Duration longest) { return rng_.between(shortest, longest); }
+  // A fleet that is out as a whole has no place for the pods that its budgets keep.
+  std::size_t at_most(std::size_t limit) const { return std::min(limit, plan_.machines.size() - 1); }
   const std::string& some_node() { return plan_.machines[pick(0, plan_.machines.size() - 1)].name; }
   // Most incidents fall into the first minutes, where most happens.
   Duration moment() {
@@ -111,7 +114,7 @@ class Planner {
                                      Deed::replace_machine, Deed::register_anew};
     for (std::uint64_t i = pick(1, 6); i > 0; --i) {
       Incident what{.after = moment(), .deed = deeds[pick(0, std::size(deeds) - 1)], .node = some_node()};
-      what.number = pick(1, 3);
+      what.number = at_most(pick(1, 3));
       if (what.deed == Deed::delete_pod) what.number = pick(0, 30);
       if (what.deed == Deed::pause) {
         what.lasts = time(1s, 10min);
