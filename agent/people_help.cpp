@@ -37,8 +37,9 @@ std::string explain_text(std::string_view program) {
 
 std::string pause_text(std::string_view program) {
   return fmt::format(
-      "Holds updates: no agent concerned begins one before the pause is over. A node that is already under way is not\n"
-      "called back. What is written is what kubectl could write: the annotation haulout.dev/pause of a Node, or the "
+      "Holds updates: no agent concerned begins one before the pause is over, and a drain under way is given up;\n"
+      "once the reboot has been asked for, it goes its way. What is written is what kubectl could write: the "
+      "annotation haulout.dev/pause of a Node, or the "
       "key\n"
       "pause or pause.POOL of the ConfigMap haulout, which is created when it is not there.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"

@@ -35,9 +35,8 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
     stop.emit(asio::cancellation_type::terminal);
   });
   if (caller.slot().is_connected()) caller.slot().assign(stop_task);
-  auto [failure, result] =
-      co_await asio::co_spawn(executor, std::move(task),
-                              asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
+  auto [failure, result] = co_await asio::co_spawn(
+      executor, std::move(task), asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
   if (!failure) co_return std::move(result);
   if (caller.cancelled() != asio::cancellation_type::none || !passed) std::rethrow_exception(failure);
   co_return deadline_error();

@@ -78,8 +78,14 @@ more_seeds() {
 
 fleet_seeds() {
   say "test: 500 fleets, and every crash point"
-  HAULOUT_SEEDS=500 HAULOUT_FIRST_SEED=1001 build/dev/tests/fleet/fleet_seeds_test >&2
-  HAULOUT_CRASH_POINTS=all build/dev/tests/fleet/crash_points_test >&2
+  HAULOUT_CRASH_POINTS=all build/dev/tests/fleet/crash_points_test >build/results/crash_points.log 2>&1 &
+  local crash_points=$! status=0
+  HAULOUT_SEEDS=500 HAULOUT_FIRST_SEED=1001 build/dev/tests/fleet/fleet_seeds_test >&2 || status=$?
+  if ! wait "$crash_points"; then
+    cat build/results/crash_points.log >&2
+    status=1
+  fi
+  return "$status"
 }
 
 e2e_did_not_run() {

@@ -1,5 +1,5 @@
 // Promises P1 to P3, P5 to P8, P10, P11, budgets and slots in generated fleets, each from one seed.
-//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (40 from 1)
+//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (20 from 1)
 //   HAULOUT_SEED=K                         seed K alone, with its trace
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ void expect_same_course(const SeededOutcome& run) {
 TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
   const std::uint64_t single = from_environment("HAULOUT_SEED", 0);
   const std::uint64_t first = single ? single : from_environment("HAULOUT_FIRST_SEED", 1);
-  const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 40);
+  const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 20);
   double hours = 0;
   SeededOutcome all;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
