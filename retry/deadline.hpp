@@ -34,7 +34,15 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
     passed = true;
     stop.emit(asio::cancellation_type::terminal);
   });
-  if (caller.slot().is_connected()) caller.slot().assign(stop_task);
+  auto slot = caller.slot();
+  if (slot.is_connected()) slot.assign(stop_task);
+  // Nobody may reach `stop` through it once we have gone.
+  struct Cleared {
+    asio::cancellation_slot& slot;
+    ~Cleared() {
+      if (slot.is_connected()) slot.clear();
+    }
+  } const cleared{slot};
   auto [failure, result] = co_await asio::co_spawn(
       executor, std::move(task), asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
   if (!failure) co_return std::move(result);

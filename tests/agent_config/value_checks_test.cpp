@@ -8,7 +8,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 struct CheckRow {
-  Check check;
+  ValueCheck check;
   Strings good;
   Strings bad;
 };

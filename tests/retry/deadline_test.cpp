@@ -1,5 +1,6 @@
 #include "retry/deadline.hpp"
 
+#include "retry/task_group.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout {
@@ -36,6 +37,19 @@ TEST_F(DeadlineTest, TimeoutAtTheDeadline) {
 TEST_F(DeadlineTest, ExceptionIsNotLostAndEndsTheWaitAtOnce) {
   EXPECT_THROW((void)run(with_deadline(clock, start + 100s, throw_after(1s))), std::runtime_error);
   EXPECT_EQ(elapsed(), 1s);
+}
+
+// What bounded a wait that is over has gone: whoever cancels itself afterwards must not reach it. (Found by the
+// sanitizers' builds only.)
+TEST_F(DeadlineTest, CancellingOneselfAfterwardsReachesNothing) {
+  int answer = 0;
+  const auto body = [&](TaskGroup& group) -> asio::awaitable<void> {
+    const auto result = co_await with_deadline(clock, start + 10s, answer_after(3s, 7));
+    answer = result ? *result : 0;
+    group.cancel();
+  };
+  run(with_task_group(body));
+  EXPECT_EQ(answer, 7);
 }
 
 TEST_F(DeadlineTest, CancellingTheCallerIsNoTimeout) {
