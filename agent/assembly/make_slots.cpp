@@ -45,7 +45,7 @@ Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& acces
     made.slots = std::make_unique<NoneSlots>(access.client.clock());
     return made;
   }
-  const auto limit = parse_max_unavailable(config.max_unavailable);
+  auto limit = parse_max_unavailable(config.max_unavailable);
   if (!limit) return std::move(limit).error().with_context("--max-unavailable");
   LeaseSlotsOptions options;
   options.ns = config.ns;
