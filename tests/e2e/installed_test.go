@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 )
 
 // Installed is a control plane of its own, on which the shipped manifests are applied: an agent on every node, and a
@@ -53,15 +54,27 @@ func install(t *testing.T) *Installed {
 	return in
 }
 
+// change writes a Node, again when a controller was faster.
+func (in *Installed) change(t *testing.T, name string, how func(*corev1.Node)) {
+	t.Helper()
+	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := in.Client.CoreV1().Nodes().Get(t.Context(), name, getOptions)
+		if err != nil {
+			return err
+		}
+		how(node)
+		_, err = in.Client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	}))
+}
+
 // reserve taints and cordons a node: no agent may mind.
 func (in *Installed) reserve(t *testing.T, name string) {
 	t.Helper()
-	node, err := in.Client.CoreV1().Nodes().Get(t.Context(), name, getOptions)
-	must(t, err)
-	node.Spec.Unschedulable = true
-	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "reserved", Effect: corev1.TaintEffectNoExecute})
-	_, err = in.Client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
-	must(t, err)
+	in.change(t, name, func(node *corev1.Node) {
+		node.Spec.Unschedulable = true
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "reserved", Effect: corev1.TaintEffectNoExecute})
+	})
 }
 
 func (in *Installed) apply(t *testing.T) {
@@ -129,11 +142,9 @@ func (in *Installed) prepare(t *testing.T) {
 	pauses := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "haulout"}}
 	_, err := in.Client.CoreV1().ConfigMaps(agentName).Create(t.Context(), pauses, metav1.CreateOptions{})
 	must(t, err)
-	node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
-	must(t, err)
-	node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes"})
-	_, err = in.Client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
-	must(t, err)
+	in.change(t, ownNode, func(node *corev1.Node) {
+		node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes"})
+	})
 }
 
 // awaitPolicies waits until the API server has taken all policies into account: it reads them a moment after they are made.
