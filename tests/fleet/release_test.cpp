@@ -50,7 +50,8 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
       for (const auto& [key, value] : entries.items())
         if (key.starts_with("haulout.dev/") || value == "haulout") found.push_back(key);
     }
-    for (const Json& condition : node("n1")["status"]["conditions"])
+    const Json conditions = node("n1")["status"]["conditions"];
+    for (const Json& condition : conditions)
       if (condition["type"] == "HauloutMaintenance") found.emplace_back("condition");
     return found;
   }
