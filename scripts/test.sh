@@ -77,10 +77,10 @@ more_seeds() {
 }
 
 fleet_seeds() {
-  say "test: 120 fleets, and forty crash points of each scenario"
-  HAULOUT_CRASH_POINTS=40 build/dev/tests/fleet/crash_points_test >build/results/crash_points.log 2>&1 &
+  say "test: 60 fleets, and twenty crash points of each scenario"
+  HAULOUT_CRASH_POINTS=20 build/dev/tests/fleet/crash_points_test >build/results/crash_points.log 2>&1 &
   local crash_points=$! status=0
-  HAULOUT_SEEDS=120 build/dev/tests/fleet/fleet_seeds_test >&2 || status=$?
+  HAULOUT_SEEDS=60 build/dev/tests/fleet/fleet_seeds_test >&2 || status=$?
   if ! wait "$crash_points"; then
     cat build/results/crash_points.log >&2
     status=1
