@@ -18,9 +18,6 @@
 namespace haulout::agent {
 namespace {
 
-// After a signal nobody waits long for a reader that does not read.
-constexpr int patience_after_signal_ms = 300;
-
 std::string contents_of(const k8s::Material& material) {
   if (!material.data.empty() || material.file.empty()) return material.data;
   std::ifstream file(material.file, std::ios::binary);

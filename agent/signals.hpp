@@ -10,6 +10,9 @@
 
 namespace haulout::agent {
 
+// After a signal nobody waits long for a reader that does not read.
+inline constexpr int patience_after_signal_ms = 300;
+
 class Signals {
  public:
   explicit Signals(boost::asio::any_io_executor executor);

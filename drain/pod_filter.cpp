@@ -1,4 +1,5 @@
 #include "drain/pod_filter.hpp"
+#include "k8s/entries.hpp"
 
 #include <charconv>
 
@@ -21,8 +22,7 @@ Verdict verdict_of(Treatment treatment) {
 }
 
 std::string annotation(const k8s::Pod& pod, std::string_view key) {
-  const auto found = pod.annotations.find(std::string(key));
-  return found == pod.annotations.end() ? std::string() : found->second;
+  return k8s::value_at(pod.annotations, key).value_or("");
 }
 
 // The Go durations that Karpenter writes there: "30m", "1h30m", "90s". Nothing for anything else.

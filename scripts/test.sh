@@ -4,20 +4,21 @@
 # Each step runs in a shell of its own, so that one that fails ends there and the next still runs. A step that counts its
 # tests leaves "PASSED FAILED" in $counts; any other counts as one.
 steps=()
+failures=()
 passed=0
 failed=0
 counts=build/results/counts
 
 # Not to be called where its status is tested: bash would switch off `set -e` inside the step.
 step() {
-  local name=$1 began=$SECONDS status ok=0 bad=0
+  local name=$1 began=$SECONDS status ok=0 bad=0 log=build/results/step-${#steps[@]}.log
   shift
   rm -f "$counts"
   set +e
   (
     set -e
     "$@"
-  )
+  ) 2> >(tee "$log" >&2)
   status=$?
   set -e
   if [[ -s $counts ]]; then read -r ok bad <"$counts"; else ok=$((status == 0)); fi
@@ -25,12 +26,22 @@ step() {
   passed=$((passed + ok))
   failed=$((failed + bad))
   local verdict=ok
-  if ((bad)); then verdict=FAILED; elif ((ok == 0)); then verdict="NOT RUN"; fi
+  if ((bad)); then
+    verdict=FAILED
+    failures+=("$name" "$log")
+  elif ((ok == 0)); then
+    verdict="NOT RUN"
+  fi
   steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" $((SECONDS - began)) "$name" "$ok" "$bad")")
 }
 
+# Ends with how each step that failed ended: its own words are hours of output further up.
 summary() {
-  local line
+  local line i
+  for ((i = 0; i < ${#failures[@]}; i += 2)); do
+    say "what failed: ${failures[i]} (the end of ${failures[i + 1]})"
+    tail -n 40 "${failures[i + 1]}" >&2
+  done
   say "summary"
   for line in "${steps[@]}"; do note "$line"; done
   ((passed + failed > 0)) || warn "no test ran"

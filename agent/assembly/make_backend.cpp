@@ -31,12 +31,10 @@ MadeBackend alone(std::unique_ptr<Backend> backend) {
 }
 
 std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAccess& host) {
-  HostCommand command{.program = config.sentinel_command.front()};
-  command.args.assign(config.sentinel_command.begin() + 1, config.sentinel_command.end());
   ExitCodes codes{.yes = {}, .no = {}};
   for (const auto& [code, yes] : config.sentinel_exit_codes) (yes ? codes.yes : codes.no).push_back(code);
   return std::make_unique<CommandBackend>(
-      host.clock, host.rng, std::move(command),
+      host.clock, host.rng, host_command(config.sentinel_command),
       CommandBackend::Options{.codes = std::move(codes), .interval = config.sentinel_interval});
 }
 

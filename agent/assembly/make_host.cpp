@@ -16,12 +16,6 @@ bool on_the_bus(RebootMethod method) {
   return method == RebootMethod::logind || method == RebootMethod::systemd;
 }
 
-std::unique_ptr<Host> command_host(const AgentConfig& config, const HostAccess& host) {
-  HostCommand command{.program = config.reboot_command.front()};
-  command.args.assign(config.reboot_command.begin() + 1, config.reboot_command.end());
-  return std::make_unique<CommandHost>(host.root, host.clock, std::move(command));
-}
-
 }  // namespace
 
 std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host) {
@@ -36,7 +30,8 @@ std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& hos
     if (method == RebootMethod::systemd) by_bus.emplace_back("systemd");
     if (on_the_bus(method)) continue;
     add_bus_host();
-    if (method == RebootMethod::command) hosts.push_back(command_host(config, host));
+    if (method == RebootMethod::command)
+      hosts.push_back(std::make_unique<CommandHost>(host.root, host.clock, host_command(config.reboot_command)));
   }
   add_bus_host();
   if (hosts.empty()) return std::make_unique<NoneHost>(host.root);

@@ -13,12 +13,11 @@ namespace {
 
 // The reboot after which the node did not become well, if that is why it is degraded.
 std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
-  const auto found = node.annotations.find(std::string(record_annotation));
-  if (found == node.annotations.end()) return std::nullopt;
-  const Record record = decode_record(found->second);
+  const std::optional<Record> record = record_of(node);
+  if (!record) return std::nullopt;
   // `uncordon`: the node itself is well, only its reboot did not happen.
-  if (record.state != State::degraded || record.uncordon || record.reboots.empty()) return std::nullopt;
-  PastReboot reboot = record.reboots.back();
+  if (record->state != State::degraded || record->uncordon || record->reboots.empty()) return std::nullopt;
+  PastReboot reboot = record->reboots.back();
   reboot.cleared = false;  // that nothing more is wanted there does not make it well
   return reboot;
 }

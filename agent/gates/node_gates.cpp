@@ -2,6 +2,7 @@
 
 #include "agent/gates/gate.hpp"
 #include "agent/gates/waiting.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -12,10 +13,9 @@ using Verdict = Gate::Verdict;
 using When = GateQuestion::When;
 
 Gate node_pause(const k8s::Node& node, WallTime now) {
-  const auto found = node.annotations.find(std::string(pause_annotation));
-  return pause_gate(
-      "pause-node", "this node",
-      found == node.annotations.end() ? std::nullopt : std::optional(parse_pause_annotation(found->second)), now);
+  const auto value = k8s::value_at(node.annotations, pause_annotation);
+  return pause_gate("pause-node", "this node", value ? std::optional(parse_pause_annotation(*value)) : std::nullopt,
+                    now);
 }
 
 bool any_closed(const std::vector<Gate>& rows) {

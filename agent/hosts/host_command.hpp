@@ -19,6 +19,9 @@ struct HostCommand {
   bool operator==(const HostCommand&) const = default;
 };
 
+// The first word is the program; there must be one.
+HostCommand host_command(const std::vector<std::string>& words);
+
 // Splits by shell_words. Errc::invalid, naming the option, when that fails or when there is no program.
 Result<HostCommand> parse_host_command(std::string_view option, std::string_view text);
 

@@ -5,6 +5,7 @@
 
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
+#include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -22,8 +23,7 @@ bool older(const std::string& a, const std::string& b) {
 
 // The record as a Node shows it; empty when it has none.
 std::string shown_record(const k8s::Node& node) {
-  const auto found = node.annotations.find(std::string(record_annotation));
-  return found == node.annotations.end() ? std::string() : found->second;
+  return k8s::value_at(node.annotations, record_annotation).value_or("");
 }
 
 }  // namespace

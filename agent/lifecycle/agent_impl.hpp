@@ -8,8 +8,6 @@
 namespace haulout::agent {
 
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
-// Who, in the mark of the agent's cordons.
-inline constexpr const char* cordoned_by = "agent";
 // How often things that send no event are asked again, at least.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 

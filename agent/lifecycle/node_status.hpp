@@ -14,6 +14,8 @@ inline constexpr std::string_view state_label = "haulout.dev/state";
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
+// Who, in the mark of the agent's cordons.
+inline constexpr const char* cordoned_by = "agent";
 // Written by people: "reboot" asks for one whatever the back end says; "reboot; why" says why, too.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
 
@@ -25,6 +27,9 @@ struct Status {
   WallTime since{};       // when the state was entered
   bool operator==(const Status&) const = default;
 };
+
+// The record that stands on a Node; nothing where no agent has written one.
+std::optional<Record> record_of(const k8s::Node& node);
 
 // What a Node shows beside the record: the last status that was written.
 Status shown_status(const k8s::Node& node, const Record& record);

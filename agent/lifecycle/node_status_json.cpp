@@ -4,6 +4,7 @@
 
 #include "agent/lifecycle/hook_record.hpp"
 #include "agent/lifecycle/node_status.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 
@@ -22,11 +23,6 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
-std::string value_of(const Entries& entries, std::string_view key) {
-  const auto found = entries.find(std::string(key));
-  return found == entries.end() ? std::string() : found->second;
-}
-
 std::string_view required(Need need) {
   switch (need) {
     case Need::yes: return "true";
@@ -38,13 +34,18 @@ std::string_view required(Need need) {
 
 }  // namespace
 
+std::optional<Record> record_of(const k8s::Node& node) {
+  const auto value = k8s::value_at(node.annotations, record_annotation);
+  return value ? std::optional(decode_record(*value)) : std::nullopt;
+}
+
 Status shown_status(const k8s::Node& node, const Record& record) {
-  return {record.state, value_of(node.labels, reason_label), value_of(node.annotations, message_annotation),
-          record.since};
+  return {record.state, k8s::value_at(node.labels, reason_label).value_or(""),
+          k8s::value_at(node.annotations, message_annotation).value_or(""), record.since};
 }
 
 bool reboot_requested(const k8s::Node& node) {
-  const std::string request = value_of(node.annotations, request_annotation);
+  const std::string request = k8s::value_at(node.annotations, request_annotation).value_or("");
   // "reboot", or "reboot; why".
   return request.substr(0, request.find(';')) == "reboot";
 }

@@ -36,9 +36,8 @@ class Releasing {
 
  private:
   asio::awaitable<void> give_node_back() {
-    const auto record = node_.annotations.find(std::string(record_annotation));
-    const bool ours = record != node_.annotations.end();
-    const State state = ours ? decode_record(record->second).state : State::unknown;
+    const std::optional<Record> record = record_of(node_);
+    const State state = record ? record->state : State::unknown;
     if (state == State::rebooting)
       out_.done.emplace_back("a reboot had been asked for before: the machine may still go down");
     const bool uncordoned = co_await take_cordon_back();
@@ -55,7 +54,7 @@ class Releasing {
   asio::awaitable<bool> take_cordon_back() {
     const auto mark = drain::mark_of(node_);
     // A person's cordon may bear a mark, too: `haulout cordon` writes who it was.
-    if (!mark || mark->by != "agent") {
+    if (!mark || mark->by != cordoned_by) {
       if (node_.unschedulable) out_.done.emplace_back("the cordon is not the agent's, and stays");
       co_return true;
     }

@@ -1,6 +1,7 @@
 #include "agent/people/change.hpp"
 
 #include "agent/people/patches_json.hpp"
+#include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 
@@ -34,17 +35,12 @@ Task<k8s::ConfigMap> write_entry(k8s::Client& client, std::optional<k8s::ConfigM
 
 }  // namespace
 
-std::optional<std::string> value_at(const std::map<std::string, std::string>& entries, std::string_view key) {
-  const auto found = entries.find(std::string(key));
-  return found == entries.end() ? std::nullopt : std::optional(found->second);
-}
-
 Task<NodeChange> change_annotation(k8s::Client& client, Rng& rng, std::string node, std::string key,
                                    std::optional<std::string> value, TimePoint deadline) {
   Backoff backoff(conflict_backoff);
   for (;;) {
     CO_TRY(k8s::Node found, co_await client.get_node(node, deadline));
-    std::optional<std::string> before = value_at(found.annotations, key);
+    std::optional<std::string> before = k8s::value_at(found.annotations, key);
     if (before == value) co_return NodeChange{std::move(found), std::move(before), false};
     const std::string patch = annotation_patch(found, key, value);
     auto patched = co_await client.patch_node(node, patch, k8s::DryRun::none, deadline);
@@ -64,7 +60,7 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
       map = *std::move(read);
     else if (!k8s::is_gone(read.error()))
       co_return std::move(read).error();
-    std::optional<std::string> before = map ? value_at(map->data, key) : std::nullopt;
+    std::optional<std::string> before = map ? k8s::value_at(map->data, key) : std::nullopt;
     if (before == value)
       co_return EntryChange{map ? std::move(map->data) : std::map<std::string, std::string>(), std::move(before),
                             false};

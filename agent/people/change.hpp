@@ -31,7 +31,4 @@ struct EntryChange {
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
 
-// What stands under the key.
-std::optional<std::string> value_at(const std::map<std::string, std::string>& entries, std::string_view key);
-
 }  // namespace haulout::agent

@@ -1,11 +1,13 @@
 #include "agent/people/explanation.hpp"
 
+#include "agent/lifecycle/node_status.hpp"
 #include "agent/people/change.hpp"
 #include "agent/people/node_state.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "agent/text.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -33,7 +35,7 @@ GateView pause_gate(std::string name, const std::string& whom, const std::option
 }
 
 std::optional<Pause> entry_pause(const FleetFacts& fleet, const std::string& key) {
-  const auto value = value_at(fleet.entries, key);
+  const auto value = k8s::value_at(fleet.entries, key);
   return value ? std::optional(parse_pause_json(key, *value)) : std::nullopt;
 }
 

@@ -2,11 +2,12 @@
 
 #include "agent/lifecycle/node_status.hpp"
 #include "agent/people/change.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 
 std::string state_shown(const k8s::Node& node) {
-  return value_at(node.labels, state_label).value_or("");
+  return k8s::value_at(node.labels, state_label).value_or("");
 }
 
 bool is_under_way(std::string_view state) {

@@ -6,6 +6,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "agent/text.hpp"
 #include "drain/cordon.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -33,7 +34,7 @@ std::optional<WallTime> due(const Record& record, const NodeView& view) {
 
 // "reboot; why"
 std::string reason_of_request(const k8s::Node& node) {
-  const std::string value = value_at(node.annotations, request_annotation).value_or("");
+  const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
   const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
   return begin == std::string::npos ? "" : printable(value.substr(begin));
 }
@@ -48,31 +49,26 @@ void read_record(NodeView& view, const Record& record, WallTime now) {
 
 }  // namespace
 
-std::optional<Record> record_of(const k8s::Node& node) {
-  const auto value = value_at(node.annotations, record_annotation);
-  return value ? std::optional(decode_record(*value)) : std::nullopt;
-}
-
 NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now) {
   NodeView view;
   view.name = node.name;
   view.uid = node.uid;
   view.state = state_shown(node);
-  view.reason = value_at(node.labels, reason_label).value_or("");
-  view.reboot_required = value_at(node.labels, reboot_required_label).value_or("");
-  view.message = printable(value_at(node.annotations, message_annotation).value_or(""));
+  view.reason = k8s::value_at(node.labels, reason_label).value_or("");
+  view.reboot_required = k8s::value_at(node.labels, reboot_required_label).value_or("");
+  view.message = printable(k8s::value_at(node.annotations, message_annotation).value_or(""));
   view.ready = node.ready;
   view.unschedulable = node.unschedulable;
   view.foreign_cordon = drain::cordon_owner(node) == drain::CordonOwner::other;
   view.requested = reboot_requested(node);
   if (view.requested) view.request_reason = reason_of_request(node);
   view.os_image = node.os_image;
-  view.pool = value_at(node.labels, pool_label).value_or("");
+  view.pool = k8s::value_at(node.labels, pool_label).value_or("");
   if (const k8s::Lease* turn = turn_of(node, facts)) {
     view.turn = turn->name;
     if (view.pool.empty()) view.pool = pool_of(*turn);
   }
-  if (const auto value = value_at(node.annotations, pause_annotation)) {
+  if (const auto value = k8s::value_at(node.annotations, pause_annotation)) {
     Pause pause = parse_pause_annotation(*value);
     if (in_force(pause, now)) view.pause = std::move(pause);
   }
@@ -85,7 +81,7 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
 }
 
 std::string pool_of(const k8s::Lease& turn) {
-  return value_at(turn.labels, pool_label).value_or("");
+  return k8s::value_at(turn.labels, pool_label).value_or("");
 }
 
 std::string holder_of(const k8s::Lease& turn) {

@@ -47,9 +47,6 @@ struct NodeView {
 
 NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now);
 
-// What the agent remembers; nothing when it has written nothing.
-std::optional<Record> record_of(const k8s::Node& node);
-
 // The turns in the namespace, and to whose slots they belong.
 std::string pool_of(const k8s::Lease& turn);
 std::string holder_of(const k8s::Lease& turn);  // the name of the Node

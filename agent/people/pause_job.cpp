@@ -5,6 +5,7 @@
 #include "agent/people/node_state.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "agent/text.hpp"
+#include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -104,7 +105,7 @@ Task<> PauseJob::act(std::string node) {
   // Best effort: whoever may resume a node need not see the ConfigMap.
   const auto map =
       co_await tools_.client.get_config_map(settings_.haulout_namespace(), std::string(config_map_name), deadline());
-  if (map) warn_of_others(map->data, {}, value_at(change.node.labels, pool_label).value_or(""));
+  if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, pool_label).value_or(""));
   co_return Result<>();
 }
 

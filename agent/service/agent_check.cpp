@@ -53,14 +53,12 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
     say(line_of(mark, subject, text));
     if (mark == Mark::failed) exit_code_ = std::max(exit_code_, exit_not_done);
   };
-  auto whole = co_await try_once(deadline);
-  if (!whole) {
-    failed(whole.error());
-    tell(Mark::failed, "start", whole.error().message());
+  auto begun = co_await begin(group, try_once(deadline));
+  if (!begun) {
+    failed(begun.error());
+    tell(Mark::failed, "start", begun.error().message());
     co_return;
   }
-  whole_ = *std::move(whole);
-  if (whole_->uses_bus()) group.spawn(bus_.run());
 
   const Authority& authority = whole_->authority();
   tell(Mark::ok, "node", authority.node.name);

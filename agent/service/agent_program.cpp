@@ -17,8 +17,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr int patience_after_signal_ms = 300;
-
 // A log whose reader was slow once is offered to it again; rarely, since an idle agent sleeps.
 awaitable<void> pump(Process& process) {
   for (;;) {

@@ -66,6 +66,12 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
   }
 }
 
+Task<> AgentService::begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming) {
+  CO_TRY(whole_, co_await std::move(coming));
+  if (whole_->uses_bus()) group.spawn(bus_.run());
+  co_return Result<>();
+}
+
 Task<> AgentService::serve_pages(TaskGroup& group) {
   if (in_.config.metrics_address.empty()) co_return Result<>();
   PageSources sources{.metrics = [this] { return whole_ ? whole_->reporter().metrics_text() : std::string(); },
@@ -92,12 +98,11 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   }
   // From now on it works, whatever the API server does.
   notify_service_manager("READY=1\nSTATUS=asking the API server who we are");
-  auto whole = co_await come_up();
-  if (!whole) {
-    failed(whole.error());
+  auto begun = co_await begin(group, come_up());
+  if (!begun) {
+    failed(begun.error());
     co_return;
   }
-  whole_ = *std::move(whole);
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "serving node " + authority.node.name,
                 {{"authority", std::string(to_string(authority.kind))},
@@ -106,7 +111,6 @@ awaitable<void> AgentService::live(TaskGroup& group) {
                  {"slots", whole_->slots().name()}});
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
-  if (whole_->uses_bus()) group.spawn(bus_.run());
   group.spawn(whole_->reporter().run());
   group.spawn(tell_rivals());
   const auto agent = whole_->agent();
@@ -127,13 +131,11 @@ awaitable<void> AgentService::release() {
 
 awaitable<void> AgentService::release_all(TaskGroup& group) {
   const TimePoint deadline = in_.process.clock.now() + release_limit;
-  auto whole = co_await try_once(deadline);
-  if (!whole) {
-    failed(whole.error());
+  auto begun = co_await begin(group, try_once(deadline));
+  if (!begun) {
+    failed(begun.error());
     co_return;
   }
-  whole_ = *std::move(whole);
-  if (whole_->uses_bus()) group.spawn(bus_.run());
   const ReleaseParts parts{whole_->client(), in_.process.rng, whole_->host(), whole_->slots()};
   const Released released = co_await agent::release(parts, whole_->authority().node.name, deadline);
   for (const std::string& line : released.done) say(line);

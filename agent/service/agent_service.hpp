@@ -43,6 +43,8 @@ class AgentService {
   // Asks again for as long as the API server is away; an error is final.
   Task<std::unique_ptr<AgentWhole>> come_up();
   Task<std::unique_ptr<AgentWhole>> try_once(TimePoint deadline);
+  // Takes the whole over that comes up, and runs what it needs.
+  Task<> begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming);
   Task<> serve_pages(TaskGroup& group);
   boost::asio::awaitable<void> tell_rivals();
   void failed(const Error& error);

@@ -1,7 +1,7 @@
 // All parts of an agent, made from its configuration once it is known which node it serves and with which authority.
 //
-// Borrows what stands in Surroundings; owns the rest, in an order in which it can be taken apart. run_helpers() is what
-// the parts need beside the life cycle: the bus, the reporter.
+// Borrows what stands in Surroundings; owns the rest, in an order in which it can be taken apart. Its owner runs the
+// bus where uses_bus() says so, the reporter and the agent.
 #pragma once
 
 #include <memory>

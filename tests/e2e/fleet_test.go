@@ -51,7 +51,7 @@ func (f *Fleet) flags(more ...string) []string {
 func (f *Fleet) startAgents(t *testing.T, more ...string) {
 	t.Helper()
 	for _, machine := range f.Machines {
-		must(t, machine.StartAgent([]string{"KUBECONFIG=" + f.Kubeconfig},
+		must(t, machine.StartAgent(haulout, []string{"KUBECONFIG=" + f.Kubeconfig},
 			f.flags(append([]string{"--namespace", f.Name, "--authority=serviceaccount"}, more...)...)...))
 	}
 }
@@ -92,7 +92,7 @@ func TestFleetUpdates(t *testing.T) {
 	ports, err := freePorts(len(f.Machines))
 	must(t, err)
 	for i, machine := range f.Machines {
-		must(t, machine.StartAgent([]string{"KUBECONFIG=" + f.Kubeconfig}, f.flags("--namespace", f.Name,
+		must(t, machine.StartAgent(haulout, []string{"KUBECONFIG=" + f.Kubeconfig}, f.flags("--namespace", f.Name,
 			"--authority=serviceaccount", "--metrics-address", fmt.Sprintf("127.0.0.1:%d", ports[i]))...))
 	}
 	f.offerAll(t, "1.1")
@@ -218,7 +218,7 @@ func TestFleetWithKubeletCredentials(t *testing.T) {
 		must(t, err)
 		kubeconfig, err := f.Access(identity).Write(f.Home)
 		must(t, err)
-		must(t, machine.StartAgent(nil, f.flags("--kubeconfig", kubeconfig, "--slots=fleetlock",
+		must(t, machine.StartAgent(haulout, nil, f.flags("--kubeconfig", kubeconfig, "--slots=fleetlock",
 			"--fleetlock-url", server.URL)...))
 	}
 	f.offerAll(t, "1.1")
@@ -240,7 +240,7 @@ func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
 		must(t, agent.WriteTo(t.Context(), pod, token))
 		kubeconfig, err := Access{Server: f.URL, CA: f.CA.PEM, TokenFile: token}.Write(f.Home)
 		must(t, err)
-		must(t, machine.StartAgent(nil, f.flags("--kubeconfig", kubeconfig)...))
+		must(t, machine.StartAgent(haulout, nil, f.flags("--kubeconfig", kubeconfig)...))
 	}
 	f.offerAll(t, "1.1")
 	f.expectUpdated(t, "1.1", 1, "")

@@ -26,7 +26,8 @@ type Machine struct {
 
 	world *World
 	bus   *hostBus
-	args  []string // of `haulout agent`
+	tool  Tool // whose `agent` runs here, with these arguments
+	args  []string
 	env   []string
 	// Called at the moment at which the machine goes down.
 	GoingDown func()
@@ -69,8 +70,9 @@ func (m *Machine) Close() {
 	m.bus.stop()
 }
 
-// StartAgent runs `haulout agent` with these arguments from now on, boot after boot.
-func (m *Machine) StartAgent(env []string, args ...string) error {
+// StartAgent runs the agent of `haulout` with these arguments from now on, boot after boot.
+func (m *Machine) StartAgent(haulout Tool, env []string, args ...string) error {
+	m.tool = haulout
 	m.env = append([]string{"HOME=" + m.world.Home, "PATH=" + os.Getenv("PATH")}, env...)
 	m.args = append([]string{"agent", "--node-name", m.Node, "--host-root", m.Root}, args...)
 	m.mu.Lock()
@@ -83,7 +85,7 @@ func (m *Machine) startAgent() (err error) {
 		return nil
 	}
 	m.lives++
-	m.agent, err = startProcessIn(m.env, m.Root, fmt.Sprintf("agent-%d", m.lives), haulout.Path, m.args...)
+	m.agent, err = startProcessIn(m.env, m.Root, fmt.Sprintf("agent-%d", m.lives), m.tool.Path, m.args...)
 	return err
 }
 
