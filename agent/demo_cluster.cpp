@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/demo_machines.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
@@ -20,11 +21,16 @@ struct DemoOptions {
   std::string listen = "127.0.0.1:0";
   std::string kubeconfig;
   std::string world;
+  std::string machines, verdict;
   std::uint64_t seed = 1;
 };
 
 // Time for the scheduler and the kubelets to bring the pods of the world up before anybody looks.
 constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
+// A fleet of three takes less than one.
+constexpr Duration longest_update = std::chrono::minutes(3);
+// The update is over when it still is this much later.
+constexpr Duration last_look = std::chrono::seconds(1);
 
 Result<http::ServerOptions> parse_listen(const std::string& listen) {
   http::ServerOptions options;
@@ -49,18 +55,23 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 // Written under another name and renamed, so that whoever waits for it never sees half of it.
-Result<> write_kubeconfig(const std::string& path, const std::string& address, std::uint16_t port) {
-  const std::string host = address == "::1" ? "[::1]" : address;
+Result<> write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path + ".part", std::ios::binary);
-  file << "apiVersion: v1\nkind: Config\ncurrent-context: demo\n"
-       << "clusters:\n- {name: demo, cluster: {server: \"http://" << host << ':' << port << "\"}}\n"
-       << "users:\n- {name: demo, user: {}}\n"
-       << "contexts:\n- {name: demo, context: {cluster: demo, user: demo}}\n";
+  file << text;
   file.close();
   std::error_code failure;
   if (file) std::filesystem::rename(path + ".part", path, failure);
   if (!file || failure) return Error(Errc::unavailable, fmt::format("{} cannot be written", path));
   return {};
+}
+
+std::string kubeconfig_text(const std::string& address, std::uint16_t port) {
+  return fmt::format(
+      "apiVersion: v1\nkind: Config\ncurrent-context: demo\n"
+      "clusters:\n- {{name: demo, cluster: {{server: \"http://{}:{}\"}}}}\n"
+      "users:\n- {{name: demo, user: {{}}}}\n"
+      "contexts:\n- {{name: demo, context: {{cluster: demo, user: demo}}}}\n",
+      address == "::1" ? "[::1]" : address, port);
 }
 
 asio::awaitable<void> wait_for_signal() {
@@ -72,7 +83,7 @@ asio::awaitable<void> wait_for_signal() {
 asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, std::string address, std::uint16_t port,
                                         int& code) {
   co_await clock.sleep_until(clock.now() + come_to_rest);
-  const auto written = write_kubeconfig(kubeconfig, address, port);
+  const auto written = write_file(kubeconfig, kubeconfig_text(address, port));
   if (!written) {
     std::fprintf(stderr, "error: %s\n", written.error().message().c_str());
     code = 1;
@@ -84,6 +95,24 @@ asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, st
   co_await wait_for_signal();
 }
 
+// Writes the verdict when the update is over, or ought to be; `kept` is then its short form.
+asio::awaitable<void> judge_fleet(Clock& clock, const DemoJudge& judge, std::string path, bool& kept) {
+  const TimePoint limit = clock.now() + longest_update;
+  for (bool over = false; !over && clock.now() < limit;) {
+    over = judge.over();
+    co_await clock.sleep_until(clock.now() + last_look);
+    over = over && judge.over();
+  }
+  const auto verdict = judge.verdict();
+  kept = all_kept(verdict);
+  std::string text;
+  for (const std::string& line : verdict_lines(verdict)) text += line + '\n';
+  if (const auto written = write_file(path, text); !written) {
+    std::fprintf(stderr, "error: %s\n", written.error().message().c_str());
+    kept = false;
+  }
+}
+
 asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) {
   const auto failed = [](const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.message().c_str());
@@ -92,6 +121,9 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
   RealClock clock;
   SeededRng rng(options.seed);
   sim::Cluster cluster(executor, clock, rng);
+  DemoJudge judge(clock.now());
+  cluster.on_change([&judge](const sim::Change& change) { judge.see(change); });
+  cluster.server().on_answer([&judge](const sim::AuditEntry& entry) { judge.see(entry); });
   auto listen = parse_listen(options.listen);
   if (!listen) co_return failed(listen.error());
   auto world = read_file(options.world);
@@ -102,12 +134,17 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
   if (!front) co_return failed(front.error());
 
   int code = 0;
+  bool kept = options.machines.empty();
   co_await with_task_group([&](TaskGroup& group) {
     group.spawn(cluster.run());
     group.spawn((*front)->run());
+    if (!options.machines.empty()) {
+      group.spawn(follow_machines(clock, cluster, judge, options.machines));
+      group.spawn(judge_fleet(clock, judge, options.verdict, kept));
+    }
     return announce_and_wait(clock, options.kubeconfig, listen->address, (*front)->port(), code);
   });
-  co_return code;
+  co_return kept ? code : 1;
 }
 
 }  // namespace
@@ -119,6 +156,11 @@ boost::asio::awaitable<int> run_demo_cluster(boost::asio::any_io_executor execut
   app.add_option("--kubeconfig", options.kubeconfig, "Written once the cluster has come to rest")->required();
   app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
       ->required();
+  auto* machines =
+      app.add_option("--machines", options.machines,
+                     "A directory with the root of each Node's machine; the update of this fleet is judged");
+  machines->needs(app.add_option("--verdict", options.verdict, "Written when every node is updated, or after 3 minutes")
+                      ->needs(machines));
   app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("error: {}\nSee 'haulout demo-cluster --help' for usage.\n", error.what());

@@ -109,6 +109,10 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.disruptions_allowed > 0)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.disruptions_allowed);
+  // The server counts a pod that it has let go at once, its controller a moment later.
+  if (budget.current_healthy > budget.desired_healthy)
+    return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
+                       budget.key(), budget.current_healthy - budget.desired_healthy);
   return fmt::format(
       "blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until {}", budget.key(),
       budget.desired_healthy, budget.current_healthy,

@@ -149,6 +149,11 @@ e2e_tests() {
   return "$status"
 }
 
+# Both, as where there is no terminal.
+demos() {
+  ./dev demo && ./dev demo drain
+} >&2 </dev/null
+
 lint() {
   say "lint"
   python3 tests/lint/house_rules.py "$@" >&2
@@ -185,6 +190,7 @@ run_tests() {
     step "container image" check_image
     step "systemd unit" check_unit
     step "Debian package" check_deb
+    step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
   fi
   summary

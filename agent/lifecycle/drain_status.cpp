@@ -39,9 +39,11 @@ std::string DrainStatus::reason() const {
 
 std::string DrainStatus::message() const {
   if (const Waiting* waiting = first()) {
-    return waiting_.size() == 1 ? waiting->message
-                                : fmt::format("{} (and {} more pods wait)", waiting->message, waiting_.size() - 1);
+    const std::size_t others = waiting_.size() - 1;
+    if (others == 0) return waiting->message;
+    return fmt::format("{} (and {} more {})", waiting->message, others, others == 1 ? "pod waits" : "pods wait");
   }
+  if (progress_.to_evict == 0) return "looking for pods that must leave";
   return fmt::format("{} of {} pods have gone", progress_.vanished, progress_.to_evict);
 }
 

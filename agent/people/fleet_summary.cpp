@@ -43,6 +43,9 @@ std::string degraded_line(const NodeView& node, WallTime now) {
 }
 
 std::string holder_line(const NodeView& node, WallTime now) {
+  // What its agent says is from before it took the turn.
+  if (node.state == to_string(State::waiting))
+    return fmt::format("{} has taken turn {} and is making sure of it", node.name, node.turn);
   return with_message(fmt::format("{} holds turn {}, {}{}{}", node.name, node.turn, node.state,
                                   in_brackets(node.reason), for_so_long(node, now)),
                       node, now);

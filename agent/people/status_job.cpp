@@ -188,6 +188,7 @@ void StatusJob::show_change(const Fleet& fleet) {
   const bool first = !table_;
   if (first) {
     table_.emplace(style());
+    table_->fit_changes();
     table_->fit(fleet.nodes, now);
     if (!json) tools_.console.say(table_->header());
   }

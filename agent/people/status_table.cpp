@@ -7,6 +7,8 @@ namespace haulout::agent {
 namespace {
 
 constexpr std::string_view gap = "   ";
+// On narrower terminals the columns fit what they show now, for the sake of the messages.
+constexpr std::size_t roomy = 99;
 
 std::string or_none(const std::string& text) {
   return text.empty() ? "<none>" : printable(text);
@@ -71,6 +73,12 @@ void StatusTable::fit(const std::vector<NodeView>& nodes, WallTime now) {
   };
   grow(titles());
   for (const NodeView& node : nodes) grow(cells(node, now));
+}
+
+void StatusTable::fit_changes() {
+  widths_.resize(titles().size());
+  widths_[1] = std::max(widths_[1], std::string_view("rebooting,NotReady").size());
+  widths_[2] = std::max(widths_[2], std::string_view("BlockedByBudget").size());
 }
 
 std::string StatusTable::header() const {
@@ -142,6 +150,7 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   }
   StatusTable table(style);
   table.fit(shown, now);
+  if (width >= roomy) table.fit_changes();
   std::vector<std::string> lines{clipped(table.header(), width, terminal.utf8)};
   for (const NodeView& node : shown) lines.push_back(table.row(node, now, width, terminal.utf8));
   if (left_out != 0) lines.push_back(fmt::format("and {} more", left_out));

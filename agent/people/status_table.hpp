@@ -22,6 +22,8 @@ class StatusTable {
   std::string header() const;
   // Makes room for these rows.
   void fit(const std::vector<NodeView>& nodes, WallTime now);
+  // Makes room for what STATE and REASON are in the course of an ordinary update, for tables that change.
+  void fit_changes();
   // At most `width` columns.
   std::string row(const NodeView& node, WallTime now, std::size_t width = std::string::npos, bool utf8 = true) const;
   // A node that has gone.

@@ -179,6 +179,12 @@ TEST(FleetSummaryTest, WhoHoldsTheTurnAndWhyIsSaidOnce) {
                                  "is blocked"));
 }
 
+TEST(FleetSummaryTest, WhoHasJustTakenTheTurnDoesNotWaitForIt) {
+  const k8s::Node taker = node_in("n2", State::waiting, "WaitingForSlot", "the turn is with n1");
+  const auto lines = hold_lines(fleet({node_in("n1", State::idle), taker}, {.turns = {turn_of(taker)}}), now);
+  EXPECT_THAT(lines, ElementsAre("n2 has taken turn haulout-default-0 and is making sure of it"));
+}
+
 TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
   const auto lines = hold_lines(fleet({node_in("n1", State::pending, "OutsideWindow", "opens on Sunday"),
                                        node_in("n2", State::pending, "OutsideWindow", "opens on Sunday"),
@@ -253,6 +259,16 @@ TEST(StatusTableTest, ANarrowRowIsColouredWholeOrNotAtAll) {
     EXPECT_THAT(row, Not(HasSubstr("\x1b"))) << width;
     EXPECT_LE(columns(row), width);
   }
+}
+
+TEST(StatusTableTest, ColumnsOfARoomyTerminalStayWhereTheyAre) {
+  k8s::Node down = node_in("n1", State::rebooting, "BlockedByBudget", "m");
+  down.ready = false;
+  const auto header = [](const k8s::Node& node, std::size_t width) {
+    return status_block(fleet({node}), "", {}, {width, 24, true, false}, now).front();
+  };
+  EXPECT_EQ(header(node_in("n1", State::idle), 100), header(down, 100));
+  EXPECT_EQ(header(node_in("n1", State::idle), 80), "NAME   STATE   REASON   REBOOT   SINCE   MESSAGE");
 }
 
 TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {

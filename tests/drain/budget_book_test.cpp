@@ -44,6 +44,15 @@ TEST_F(BudgetBookTest, GrantedEvictionsCountUntilTheBudgetIsSeenToChange) {
   EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
 }
 
+TEST_F(BudgetBookTest, AnEvictionThatTheControllerHasNotCountedYet) {
+  auto budget = a_budget("web", 0);
+  budget.desired_healthy = 5;
+  budget.current_healthy = 6;
+  put(budget);
+  EXPECT_EQ(book.explain(book.selecting(pod)),
+            "blocked by PodDisruptionBudget shop/web: evictions under way have taken all it allows (1)");
+}
+
 TEST_F(BudgetBookTest, RefusedEvictionsCountForNothing) {
   put(a_budget("web", 1));
   const auto lanes = book.sent(pod, book.selecting(pod));

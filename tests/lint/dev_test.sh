@@ -26,6 +26,8 @@ check() {
 check "help" 0 "usage: ./dev COMMAND" "$root/dev"
 check "unknown command" 2 "did you mean './dev build'" "$root/dev" buildd
 check "unknown argument" 2 "unknown argument --reel" "$root/dev" demo --reel
+check "what only the drain can" 2 "./dev demo drain --real" "$root/dev" demo --real
+check "unknown argument of the drain" 2 "unknown argument --reel" "$root/dev" demo drain --reel
 check "sim without a number" 2 "needs a number" "$root/dev" sim --seeds many
 check "sim without anything" 2 "--seeds N or --seed K" "$root/dev" sim
 check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help

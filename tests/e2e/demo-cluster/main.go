@@ -1,4 +1,4 @@
-// Command demo-cluster is a real control plane with the objects of a world file, for ./dev demo --real. Its kubelets
+// Command demo-cluster is a real control plane with the objects of a world file, for ./dev demo drain --real. Its kubelets
 // are those of the end-to-end tests; what they do with a pod, the pod's annotations say.
 package main
 
