@@ -89,20 +89,21 @@ machine_boots() {
 # root of its host. To reboot it is to make the file `off` there: the agent dies, as by a power cut, and three seconds
 # later there is another boot, another agent, and no update that wants a reboot any more.
 machine() {
-  local root=$demo_directory/machines/$1 agent="" rest
-  trap '[[ -z $agent ]] || kill -KILL "$agent"; exit 0' TERM
+  local root=$demo_directory/machines/$1 runs=""
+  trap '[[ -z $runs ]] || kill -KILL "$runs"; exit 0' TERM
   while true; do
     "$release_binary" agent --kubeconfig "$demo_directory/kubeconfig" --node-name "$1" --host-root "$root" \
-      --authority serviceaccount "${demo_agent[@]}" --reboot-command "touch $root/off" >>"$root.log" 2>&1 </dev/null &
-    agent=$!
+      --authority serviceaccount "${demo_agent[@]}" --reboot-command "touch '$root/off'" >>"$root.log" 2>&1 </dev/null &
+    runs=$!
     until [[ -e $root/off ]]; do
-      kill -0 "$agent" || return 1
+      kill -0 "$runs" || return 1
       sleep 0.1
     done
-    kill -KILL "$agent"
-    wait "$agent" || true
-    agent=""
-    for ((rest = 30; rest > 0; rest--)); do sleep 0.1; done
+    kill -KILL "$runs"
+    wait "$runs" || true
+    sleep 3 &
+    runs=$!
+    wait "$runs"
     machine_boots "$root"
   done
 }

@@ -93,7 +93,9 @@ std::string state_text(const NodeView& node) {
   if (!node.ready) text += ",NotReady";
   const auto state = state_of(node.state);
   // Where the cordon is what the state is about, nobody needs to be told.
-  if (node.unschedulable && (!state || duties_of(*state).cordon != Duty::yes)) text += ",SchedulingDisabled";
+  const bool told =
+      state && (duties_of(*state).cordon == Duty::yes || (*state == State::uncordoning && !node.foreign_cordon));
+  if (node.unschedulable && !told) text += ",SchedulingDisabled";
   return text;
 }
 

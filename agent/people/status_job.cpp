@@ -197,6 +197,8 @@ void StatusJob::show_change(const Fleet& fleet) {
     seen.emplace(node.name, node);
     const auto known = told_.find(node.name);
     if (known != told_.end() && known->second == node) continue;
+    // What has changed need not show in this table.
+    if (!json && known != told_.end() && table_->row(known->second, now) == table_->row(node, now)) continue;
     if (json)
       tools_.out.write(
           watched_node_json(known == told_.end() ? WatchedChange::added : WatchedChange::modified, node, now));

@@ -77,6 +77,11 @@ TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
   node = node_in("n1", State::draining);
   node.unschedulable = true;
   EXPECT_EQ(state_text(node_view(node, {}, now)), "draining") << "it is what draining means";
+  NodeView back = node_view(node_in("n1", State::uncordoning), {}, now);
+  back.unschedulable = true;
+  EXPECT_EQ(state_text(back), "uncordoning") << "it is what is being taken back";
+  back.foreign_cordon = true;
+  EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
 }
 
 struct OverdueRow {

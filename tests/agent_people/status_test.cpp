@@ -82,6 +82,8 @@ TEST_F(StatusTest, AsJson) {
 TEST_F(StatusTest, AWatchPrintsARowForEveryChange) {
   set_state("n1", "idle");
   cluster.after(10s, [&] { set_state("n1", "pending", "Paused"); });
+  cluster.after(15s,
+                [&] { cluster.patch("nodes", "", "n2", {{"metadata", {{"labels", {{"haulout.dev/pool", "web"}}}}}}); });
   cluster.after(20s, [&] { cluster.remove("nodes", "", "n3"); });
   cluster.after(30s, [&] {
     cluster.create("configmaps", {{"apiVersion", "v1"},
@@ -94,12 +96,12 @@ TEST_F(StatusTest, AWatchPrintsARowForEveryChange) {
   const std::string& t = text.text;
   const auto at = [&](const char* what) { return t.find(what); };
   EXPECT_LT(at("NAME "), at("n1     idle"));
-  EXPECT_LT(at("n1     idle"), at("n1     pending   Paused"));
+  EXPECT_LT(at("n1     idle"), at("n1     pending              Paused"));
   EXPECT_LT(at("n1     pending"), at("n3     <deleted>"));
   EXPECT_LT(at("<deleted>"), at("the cluster is paused: incident"));
   EXPECT_LT(at("the cluster is paused"), at("neither the cluster nor a pool is paused"));
   EXPECT_NE(at("neither the cluster"), std::string::npos);
-  EXPECT_EQ(t.find("n2     "), t.rfind("n2     ")) << "nothing happened to it";
+  EXPECT_EQ(t.find("n2     "), t.rfind("n2     ")) << "nothing happened to it that a row shows";
 }
 
 TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
