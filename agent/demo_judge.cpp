@@ -178,7 +178,8 @@ std::vector<std::string> DemoJudge::budgets_seen() const {
   std::vector<std::string> seen;
   for (const auto& [key, truth] : budget_truth_)
     if (truth.met)
-      seen.push_back(fmt::format("{} needs {} healthy pods, had never less than {}", key, truth.needed, truth.fewest));
+      seen.push_back(
+          fmt::format("{} needs {} healthy pods and never had fewer than {}", key, truth.needed, truth.fewest));
   if (seen.empty()) seen.emplace_back("there is none");
   return seen;
 }
