@@ -126,8 +126,8 @@ demo_update() {
   for node in "${demo_fleet[@]}"; do
     machine "$node" 2>/dev/null &
     machines+=("$!")
+    demo_processes+=("$!")
   done
-  demo_processes+=("${machines[@]}")
   "$release_binary" status -w --kubeconfig "$demo_directory/kubeconfig" </dev/null &
   local watch=$!
   demo_processes+=("$watch")
