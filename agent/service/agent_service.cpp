@@ -112,6 +112,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
   group.spawn(whole_->reporter().run());
+  group.spawn(whole_->memory().run());
   group.spawn(tell_rivals());
   const auto agent = whole_->agent();
   co_await agent->run();
