@@ -32,7 +32,9 @@ AgentService::AgentService(ServiceInputs inputs)
       watched_(in_.api, in_.process.clock, in_.log, ledger_, std::nullopt),
       observed_(watched_,
                 [this](const RequestEnd& request) {
-                  if (whole_) whole_->reporter().see_request(request);
+                  if (!whole_) return;
+                  whole_->reporter().see_request(request);
+                  whole_->memory().stir();
                 }),
       bus_(in_.process.executor, in_.process.clock, in_.process.rng, bus_addresses(in_)) {}
 

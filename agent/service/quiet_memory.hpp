@@ -1,7 +1,7 @@
 // Gives the memory of rare work back once it has become quiet.
 //
-// Coming up, a drain and a reboot run code and allocate memory that an agent with nothing to do never touches again: two
-// thirds of what its process holds. Borrows the clock.
+// Coming up, a drain and a reboot run code and allocate memory that an agent with nothing to do never touches again:
+// two thirds of what its process holds. Borrows the clock.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace haulout::agent {
 
-// Free heap goes back to the system, and pages of programs and libraries that nobody can have changed leave this process;
-// whatever is needed again comes back from the page cache by itself. Costs about a millisecond.
+// Free heap goes back to the system, and pages of programs and libraries that nobody can have changed leave this
+// process; whatever is needed again comes back from the page cache by itself. Costs about a millisecond.
 void give_memory_back();
 
 class QuietMemory {
