@@ -19,8 +19,8 @@ namespace {
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Between two looks at what should have gone.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// Nodes out of service and limits that change are told by no Lease: looked for so often, and how old a message may be
-// that says who holds the turns.
+// Nodes out of service and limits that change are told by no Lease: looked for so often, and so long a message
+// names a node that has passed its turn on.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
 // However many wait, all of them together look about twice in each of these, and about one of them asks for a turn that
@@ -224,11 +224,13 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
   co_return Result<>();
 }
 
+TimePoint LeaseSlots::next_look(Duration at_least) {
+  const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
+  return clock_.now() + rng_.between(interval, 2 * interval);
+}
+
 Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
-  const auto at_least = [this](Duration least) { return std::max<Duration>(least, waiting_ * look_interval_each); };
-  const Duration look = at_least(look_interval), stale = at_least(stale_interval);
-  look_at_ = clock_.now() + rng_.between(look, 2 * look);
-  stale_at_ = clock_.now() + rng_.between(stale, 2 * stale);
+  look_at_ = next_look(look_interval);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);
   return Turn{.why = std::move(why)};
@@ -264,10 +266,13 @@ asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Le
 asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
   const auto before = holders_of(refused_.front().slots, pool_);
   const auto room = [&] { return view.health().synced && has_room(items_of(view)); };
-  for (;;) {
+  bool stale = false;
+  for (TimePoint look = look_at_;;) {
     while (!room()) {
-      const bool stale = view.health().synced && holders_of(items_of(view), pool_) != before;
-      const TimePoint look = stale ? std::min(stale_at_, look_at_) : look_at_;
+      if (!stale && view.health().synced && holders_of(items_of(view), pool_) != before) {
+        stale = true;
+        look = std::min(look, next_look(stale_interval));
+      }
       if (clock_.now() >= look) co_return;
       co_await moved.wait_until(clock_, look);
     }

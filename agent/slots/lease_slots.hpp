@@ -54,6 +54,8 @@ class LeaseSlots final : public Slots {
   // Gives back what is ours and of no group of the node, as its labels or our options say now.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
+  // A time between that and twice that, or later if many wait.
+  TimePoint next_look(Duration at_least);
   // The answer of take() when it comes to nothing; remembers what stands in the way.
   Turn refuse(std::vector<GroupView> views, std::string why);
   // Whether nothing of that stands in the way any more, as far as Leases tell.
@@ -71,8 +73,7 @@ class LeaseSlots final : public Slots {
   std::map<std::string, std::string> own_seen_;  // Leases of our own: resourceVersion by UID
   // What stood in the way when no turn was to be had; empty when nothing did, or nobody asked.
   std::vector<GroupView> refused_;
-  TimePoint look_at_{};   // when to ask again although no Lease changed
-  TimePoint stale_at_{};  // the same when the turns are with others than was said
+  TimePoint look_at_{};  // when to ask again although no Lease made room
 };
 
 }  // namespace haulout::agent
