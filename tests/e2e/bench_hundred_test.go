@@ -175,29 +175,29 @@ func (h *hundred) oneUpdate(t *testing.T) {
 		"%d requests of its own, %d of all others\n", turn.Seconds(), whole.Seconds(), len(requests)-others, others)
 }
 
-// allWant offers an update to all of them: what each turn costs that one of them takes.
+// allWant offers an update to all of them: what it costs that they get in line, and then what each turn costs.
 func (h *hundred) allWant(t *testing.T, length time.Duration) {
 	t.Helper()
-	requests := h.measure(t, fmt.Sprintf("all want a turn, %v", length), length, func(t *testing.T) {
+	h.measure(t, fmt.Sprintf("all want a turn and get in line, %v", length), length, func(t *testing.T) {
 		for _, machine := range h.machines {
 			must(t, machine.Offer("1.2"))
 		}
 	})
-	turns := 0
-	for _, e := range requests {
-		if e.Kind() == "create leases" && e.Accepted() {
-			turns++
-		}
-	}
-	updated := 0
-	for _, machine := range h.machines {
-		if machine.Version() == "1.2" {
-			updated++
-		}
-	}
+	before := h.updated("1.2")
+	requests := h.measure(t, fmt.Sprintf("they take turns, %v", length), length, nil)
+	turns := h.updated("1.2") - before
 	if turns == 0 {
-		t.Fatalf("nobody got a turn: %v", h.states(t))
+		t.Fatalf("nobody was updated: %v", h.states(t))
 	}
-	fmt.Printf("  %d turns were taken, %d machines updated: %.0f requests of all agents for each turn\n", turns, updated,
-		float64(len(requests))/float64(turns))
+	fmt.Printf("  %d of them were updated, %d wait: %.0f requests of all agents for each update\n", turns,
+		h.states(t)["waiting"], float64(len(requests))/float64(turns))
+}
+
+func (h *hundred) updated(version string) (count int) {
+	for _, machine := range h.machines {
+		if machine.Version() == version {
+			count++
+		}
+	}
+	return count
 }
