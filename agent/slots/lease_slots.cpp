@@ -25,7 +25,7 @@ constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
 // However many wait, all of them together look about twice in each of these, and about one of them asks for a turn that
 // comes free before it sees that another was faster.
-constexpr Duration look_interval_each = std::chrono::seconds(2);
+constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
