@@ -15,7 +15,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration start_limit = std::chrono::seconds(30);    // one attempt to come up
+constexpr Duration start_limit = std::chrono::seconds(30);    // the first attempt to come up
+constexpr Duration longest_start = std::chrono::minutes(8);   // a later one
 constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
@@ -57,9 +58,11 @@ Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
 Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
   Clock& clock = in_.process.clock;
   Backoff backoff(patience);
-  for (;;) {
-    auto whole = co_await try_once(clock.now() + start_limit);
+  for (Duration limit = start_limit;;) {
+    auto whole = co_await try_once(clock.now() + limit);
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
+    // A fleet that starts together would ask a slow server the same again for ever, and none would come to an end.
+    if (whole.error().code() == Errc::timeout) limit = std::min(2 * limit, longest_start);
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     // The loop turns: no restart would help.

@@ -16,6 +16,7 @@ type hundred struct {
 	*Installed
 	world    *World
 	machines []*Machine
+	access   []string // kubeconfigs
 }
 
 // TestBenchHundred measures what agents and the API server cost each other: when all start at once, while nothing
@@ -58,6 +59,9 @@ func newHundred(t *testing.T, count int) *hundred {
 	for i := range count {
 		h.machines = append(h.machines, newMachine(t, w, fmt.Sprintf("n%03d", i)))
 	}
+	for _, machine := range h.machines {
+		h.access = append(h.access, h.podAccess(t, w, machine.Node))
+	}
 	return h
 }
 
@@ -65,12 +69,8 @@ func (h *hundred) startAll(t *testing.T) {
 	t.Helper()
 	ports, err := freePorts(len(h.machines))
 	must(t, err)
-	var access []string
-	for _, machine := range h.machines {
-		access = append(access, h.podAccess(t, h.world, machine.Node))
-	}
 	for i, machine := range h.machines {
-		must(t, machine.StartAgent(haulout, nil, "--kubeconfig", access[i], "--pool-label", poolLabel,
+		must(t, machine.StartAgent(haulout, nil, "--kubeconfig", h.access[i], "--pool-label", poolLabel,
 			"--backend", "flatcar", "--metrics-address", fmt.Sprintf("127.0.0.1:%d", ports[i])))
 	}
 }
@@ -140,10 +140,15 @@ func (h *hundred) states(t *testing.T) map[string]int {
 
 func (h *hundred) untilAllIdle(t *testing.T) {
 	t.Helper()
-	must(t, UntilWithin(t.Context(), 2*time.Minute, "all agents are idle", func() (bool, error) {
+	from := time.Now()
+	must(t, UntilWithin(t.Context(), 10*time.Minute, "all agents are idle", func() (bool, error) {
 		states := h.states(t)
+		if states["idle"] != len(h.machines) {
+			time.Sleep(time.Second)
+		}
 		return states["idle"] == len(h.machines), fmt.Errorf("%v", states)
 	}))
+	fmt.Printf("  all are idle %.0f s later\n", time.Since(from).Seconds())
 }
 
 // oneUpdate takes one node through an update: how soon it has its turn, and what the others do meanwhile.
