@@ -6,6 +6,7 @@
 #include "agent/exit_code.hpp"
 #include "agent/lifecycle/release.hpp"
 #include "agent/report/service_manager.hpp"
+#include "agent/service/start_patience.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
@@ -15,8 +16,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration start_limit = std::chrono::seconds(30);    // the first attempt to come up
-constexpr Duration longest_start = std::chrono::minutes(8);   // a later one
+constexpr Duration rivals_limit = std::chrono::seconds(30);
 constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
@@ -58,11 +58,11 @@ Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
 Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
   Clock& clock = in_.process.clock;
   Backoff backoff(patience);
-  for (Duration limit = start_limit;;) {
-    auto whole = co_await try_once(clock.now() + limit);
+  StartPatience attempt;
+  for (;;) {
+    auto whole = co_await try_once(clock.now() + attempt.limit());
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
-    // A fleet that starts together would ask a slow server the same again for ever, and none would come to an end.
-    if (whole.error().code() == Errc::timeout) limit = std::min(2 * limit, longest_start);
+    attempt.failed(whole.error());
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     // The loop turns: no restart would help.
@@ -124,7 +124,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
 }
 
 awaitable<void> AgentService::tell_rivals() {
-  const TimePoint deadline = in_.process.clock.now() + start_limit;
+  const TimePoint deadline = in_.process.clock.now() + rivals_limit;
   const Rivals rivals = co_await find_rivals(whole_->client(), whole_->authority().node.name, whole_->host_access(),
                                              whole_->uses_bus(), deadline);
   for (const std::string& rival : rivals.found) in_.log.write(Severity::warning, rival);
