@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "retry/clock.hpp"
 #include "retry/result.hpp"
 
 namespace haulout::agent {
