@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
+#include <cstdint>
+
 namespace haulout::agent {
 namespace asio = boost::asio;
 
@@ -20,7 +23,7 @@ int drop_unwritable(dl_phdr_info* object, std::size_t, void*) {
     const std::uintptr_t from = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t to = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
     // Refused for what is no file (the vdso), which is as well.
-    static_cast<void>(::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED));
+    static_cast<void>(::madvise(std::bit_cast<void*>(from), to - from, MADV_DONTNEED));
   }
   return 0;
 }
