@@ -75,6 +75,9 @@ class Agent::Impl {
   boost::asio::awaitable<Event> wait_for_need();
   boost::asio::awaitable<Event> wait_for_gates();
   boost::asio::awaitable<Event> wait_for_turn();
+  boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff);
+  boost::asio::awaitable<void> stay_in_line();
+  boost::asio::awaitable<void> until_line_moves(std::map<std::string, std::string> before, TimePoint until);
   boost::asio::awaitable<Event> drain();
   boost::asio::awaitable<void> watched_drain(TaskGroup& group);
   boost::asio::awaitable<void> run_drain();
@@ -131,7 +134,8 @@ class Agent::Impl {
   bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;
-  std::unique_ptr<Notifier> gates_news_;  // of the gates and of the Node, for follow_pauses()
+  std::unique_ptr<Notifier> gates_news_;            // of the gates and of the Node, for follow_pauses()
+  bool turns_moved_ = false, gates_moved_ = false;  // since they were asked
   // Of one activity.
   std::optional<Event> decided_;
   DrainStatus drain_status_;

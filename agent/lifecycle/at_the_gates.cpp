@@ -34,6 +34,7 @@ asio::awaitable<void> Agent::Impl::follow_gates() {
   for (;;) {
     co_await parts_.gates.changed();
     co_await clock_.sleep_until(now() + breath);
+    gates_moved_ = true;
     gates_news_->notify();
     changed_->notify();
   }

@@ -1,8 +1,10 @@
 // From the need to the empty node.
 #include <fmt/chrono.h>
 
+#include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
+#include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -12,10 +14,22 @@ namespace {
 
 // How often a drain under way writes how far it is.
 constexpr Duration status_interval = std::chrono::seconds(15);
-// A turn that becomes free is told by the watch. What else keeps one back, nodes out of service, is looked at so often.
-constexpr Duration turn_look = std::chrono::minutes(2);
+// A window that ends while the node is in line is noticed so soon.
+constexpr Duration line_look = std::chrono::minutes(5);
 // The wall clock may be put forward: a time of the day is looked at this often until it comes.
 constexpr Duration clock_look = std::chrono::minutes(10);
+
+using Entries = std::map<std::string, std::string>;
+
+// Labels, which say where the node belongs, and annotations of people.
+Entries words_of_others(const k8s::Node& node) {
+  Entries words;
+  for (const auto& [key, value] : node.labels)
+    if (!key.starts_with("haulout.dev/")) words.emplace(key, value);
+  for (const std::string_view key : {pause_annotation, request_annotation})
+    if (const auto value = k8s::value_at(node.annotations, key)) words.emplace(key, *value);
+  return words;
+}
 
 }  // namespace
 
@@ -82,37 +96,64 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
 asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   co_await first_answer();
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  turns_moved_ = true;
   while (!reload_) {
     if (!wanted()) co_return Event::not_needed;
     if (!(co_await ask_gates(GateQuestion::When::before_turn)).open()) co_return Event::gate_closed;
-    auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
-    if (turn && turn->ours) {
-      auto version = co_await parts_.backend.booted(within(request_timeout));
-      if (version) {
-        booted_ = *version;
-        // It took a while: what was asked before the turn came may have changed.
-        if (!wanted()) co_return Event::not_needed;
-        const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);
-        co_return again.open() ? Event::turn_taken : Event::gate_closed;
-      }
-      co_await show("BackendUnknown", version.error().message());
-      co_await clock_.sleep_until(now() + backoff.next(rng_));
-    } else if (turn) {
-      backoff.reset();
-      co_await show("WaitingForSlot", turn->why);
-      co_await with_task_group([this](TaskGroup& group) {
-        group.spawn(follow_turn());
-        group.spawn(follow_gates());
-        return wait(now() + rng_.between(turn_look, 2 * turn_look));
-      });
-      // Everybody who waits is woken by the same event.
-      co_await clock_.sleep_until(now() + rng_.between(std::chrono::milliseconds(10), std::chrono::milliseconds(500)));
-    } else {
-      co_await show("SlotsUnavailable", turn.error().message());
-      co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+    if (turns_moved_) {
+      const auto decided = co_await ask_for_turn(backoff);
+      if (decided) co_return *decided;
     }
+    if (!turns_moved_) co_await stay_in_line();
   }
   co_return Event::not_needed;
+}
+
+// Nothing: not yet; turns_moved_ says whether to ask again.
+asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff) {
+  auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
+  if (turn && !turn->ours) {
+    backoff.reset();
+    turns_moved_ = false;
+    co_await show("WaitingForSlot", turn->why);
+    co_return std::nullopt;
+  }
+  if (!turn) {
+    co_await show("SlotsUnavailable", turn.error().message());
+    co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+    co_return std::nullopt;
+  }
+  auto version = co_await parts_.backend.booted(within(request_timeout));
+  if (!version) {
+    co_await show("BackendUnknown", version.error().message());
+    co_await clock_.sleep_until(now() + backoff.next(rng_));
+    co_return std::nullopt;
+  }
+  booted_ = *version;
+  // It took a while: what was asked before the turn came may have changed.
+  if (!wanted()) co_return Event::not_needed;
+  const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);
+  co_return again.open() ? Event::turn_taken : Event::gate_closed;
+}
+
+asio::awaitable<void> Agent::Impl::stay_in_line() {
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(follow_turn());
+    group.spawn(follow_gates());
+    return until_line_moves(words_of_others(node_), now() + rng_.between(line_look, 2 * line_look));
+  });
+}
+
+// What this agent itself writes to its Node, and what the kubelet reports there, changes nothing.
+asio::awaitable<void> Agent::Impl::until_line_moves(Entries before, TimePoint until) {
+  gates_moved_ = false;
+  while (!reload_ && !turns_moved_ && !gates_moved_ && wanted() && now() < until) {
+    co_await wait(until);
+    const Entries after = words_of_others(node_);
+    if (after == before) continue;
+    turns_moved_ = true;  // the node may have come into another pool
+    break;
+  }
 }
 
 // Wakes the loop when the turns change, and notices when ours is lost.
@@ -130,6 +171,7 @@ asio::awaitable<void> Agent::Impl::follow_turn() {
       else
         pause = backoff.next(rng_, turn.error().retry_after);
     }
+    turns_moved_ = true;
     changed_->notify();
     co_await clock_.sleep_until(now() + pause);
   }

@@ -6,6 +6,7 @@
 #include "agent/exit_code.hpp"
 #include "agent/lifecycle/release.hpp"
 #include "agent/report/service_manager.hpp"
+#include "agent/service/start_patience.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration start_limit = std::chrono::seconds(30);    // one attempt to come up
+constexpr Duration rivals_limit = std::chrono::seconds(30);
 constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
@@ -32,7 +33,9 @@ AgentService::AgentService(ServiceInputs inputs)
       watched_(in_.api, in_.process.clock, in_.log, ledger_, std::nullopt),
       observed_(watched_,
                 [this](const RequestEnd& request) {
-                  if (whole_) whole_->reporter().see_request(request);
+                  if (!whole_) return;
+                  whole_->reporter().see_request(request);
+                  whole_->memory().stir();
                 }),
       bus_(in_.process.executor, in_.process.clock, in_.process.rng, bus_addresses(in_)) {}
 
@@ -55,9 +58,11 @@ Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
 Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
   Clock& clock = in_.process.clock;
   Backoff backoff(patience);
+  StartPatience attempt;
   for (;;) {
-    auto whole = co_await try_once(clock.now() + start_limit);
+    auto whole = co_await try_once(clock.now() + attempt.limit());
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
+    attempt.failed(whole.error());
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     // The loop turns: no restart would help.
@@ -112,13 +117,14 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
   group.spawn(whole_->reporter().run());
+  group.spawn(whole_->memory().run());
   group.spawn(tell_rivals());
   const auto agent = whole_->agent();
   co_await agent->run();
 }
 
 awaitable<void> AgentService::tell_rivals() {
-  const TimePoint deadline = in_.process.clock.now() + start_limit;
+  const TimePoint deadline = in_.process.clock.now() + rivals_limit;
   const Rivals rivals = co_await find_rivals(whole_->client(), whole_->authority().node.name, whole_->host_access(),
                                              whole_->uses_bus(), deadline);
   for (const std::string& rival : rivals.found) in_.log.write(Severity::warning, rival);

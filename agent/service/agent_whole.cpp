@@ -39,6 +39,7 @@ AgentWhole::AgentWhole(Surroundings around, Authority authority)
       transport_(around.api, authority_.impersonated_node()),
       client_(transport_, around.process.clock, {k8s::FieldValidation::warn, drain::Options{}.page_size}),
       reporter_(reporter_parts(), reporter_options(authority_)),
+      memory_(around.process.executor, around.process.clock),
       root_(around.config.host_root) {}
 
 ReporterParts AgentWhole::reporter_parts() {
@@ -103,7 +104,11 @@ std::unique_ptr<Agent> AgentWhole::agent() {
                    .slots = *observed_slots_,
                    .gates = *gates_,
                    .drain_observer = reporter_,
-                   .tell = [this](const Status& status) { reporter_.tell(status); },
+                   .tell =
+                       [this](const Status& status) {
+                         reporter_.tell(status);
+                         memory_.stir();
+                       },
                    .hooks = hooks_.get(),
                    .warn = [this](const Status& status) { reporter_.warn(status); },
                    .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};

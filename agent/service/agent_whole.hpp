@@ -1,7 +1,7 @@
 // All parts of an agent, made from its configuration once it is known which node it serves and with which authority.
 //
 // Borrows what stands in Surroundings; owns the rest, in an order in which it can be taken apart. Its owner runs the
-// bus where uses_bus() says so, the reporter and the agent.
+// bus where uses_bus() says so, the reporter, the memory and the agent.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 #include "agent/logging.hpp"
 #include "agent/program.hpp"
 #include "agent/report/reporter.hpp"
+#include "agent/service/quiet_memory.hpp"
 #include "k8s/auth_transport.hpp"
 
 namespace haulout::agent {
@@ -42,6 +43,7 @@ class AgentWhole {
   GateKeeper& gates() { return *gates_; }
   HookPrograms& hooks() { return *hooks_; }
   Reporter& reporter() { return reporter_; }
+  QuietMemory& memory() { return memory_; }
   HostAccess host_access();
   // Made anew for each call; borrows this.
   std::unique_ptr<Agent> agent();
@@ -57,6 +59,7 @@ class AgentWhole {
   NodeTransport transport_;
   k8s::Client client_;
   Reporter reporter_;
+  QuietMemory memory_;
   HostRoot root_;
   MadeBackend backend_;
   std::unique_ptr<Host> host_;

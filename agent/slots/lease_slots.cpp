@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "k8s/reflector.hpp"
+#include "agent/lifecycle/node_status.hpp"
+#include "k8s/entries.hpp"
 #include "k8s/status.hpp"
-#include "retry/notifier.hpp"
 #include "retry/task_group.hpp"
 
 namespace haulout::agent {
@@ -18,6 +19,16 @@ namespace {
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Between two looks at what should have gone.
 constexpr Duration release_again = std::chrono::milliseconds(500);
+// Nodes out of service and limits that change are told by no Lease: looked for so often, and so long a message
+// names a node that has passed its turn on.
+constexpr Duration look_interval = std::chrono::minutes(2);
+constexpr Duration stale_interval = std::chrono::seconds(30);
+// However many wait, all of them together look about twice in each of these, and about one of them asks for a turn that
+// comes free before it sees that another was faster.
+constexpr Duration look_interval_each = std::chrono::seconds(5);
+constexpr Duration spread_each = std::chrono::milliseconds(100);
+constexpr Duration least_spread = std::chrono::milliseconds(500);
+constexpr Duration most_spread = std::chrono::seconds(30);
 
 std::string selector_of(std::string_view key, const std::string& value) {
   return value.empty() ? std::string(key) : std::string(key) + "=" + value;
@@ -43,6 +54,16 @@ bool holds_any(const std::vector<GroupView>& views, const OwnNode& node) {
   return std::any_of(views.begin(), views.end(), [&](const GroupView& view) { return own_of(view, node); });
 }
 
+std::map<std::string, std::string> versions_of(const std::vector<k8s::Lease>& slots) {
+  std::map<std::string, std::string> versions;
+  for (const k8s::Lease& slot : slots) versions.emplace(slot.uid, slot.resource_version);
+  return versions;
+}
+
+bool waits(const k8s::Node& node) {
+  return k8s::value_at(node.labels, state_label) == to_string(State::waiting);
+}
+
 GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<k8s::Node>& nodes,
                   const std::vector<k8s::Lease>& slots, const LeaseSlotsOptions& options) {
   GroupView view{std::move(group), slots};
@@ -58,6 +79,19 @@ GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std:
   return view;
 }
 
+std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
+  std::vector<k8s::Lease> items;
+  for (const auto& [uid, lease] : view.objects()) items.push_back(lease);
+  return items;
+}
+
+std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std::string& pool) {
+  std::set<std::string> holders;
+  for (const k8s::Lease& slot : slots)
+    if (k8s::value_at(slot.labels, pool_label) == pool) holders.insert(slot.holder);
+  return holders;
+}
+
 asio::awaitable<void> follow(k8s::Reflector<k8s::Lease>& view) {
   static_cast<void>(co_await view.run());
 }
@@ -69,10 +103,8 @@ LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, Lease
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
-  last_seen_.clear();
-  for (const k8s::Lease& lease : leases.items)
-    if (pool_.empty() || lease.labels.at(std::string(pool_label)) == pool_)
-      last_seen_.emplace(lease.uid, lease.resource_version);
+  own_seen_ = versions_of(all_of(leases.items, node_));
+  refused_.clear();
   co_return std::move(leases.items);
 }
 
@@ -99,6 +131,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
   CO_TRY(auto groups, groups_of(grouping, node_.name, own->labels));
   pool_ = groups.back().pool;
+  waiting_ = std::count_if(nodes.items.begin(), nodes.items.end(), waits);
   CO_TRY(const auto slots, co_await list(deadline));
   std::vector<GroupView> views;
   for (SlotGroup& group : groups)
@@ -120,7 +153,7 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
     else
       obstacle = std::move(choice.why);
   }
-  if (obstacle && !holds_any(views, node_)) co_return Turn{.why = *std::move(obstacle)};
+  if (obstacle && !holds_any(views, node_)) co_return refuse(std::move(views), *std::move(obstacle));
   const bool took = !obstacle && !wanted.empty();
   if (took) {
     CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
@@ -133,10 +166,11 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
     if (!obstacle) obstacle = must_give_back(view, node_);
   if (obstacle) {
     CO_CHECK(co_await release(deadline));
-    co_return Turn{.why = *std::move(obstacle)};
+    co_return refuse(std::move(views), *std::move(obstacle));
   }
   co_await clock_.sleep_until(clock_.now() + confirm_after);
-  co_return co_await confirm(deadline);
+  CO_TRY(Turn turn, co_await confirm(deadline));
+  co_return turn.ours ? std::move(turn) : refuse(std::move(views), std::move(turn.why));
 }
 
 Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
@@ -190,6 +224,25 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
   co_return Result<>();
 }
 
+TimePoint LeaseSlots::next_look(Duration at_least) {
+  const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
+  return clock_.now() + rng_.between(interval, 2 * interval);
+}
+
+Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
+  look_at_ = next_look(look_interval);
+  refused_ = std::move(views);
+  for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);
+  return Turn{.why = std::move(why)};
+}
+
+bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots) const {
+  return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
+    view.slots = slots;
+    return own_of(view, node_) || choose_slot(view, node_).take;
+  });
+}
+
 asio::awaitable<void> LeaseSlots::changed() {
   Notifier moved(co_await asio::this_coro::executor);
   k8s::ReflectorOptions options;
@@ -198,18 +251,36 @@ asio::awaitable<void> LeaseSlots::changed() {
   k8s::Reflector<k8s::Lease> view(
       client_, rng_, k8s::Resource::leases, options, [](const std::string&, const k8s::Lease*) {},
       [&moved] { moved.notify(); });
-  const auto differs = [&] {
-    if (!view.health().synced) return false;
-    std::map<std::string, std::string> seen;
-    for (const auto& [uid, lease] : view.objects()) seen.emplace(uid, lease.resource_version);
-    return seen != last_seen_;
-  };
   co_await with_task_group([&](TaskGroup& group) {
     group.spawn(follow(view));
-    return [](Notifier& notifier, Clock& clock, std::function<bool()> done) -> asio::awaitable<void> {
-      while (!done()) co_await notifier.wait_until(clock, TimePoint::max());
-    }(moved, clock_, differs);
+    return refused_.empty() ? until_own_changes(view, moved) : until_room(view, moved);
   });
+}
+
+// What others do changes nothing for who holds a turn.
+asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
+  while (!view.health().synced || versions_of(all_of(items_of(view), node_)) == own_seen_)
+    co_await moved.wait_until(clock_, TimePoint::max());
+}
+
+asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
+  const auto before = holders_of(refused_.front().slots, pool_);
+  const auto room = [&] { return view.health().synced && has_room(items_of(view)); };
+  bool stale = false;
+  for (TimePoint look = look_at_;;) {
+    while (!room()) {
+      if (!stale && view.health().synced && holders_of(items_of(view), pool_) != before) {
+        stale = true;
+        look = std::min(look, next_look(stale_interval));
+      }
+      if (clock_.now() >= look) co_return;
+      co_await moved.wait_until(clock_, look);
+    }
+    // All who wait see the same at the same moment. Whoever is early leaves no room to the others.
+    const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
+    co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
+    if (room()) co_return;
+  }
 }
 
 }  // namespace haulout::agent

@@ -6,6 +6,10 @@
 // Released by DELETE of exactly what was read, the zone's last. Never PUT: that brings back what was deleted. Never
 // renewed: a turn does not expire.
 //
+// However many wait for a turn, what one of them that comes free costs the API server is the same: they see on a watch
+// that it is free, and each lets a random time pass, longer the more they are, and looks at the watch once more before
+// it sends anything. What no Lease tells they look for now and then, the more rarely the more they are.
+//
 // Whose a slot is decides its holder alone, so that a turn that was taken is found again when the labels of the Node or
 // the options have changed since. Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
 // belongs (see groups_of).
@@ -16,6 +20,8 @@
 #include "agent/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"
+#include "k8s/reflector.hpp"
+#include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::agent {
@@ -48,14 +54,26 @@ class LeaseSlots final : public Slots {
   // Gives back what is ours and of no group of the node, as its labels or our options say now.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
+  // A time between that and twice that, or later if many wait.
+  TimePoint next_look(Duration at_least);
+  // The answer of take() when it comes to nothing; remembers what stands in the way.
+  Turn refuse(std::vector<GroupView> views, std::string why);
+  // Whether nothing of that stands in the way any more, as far as Leases tell.
+  bool has_room(const std::vector<k8s::Lease>& slots) const;
+  boost::asio::awaitable<void> until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
+  boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
 
   k8s::Client& client_;
   Clock& clock_;
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
-  std::string pool_;                              // of the last look; empty: not known yet
-  std::map<std::string, std::string> last_seen_;  // of that pool: resourceVersion by UID
+  std::string pool_;                             // of the last look; empty: not known yet
+  std::int64_t waiting_ = 0;                     // nodes in line at the last look
+  std::map<std::string, std::string> own_seen_;  // Leases of our own: resourceVersion by UID
+  // What stood in the way when no turn was to be had; empty when nothing did, or nobody asked.
+  std::vector<GroupView> refused_;
+  TimePoint look_at_{};  // when to ask again although no Lease made room
 };
 
 }  // namespace haulout::agent

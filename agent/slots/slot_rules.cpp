@@ -38,18 +38,6 @@ std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   return slots;
 }
 
-// Nodes that are out and hold no slot: those that do are counted by it.
-std::vector<std::string> out_without_slot(const std::vector<const k8s::Lease*>& slots, const GroupView& view,
-                                          std::string_view but) {
-  std::vector<std::string> out;
-  for (const std::string& name : view.out) {
-    const bool holds = std::any_of(slots.begin(), slots.end(),
-                                   [&](const k8s::Lease* slot) { return slot->holder.starts_with(name + "/"); });
-    if (!holds && name != but) out.push_back(name);
-  }
-  return out;
-}
-
 std::string explain(const GroupView& view, const std::vector<std::string>& holding,
                     const std::vector<std::string>& out) {
   if (view.limit == 0)
@@ -160,9 +148,20 @@ bool held_by(const k8s::Lease& lease, const OwnNode& node) {
   return lease.holder == node.holder();
 }
 
+std::vector<std::string> out_without_slot(const GroupView& view, std::string_view but) {
+  const auto slots = of_group(view);
+  std::vector<std::string> out;
+  for (const std::string& name : view.out) {
+    const bool holds = std::any_of(slots.begin(), slots.end(),
+                                   [&](const k8s::Lease* slot) { return slot->holder.starts_with(name + "/"); });
+    if (!holds && name != but) out.push_back(name);
+  }
+  return out;
+}
+
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
   const auto slots = of_group(view);
-  const auto out = out_without_slot(slots, view, node.name);
+  const auto out = out_without_slot(view, node.name);
   if (slots.size() + out.size() >= view.limit) return {.why = explain(view, holders(slots), out)};
   std::set<std::size_t> taken;
   for (const k8s::Lease* slot : slots) taken.insert(*slot_index(view.group, slot->name));
@@ -175,7 +174,7 @@ std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& 
   const auto slots = of_group(view);
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
-  const auto out = out_without_slot(slots, view, node.name);
+  const auto out = out_without_slot(view, node.name);
   if (own == slots.end()) return "the slot has gone again";
   if (slots.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= view.limit)
     return explain(view, holders(slots), out);

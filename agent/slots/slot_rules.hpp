@@ -60,9 +60,12 @@ struct GroupView {
   SlotGroup group;
   std::vector<k8s::Lease> slots;  // those of other groups are ignored
   std::size_t limit = 1;
-  // Nodes that are out of service without a slot: not Ready, or cordoned by somebody else.
+  // Nodes that are out of service: not Ready, or cordoned. Whether with a slot, the slots tell.
   std::vector<std::string> out{};
 };
+
+// Those of them that hold no slot of the group now; a holder is counted by its slot. `but` is left out.
+std::vector<std::string> out_without_slot(const GroupView& view, std::string_view but);
 
 struct SlotChoice {
   std::optional<std::size_t> take{};  // the index to try for

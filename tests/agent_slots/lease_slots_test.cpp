@@ -1,12 +1,6 @@
 // Leases as turns, on the simulated cluster.
-#include "agent/slots/lease_slots.hpp"
-
-#include <gmock/gmock.h>
-
-#include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/agent_slots/lease_slots_fixture.hpp"
 #include "tests/support/scripted_transport.hpp"
-#include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -16,63 +10,6 @@ using sim::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
- protected:
-  LeaseSlotsTest() {
-    add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
-    for (const auto& [name, zone] : {std::pair("a1", "a"), std::pair("a2", "a"), std::pair("b1", "b")})
-      add({{"apiVersion", "v1"},
-           {"kind", "Node"},
-           {"metadata",
-            {{"name", name}, {"uid", std::string(name) + "-uid"}, {"labels", {{"zone", zone}, {"role", "db"}}}}},
-           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
-    options.grouping.zone_label = "zone";
-    options.limit = [this](std::size_t nodes) { return nodes == 3 ? pool_limit : zone_limit; };
-  }
-
-  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
-
-  struct Contender {
-    Contender(LeaseSlotsTest& test, const std::string& name)
-        : node{name, name + "-uid"}, slots(test.client, test.rng, node, test.options) {}
-    OwnNode node;
-    LeaseSlots slots;
-  };
-  Contender& node(const std::string& name) {
-    contenders.push_back(std::make_unique<Contender>(*this, name));
-    return *contenders.back();
-  }
-  // Runs `body` while the cluster lives.
-  void live(const std::function<asio::awaitable<void>()>& body) {
-    run(with_task_group([&](TaskGroup& group) {
-      group.spawn(cluster.run());
-      return body();
-    }));
-  }
-  TimePoint soon() const { return clock.now() + 30s; }
-  std::vector<std::string> leases() const {
-    std::vector<std::string> names;
-    for (const Json& lease : cluster.all("leases")) names.push_back(lease["metadata"]["name"]);
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-  // "create haulout-…", "delete haulout-…" in their order.
-  std::vector<std::string> writes() const {
-    std::vector<std::string> out;
-    for (const auto& entry : cluster.audit())
-      if (entry.applied && entry.resource == "leases") out.push_back(entry.verb + " " + entry.name);
-    return out;
-  }
-
-  SeededRng rng{1};
-  SeededRng world_rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
-  LeaseSlotsOptions options;
-  std::size_t pool_limit = 2, zone_limit = 1;
-  std::vector<std::unique_ptr<Contender>> contenders;
-};
 
 TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
   live([this]() -> asio::awaitable<void> {
@@ -257,23 +194,6 @@ TEST_F(LeaseSlotsTest, ANodeThatIsNotInItsOwnPoolGetsNoTurn) {
     EXPECT_FALSE(former);
   });
   EXPECT_THAT(writes(), IsEmpty());
-}
-
-TEST_F(LeaseSlotsTest, WakesWhenATurnComesFree) {
-  pool_limit = 1;
-  live([this]() -> asio::awaitable<void> {
-    Contender& a1 = node("a1");
-    const auto first = co_await a1.slots.take(soon());
-    EXPECT_TRUE(first && first->ours);
-    Contender& b1 = node("b1");
-    const auto waiting = co_await b1.slots.take(soon());
-    EXPECT_TRUE(waiting && !waiting->ours);
-    const TimePoint before = clock.now();
-    cluster.after(1min, [this] { cluster.remove("leases", "haulout", "haulout-default-0"); });
-    co_await b1.slots.changed();
-    EXPECT_GE(clock.now() - before, 1min);
-    EXPECT_LT(clock.now() - before, 1min + 1s);
-  });
 }
 
 // P4: of what cannot be read nothing follows.

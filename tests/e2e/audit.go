@@ -17,7 +17,8 @@ type AuditEvent struct {
 	RequestURI string `json:"requestURI"`
 	Verb       string `json:"verb"`
 	User       struct {
-		Username string `json:"username"`
+		Username string              `json:"username"`
+		Extra    map[string][]string `json:"extra"`
 	} `json:"user"`
 	UserAgent string `json:"userAgent"`
 	ObjectRef struct {
@@ -59,6 +60,24 @@ func (e AuditEvent) Is(resource string) bool {
 func (e AuditEvent) IsEviction() bool {
 	return e.Verb == "create" && e.Is("pods/eviction") && len(e.RequestObject.DeleteOptions.DryRun) == 0 &&
 		!strings.Contains(e.RequestURI, "dryRun")
+}
+
+// Node is the node of the agent that asked: the one that its pod's token is bound to, or that its certificate is for.
+func (e AuditEvent) Node() string {
+	if bound := e.User.Extra["authentication.kubernetes.io/node-name"]; len(bound) > 0 {
+		return bound[0]
+	}
+	node, _ := strings.CutPrefix(e.User.Username, "system:node:")
+	return node
+}
+
+// Kind is verb and resource in short, as in "watch nodes".
+func (e AuditEvent) Kind() string {
+	resource := e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		resource += "/" + e.ObjectRef.Subresource
+	}
+	return e.Verb + " " + resource
 }
 
 // Accepted tells that the server did what was asked.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -23,6 +24,8 @@ type ControlPlane struct {
 	Audit    *AuditLog
 
 	processes []*process
+	etcdPort  int
+	port      int // of the API server
 }
 
 // RunGroup marks the identities whose requests the audit log keeps apart by user.
@@ -61,7 +64,8 @@ func startOnce(ctx context.Context, programs Programs) (c *ControlPlane, err err
 	if err != nil {
 		return c, err
 	}
-	c.URL = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	c.etcdPort, c.port = ports[0], ports[2]
+	c.URL = fmt.Sprintf("https://127.0.0.1:%d", c.port)
 	c.Audit = NewAuditLog(filepath.Join(dir, "audit.log"))
 	if err := c.writeFiles(); err != nil {
 		return c, err
@@ -69,7 +73,7 @@ func startOnce(ctx context.Context, programs Programs) (c *ControlPlane, err err
 	if err := c.start("etcd", programs.Etcd, c.etcdFlags(ports[0], ports[1])...); err != nil {
 		return c, err
 	}
-	if err := c.start("kube-apiserver", programs.APIServer, c.apiServerFlags(ports[0], ports[2])...); err != nil {
+	if err := c.start("kube-apiserver", programs.APIServer, c.apiServerFlags()...); err != nil {
 		return c, err
 	}
 	if err := c.waitFor(ctx, "the API server is ready", c.apiServerReady); err != nil {
@@ -102,6 +106,28 @@ func (c *ControlPlane) Stop() {
 		return
 	}
 	_ = os.RemoveAll(c.Dir)
+}
+
+// apiServer is the process of the API server.
+func (c *ControlPlane) apiServer() *process {
+	for _, p := range c.processes {
+		if p.name == "kube-apiserver" {
+			return p
+		}
+	}
+	return nil
+}
+
+// RestartAPIServer kills it as a crash would, and starts it again: at the same address, over the same etcd, with the
+// same audit log. It returns when it is ready.
+func (c *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	old := c.apiServer()
+	old.kill()
+	c.processes = slices.DeleteFunc(c.processes, func(p *process) bool { return p == old })
+	if err := c.start("kube-apiserver", c.Programs.APIServer, c.apiServerFlags()...); err != nil {
+		return err
+	}
+	return c.waitFor(ctx, "the API server is ready again", c.apiServerReady)
 }
 
 // Access is the way in for an identity.

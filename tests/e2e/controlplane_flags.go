@@ -97,10 +97,10 @@ func (c *ControlPlane) etcdFlags(clientPort, peerPort int) []string {
 	}
 }
 
-func (c *ControlPlane) apiServerFlags(etcdPort, port int) []string {
+func (c *ControlPlane) apiServerFlags() []string {
 	return []string{
-		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", etcdPort),
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file=" + c.path("serving.crt"), "--tls-private-key-file=" + c.path("serving.key"),
 		"--client-ca-file=" + c.path("ca.crt"),

@@ -30,7 +30,7 @@ Machine& Fleet::machine(const std::string& name, MachinePlan plan) {
   add(a_node(name));
   machines.push_back(std::make_unique<Machine>(
       name, std::move(plan),
-      Machine::Surroundings{cluster, clock, rng, context.get_executor(), drains_, checks, slots, options,
+      Machine::Surroundings{cluster, agents_clock, rng, context.get_executor(), drains_, checks, slots, options,
                             [this](k8s::Client& client, const std::string& node) {
                               return gates ? gates(client, node) : std::make_unique<OpenGates>(clock);
                             },

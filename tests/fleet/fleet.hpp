@@ -6,6 +6,7 @@
 #include <set>
 
 #include "retry/task_group.hpp"
+#include "tests/fleet/counting_clock.hpp"
 #include "tests/fleet/fleet_checks.hpp"
 #include "tests/scenario/scenario.hpp"
 #include "tests/support/virtual_time.hpp"
@@ -55,6 +56,7 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  CountingClock agents_clock{clock};  // of all agents
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;
   // The gates of every machine; without them all are open.

@@ -200,16 +200,51 @@ TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
+// Half a request per minute, and a wake-up of the processor in five seconds at most: while they start, and later.
 TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});
   std::vector<std::size_t> before;
-  after(10min, [&] {
-    for (const auto& each : machines) before.push_back(each->requests());
-  });
-  after(70min, [&] {
-    for (std::size_t i = 0; i < machines.size(); ++i) EXPECT_LE(machines[i]->requests() - before[i], 30u);
-  });
-  run_for(71min);
+  std::size_t rung = 0;
+  for (const Duration from : {1min, 31min, 61min}) {
+    after(from, [&] {
+      before.clear();
+      for (const auto& each : machines) before.push_back(each->requests());
+      rung = agents_clock.rung();
+    });
+    after(from + 10min, [&] {
+      for (std::size_t i = 0; i < machines.size(); ++i) EXPECT_LE(machines[i]->requests() - before[i], 5u);
+      EXPECT_LE(agents_clock.rung() - rung, 120u * machines.size());
+    });
+  }
+  run_for(72min);
+}
+
+// They all see at the same moment that it is free.
+TEST(P10_KindToTheWaiting, ATurnCostsTheSameHoweverManyWaitForIt) {
+  struct Line : Promises {
+    void TestBody() override {}
+    // Requests of all agents for each node, from the moment at which all are in line.
+    double cost(std::size_t nodes) {
+      for (std::size_t i = 0; i < nodes; ++i) machine("n" + std::to_string(i), {.target = ""});
+      std::size_t before = 0;
+      after(10min, [this] {
+        for (const auto& each : machines) each->want("1.1");
+      });
+      after(11min, [&] { before = requests(); });
+      run_fleet(24h);
+      for (const auto& each : machines) EXPECT_EQ(each->boots(), 1u) << story();
+      return static_cast<double>(requests() - before) / static_cast<double>(nodes);
+    }
+    std::size_t requests() const {
+      std::size_t sum = 0;
+      for (const auto& each : machines) sum += each->requests();
+      return sum;
+    }
+  };
+  const double few = Line().cost(8);
+  const double many = Line().cost(32);
+  // Those who wait longer keep their watches alive longer; four times as much is what waking all for each turn costs.
+  EXPECT_LE(many, 2 * few) << few << " requests for each of eight nodes, " << many << " for each of 32";
 }
 
 // Whatever it is doing when the server goes away for an hour, or says no to everything.

@@ -1,0 +1,77 @@
+// Contenders for the turns of a pool with two zones, on the simulated cluster.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "agent/slots/lease_slots.hpp"
+#include "retry/task_group.hpp"
+#include "sim/cluster.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+
+class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  LeaseSlotsTest() {
+    add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
+    for (const auto& [name, zone] : {std::pair("a1", "a"), std::pair("a2", "a"), std::pair("b1", "b")})
+      add({{"apiVersion", "v1"},
+           {"kind", "Node"},
+           {"metadata",
+            {{"name", name}, {"uid", std::string(name) + "-uid"}, {"labels", {{"zone", zone}, {"role", "db"}}}}},
+           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+    options.grouping.zone_label = "zone";
+    options.limit = [this](std::size_t nodes) { return nodes == 3 ? pool_limit : zone_limit; };
+  }
+
+  void add(const sim::Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
+
+  struct Contender {
+    Contender(LeaseSlotsTest& test, const std::string& name)
+        : node{name, name + "-uid"}, slots(test.client, test.rng, node, test.options) {}
+    OwnNode node;
+    LeaseSlots slots;
+  };
+  Contender& node(const std::string& name) {
+    contenders.push_back(std::make_unique<Contender>(*this, name));
+    return *contenders.back();
+  }
+  // Runs `body` while the cluster lives.
+  void live(const std::function<boost::asio::awaitable<void>()>& body) {
+    run(with_task_group([&](TaskGroup& group) {
+      group.spawn(cluster.run());
+      return body();
+    }));
+  }
+  // Somebody else's agent has taken it.
+  void hold(const std::string& lease, const std::string& by) {
+    add({{"apiVersion", "coordination.k8s.io/v1"},
+         {"kind", "Lease"},
+         {"metadata", {{"name", lease}, {"namespace", "haulout"}, {"labels", {{"haulout.dev/pool", "default"}}}}},
+         {"spec", {{"holderIdentity", by + "/" + by + "-uid"}}}});
+  }
+  TimePoint soon() const { return clock.now() + std::chrono::seconds(30); }
+  std::vector<std::string> leases() const {
+    std::vector<std::string> names;
+    for (const sim::Json& lease : cluster.all("leases")) names.push_back(lease["metadata"]["name"]);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  // "create haulout-…", "delete haulout-…" in their order.
+  std::vector<std::string> writes() const {
+    std::vector<std::string> out;
+    for (const auto& entry : cluster.audit())
+      if (entry.applied && entry.resource == "leases") out.push_back(entry.verb + " " + entry.name);
+    return out;
+  }
+
+  SeededRng rng{1};
+  SeededRng world_rng{2};
+  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
+  LeaseSlotsOptions options;
+  std::size_t pool_limit = 2, zone_limit = 1;
+  std::vector<std::unique_ptr<Contender>> contenders;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,28 @@
+// A clock that counts how often it wakes somebody: for an idle process each of these is a wake-up of the processor.
+#pragma once
+
+#include "retry/clock.hpp"
+
+namespace haulout::fleet {
+
+class CountingClock final : public Clock {
+ public:
+  explicit CountingClock(Clock& clock) : clock_(clock) {}
+
+  TimePoint now() const override { return clock_.now(); }
+  WallTime wall_now() const override { return clock_.wall_now(); }
+  std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                   std::function<void()> ring) override {
+    return clock_.set_alarm(std::move(executor), when, [this, ring = std::move(ring)] {
+      ++rung_;
+      ring();
+    });
+  }
+  std::size_t rung() const { return rung_; }
+
+ private:
+  Clock& clock_;
+  std::size_t rung_ = 0;
+};
+
+}  // namespace haulout::fleet
