@@ -18,6 +18,7 @@
 #include "agent/host.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/shutdown_delay.hpp"
 #include "agent/slots.hpp"
 #include "drain/drain.hpp"
 #include "k8s/client.hpp"
@@ -55,6 +56,8 @@ struct AgentParts {
   // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes
   // under a living agent when somebody deletes the Node and the kubelet registers anew.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
+  // Null: a machine that somebody else shuts down goes down at once.
+  ShutdownDelay* shutdown = nullptr;
 };
 
 class Agent {

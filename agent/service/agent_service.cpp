@@ -113,6 +113,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
   group.spawn(whole_->reporter().run());
   group.spawn(tell_rivals());
+  if (ShutdownInhibitor* const shutdown = whole_->shutdown()) group.spawn(shutdown->run());
   const auto agent = whole_->agent();
   co_await agent->run();
 }

@@ -63,6 +63,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   CO_TRY(backend_, make_backend(config, found, host_access()));
   host_ = make_host(config, host_access());
   CO_TRY(hooks_, make_hooks(config, host_access()));
+  if (uses_bus()) shutdown_ = std::make_unique<ShutdownInhibitor>(around_.bus, around_.process.rng);
 
   CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
   authority_.node.uid = node.uid;
@@ -106,7 +107,8 @@ std::unique_ptr<Agent> AgentWhole::agent() {
                    .tell = [this](const Status& status) { reporter_.tell(status); },
                    .hooks = hooks_.get(),
                    .warn = [this](const Status& status) { reporter_.warn(status); },
-                   .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};
+                   .node_is = [this](const std::string& uid) { authority_.node.uid = uid; },
+                   .shutdown = shutdown_.get()};
   return std::make_unique<Agent>(std::move(parts), options());
 }
 
