@@ -31,7 +31,7 @@ LeavingResult leaving_result(const drain::Report& report) {
     return {"ShutdownDrained", fmt::format("somebody shuts the machine down: {} left before", count_of(gone, "pod"))};
   std::string message =
       fmt::format("somebody shuts the machine down: {} of {} left before", gone, count_of(gone + left, "pod"));
-  if (left > 0) message += ", and not " + first + (left > 1 ? fmt::format(" and {} more", left - 1) : "");
+  if (left > 0) message += ", but not " + first + (left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (report.outcome == drain::Outcome::failed) message += "; " + report.message;
   return {"ShutdownUndrained", std::move(message)};
 }
