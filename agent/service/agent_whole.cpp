@@ -93,6 +93,10 @@ AgentOptions AgentWhole::options() const {
   options.times = times_of(config);
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
+  options.authority = to_string(authority_.kind);
+  options.pool = [&config](const k8s::Node& node) {
+    return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
+  };
   return options;
 }
 
