@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/text.hpp"
+
 namespace haulout::agent {
 
 void DrainStatus::begin() {
@@ -42,7 +44,8 @@ std::string DrainStatus::message() const {
     return waiting_.size() == 1 ? waiting->message
                                 : fmt::format("{} (and {} more pods wait)", waiting->message, waiting_.size() - 1);
   }
-  return fmt::format("{} of {} pods have gone", progress_.vanished, progress_.to_evict);
+  return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),
+                     progress_.to_evict == 1 ? "has" : "have");
 }
 
 }  // namespace haulout::agent
