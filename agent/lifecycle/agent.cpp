@@ -104,6 +104,8 @@ asio::awaitable<void> Agent::Impl::load() {
     // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
     if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
+  record_.authority = options_.authority;
+  record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
   parts_.tell(status_);
 }

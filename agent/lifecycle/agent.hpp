@@ -38,6 +38,9 @@ struct AgentOptions {
   // How long load balancers have, from the cordon to the first eviction, to stop sending traffic; 0: they are left
   // alone.
   Duration lb_drain_wait{};
+  std::string authority{};  // for the record
+  // For the record and the label haulout.dev/pool; empty: the label is somebody else's.
+  std::function<std::string(const k8s::Node&)> pool = [](const k8s::Node&) { return std::string(); };
 };
 
 struct AgentParts {
