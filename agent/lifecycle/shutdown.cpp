@@ -70,20 +70,20 @@ asio::awaitable<void> Agent::Impl::leave_by(TaskGroup& group, TimePoint limit) {
 }
 
 asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
-  co_await load();
-  if (leaving_of(record_) != Leaving::has_left) {
+  // Again where what we were writing when the shutdown came has reached the server after our look at it.
+  do {
+    co_await load();
+    if (leaving_of(record_) == Leaving::has_left) break;
     if (record_.run.empty()) record_.run = new_run();
     const double seconds = std::chrono::duration<double>(limit - now()).count();
     co_await show("ShuttingDown",
                   limit == TimePoint::max()
                       ? "somebody shuts the machine down: it waits until its pods have left"
                       : fmt::format("somebody shuts the machine down: its pods have {:.1f} s to leave", seconds));
-    if (!reload_) {
-      const drain::Report report = co_await drain_for_shutdown(limit);
-      const LeavingResult result = leaving_result(report);
-      co_await show(result.reason, result.message);
-    }
-  }
+    if (reload_) continue;
+    const LeavingResult result = leaving_result(co_await drain_for_shutdown(limit));
+    co_await show(result.reason, result.message);
+  } while (reload_);
   leaving_ = false;
   shutdown_news_->notify();
 }
