@@ -58,7 +58,7 @@ TEST_F(FindCautions, CountsTheNodesOfThePool) {
   k8s::Node node;
   node.labels = {{"pool", "db"}};
   EXPECT_THAT(find(config, node).config, ElementsAre(HasSubstr("2 nodes")));
-  EXPECT_THAT(server.requests().at(0).target, HasSubstr("pool%3Ddb"));
+  EXPECT_THAT(server.requests().at(0).request.target, HasSubstr("pool%3Ddb"));
 }
 
 TEST_F(FindCautions, AsksForNothingByDefault) {
