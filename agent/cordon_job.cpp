@@ -1,14 +1,12 @@
 #include "agent/cordon_job.hpp"
 
 #include "agent/exit_code.hpp"
+#include "agent/node_labels.hpp"
 #include "agent/text.hpp"
 #include "agent/wording.hpp"
 
 namespace haulout::agent {
 namespace {
-
-// The state label of an agent that works on the node.
-constexpr std::string_view state_label = "haulout.dev/state";
 
 std::optional<std::string> agent_state(const k8s::Node& node) {
   const auto found = node.labels.find(std::string(state_label));

@@ -100,7 +100,10 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
       k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
   if (!authenticated) co_return failed(authenticated.error());
   (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
-  WatchedTransport transport(**authenticated, process.clock, log, ledger, settings.request_timeout);
+  const auto note_denial = [&ledger](const RequestEnd& end) {
+    if (end.status == 403) ledger.denied(describe_request(end.method, end.target));
+  };
+  WatchedTransport transport(**authenticated, process.clock, log, note_denial, settings.request_timeout);
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
   Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 

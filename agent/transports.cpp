@@ -28,7 +28,7 @@ TimePoint WatchedTransport::bounded(TimePoint deadline) const {
 
 void WatchedTransport::note(const std::string& method, const std::string& target, TimePoint began, int status,
                             std::optional<Error> error) {
-  if (status == 403) ledger_.denied(describe_request(method, target));
+  tell_({method, target, status, error ? error->code() : Errc{}});
   if (!log_.enabled(Severity::info)) return;
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - began);
   Log::Fields fields = {{"method", method}, {"target", target}, {"ms", std::to_string(took.count())}};

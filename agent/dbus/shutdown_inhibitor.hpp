@@ -11,35 +11,30 @@
 #include <string>
 
 #include "agent/dbus/bus.hpp"
+#include "agent/shutdown_delay.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::agent {
 
-class ShutdownInhibitor {
+class ShutdownInhibitor final : public ShutdownDelay {
  public:
   // The bus outlives it.
   ShutdownInhibitor(Bus& bus, Rng& rng);
   ShutdownInhibitor(const ShutdownInhibitor&) = delete;
   ShutdownInhibitor& operator=(const ShutdownInhibitor&) = delete;
-  ~ShutdownInhibitor() { let_go(); }
+  ~ShutdownInhibitor() override { let_go(); }
 
   // Until cancelled. Once at a time.
   boost::asio::awaitable<void> run();
 
-  // From now on; `why` is what systemd-inhibit --list shows.
-  void hold(std::string why);
-  // No longer. The lock goes at once.
-  void release();
-  // The lock goes at once, so that the shutdown that is being prepared goes on; taken again when that is called off.
-  void let_shutdown_proceed();
-  bool held() const { return lock_ >= 0; }
-  // Why the lock is not held although it should be; empty when all is well.
-  const std::string& problem() const { return problem_; }
-
-  // While the machine prepares to go down: when logind will wait no longer. Now or earlier when we hold no lock.
-  std::optional<TimePoint> shutdown_at() const;
-  // Returns when any of the above has changed; may return without cause. One waiter. Cancellable.
-  boost::asio::awaitable<void> changed();
+  // `why` is what systemd-inhibit --list shows.
+  void hold(std::string why) override;
+  void release() override;
+  void let_shutdown_proceed() override;
+  bool held() const override { return lock_ >= 0; }
+  const std::string& problem() const override { return problem_; }
+  std::optional<TimePoint> shutdown_at() const override;
+  boost::asio::awaitable<void> changed() override;
 
  private:
   void heard(sdbus::Message& signal);

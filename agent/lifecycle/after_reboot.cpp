@@ -21,9 +21,18 @@ asio::awaitable<Event> Agent::Impl::reboot() {
                            : at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
   std::string problem = "the machine did not go down";
   while (!reload_ && now() < deadline) {
+    // Somebody else's shutdown refuses to be joined; where it comes to nothing, the next way is tried.
+    if (record_.method == 0 && going_down()) {
+      co_await show("Rebooting", "somebody shuts the machine down already");
+      co_await wait(std::min(deadline, now() + look_interval));
+      if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) break;
+      if (!going_down()) deadline = start_again();
+      continue;
+    }
     auto trouble = co_await prove();
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
+      if (parts_.shutdown) parts_.shutdown->release();
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
       // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
       const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);

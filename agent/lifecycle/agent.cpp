@@ -46,17 +46,31 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
 asio::awaitable<void> Agent::Impl::run() {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   gates_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  shutdown_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   co_await load();
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(follow_node());
     group.spawn(follow_backend());
+    if (parts_.shutdown) group.spawn(follow_shutdown());
     return live();
   });
 }
 
+// A shutdown interrupts whatever is under way, as a crash would: what counts stands on the Node.
 asio::awaitable<void> Agent::Impl::live() {
   for (;;) {
+    co_await with_task_group([this](TaskGroup& group) {
+      group.spawn(keep_going());
+      return until_shutdown();
+    });
+    co_await leave();
+  }
+}
+
+asio::awaitable<void> Agent::Impl::keep_going() {
+  for (;;) {
     if (reload_) co_await load();
+    delay_shutdowns();
     co_await establish();
     if (reload_) continue;
     const Event event = co_await activity();
@@ -90,6 +104,8 @@ asio::awaitable<void> Agent::Impl::load() {
     // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
     if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
+  record_.authority = options_.authority;
+  record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
   parts_.tell(status_);
 }
@@ -159,6 +175,10 @@ bool Agent::Impl::wanted() const {
          record_.bad_targets.end();
 }
 
+std::string Agent::Impl::new_run() const {
+  return fmt::format("{}.{:x}", options_.node, wall().time_since_epoch().count());
+}
+
 TimePoint Agent::Impl::at(WallTime when, Duration at_most) const {
   const auto left = std::chrono::duration_cast<Duration>(when - wall());
   return now() + std::clamp(left, Duration::zero(), at_most);
@@ -172,7 +192,10 @@ asio::awaitable<void> Agent::Impl::establish() {
   const Duties duties = duties_of(record_.state);
   // Also in `ready`: this process has not proved it yet, and the machine may have booted since it was said.
   show_ready(false);
-  const bool uncordon = duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon);
+  // Where the boot is to be verified first, its cordon stays until then.
+  const bool booted = rebooted() && next_state(record_.state, Event::boot_changed);
+  const bool uncordon = !booted && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon));
+  if (uncordon && rebooted() && !record_.run.empty()) co_await kubelet_is_back();
   if (uncordon && !record_.run.empty()) co_await undo_cordon();
   if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
@@ -188,7 +211,8 @@ void Agent::Impl::warn(std::string reason, std::string message) {
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
-  const auto patch = condition_patch(node_, duties_of(record_.state).maintenance, status_, client_.server_now());
+  const bool maintenance = leaving_ || duties_of(record_.state).maintenance;
+  const auto patch = condition_patch(node_, maintenance, status_, client_.server_now());
   if (!patch) co_return;
   auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
   if (node && node->uid == node_.uid) learn(std::move(*node));
@@ -256,7 +280,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.pending = pending_;
   moment.requested = reboot_requested(node_);
   moment.booted = booted_;
-  moment.run = fmt::format("{}.{:x}", options_.node, moment.now.time_since_epoch().count());
+  moment.run = new_run();
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
@@ -266,6 +290,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   // Served by the boot, however it came about; and one request is not one attempt after the other.
   const bool served = event == Event::boot_changed || event == Event::reboot_impossible;
   announced_ = record_.state == State::rebooting;
+  shutdown_news_->notify();
   if (co_await write(served)) parts_.tell(status_);
 }
 

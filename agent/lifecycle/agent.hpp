@@ -18,6 +18,7 @@
 #include "agent/host.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/shutdown_delay.hpp"
 #include "agent/slots.hpp"
 #include "drain/drain.hpp"
 #include "k8s/client.hpp"
@@ -37,6 +38,9 @@ struct AgentOptions {
   // How long load balancers have, from the cordon to the first eviction, to stop sending traffic; 0: they are left
   // alone.
   Duration lb_drain_wait{};
+  std::string authority{};  // for the record
+  // For the record and the label haulout.dev/pool; empty: the label is somebody else's.
+  std::function<std::string(const k8s::Node&)> pool = [](const k8s::Node&) { return std::string(); };
 };
 
 struct AgentParts {
@@ -55,6 +59,8 @@ struct AgentParts {
   // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes
   // under a living agent when somebody deletes the Node and the kubelet registers anew.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
+  // Null: a machine that somebody else shuts down goes down at once.
+  ShutdownDelay* shutdown = nullptr;
 };
 
 class Agent {

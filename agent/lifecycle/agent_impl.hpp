@@ -1,9 +1,10 @@
-// What Agent hides: shared by agent.cpp (the loop and what it writes), at_the_gates.cpp, before_reboot.cpp, proof.cpp
-// and after_reboot.cpp. No public contract.
+// What Agent hides: shared by agent.cpp (the loop and what it writes), at_the_gates.cpp, before_reboot.cpp, proof.cpp,
+// after_reboot.cpp and shutdown.cpp. No public contract.
 #pragma once
 
 #include "agent/lifecycle/agent.hpp"
 #include "agent/lifecycle/drain_status.hpp"
+#include "agent/lifecycle/leaving.hpp"
 
 namespace haulout::agent {
 
@@ -19,6 +20,7 @@ class Agent::Impl {
  private:
   // agent.cpp
   boost::asio::awaitable<void> live();
+  boost::asio::awaitable<void> keep_going();
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
   boost::asio::awaitable<void> establish();
@@ -42,6 +44,7 @@ class Agent::Impl {
   bool has_foreign_record() const;
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
+  std::string new_run() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
 
   // at_the_gates.cpp
@@ -109,6 +112,21 @@ class Agent::Impl {
   boost::asio::awaitable<Event> soak();
   boost::asio::awaitable<Event> stay_degraded();
 
+  // shutdown.cpp
+  void delay_shutdowns();
+  boost::asio::awaitable<void> follow_shutdown();
+  // Somebody shuts the machine down.
+  bool going_down() const { return parts_.shutdown && parts_.shutdown->shutdown_at(); }
+  // Until somebody does, and pods can still leave before. A shutdown for which nothing is left to do goes on.
+  boost::asio::awaitable<void> until_shutdown();
+  // Has the pods leave for as long as the shutdown waits; returns when it was called off.
+  boost::asio::awaitable<void> leave();
+  boost::asio::awaitable<void> leave_by(TaskGroup& group, TimePoint limit);
+  boost::asio::awaitable<void> say_and_leave(TimePoint limit);
+  boost::asio::awaitable<drain::Report> drain_for_shutdown(TimePoint limit);
+  // After the boot that followed: until the kubelet has reported it.
+  boost::asio::awaitable<void> kubelet_is_back();
+
   TimePoint now() const { return clock_.now(); }
   WallTime wall() const { return clock_.wall_now(); }
   TimePoint within(Duration limit) const { return now() + limit; }
@@ -136,6 +154,8 @@ class Agent::Impl {
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<Notifier> gates_news_;            // of the gates and of the Node, for follow_pauses()
   bool turns_moved_ = false, gates_moved_ = false;  // since they were asked
+  std::unique_ptr<Notifier> shutdown_news_;
+  bool leaving_ = false;  // before somebody else's shutdown, and not back yet
   // Of one activity.
   std::optional<Event> decided_;
   DrainStatus drain_status_;

@@ -3,6 +3,7 @@
 
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
+#include "agent/text.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/status.hpp"
@@ -77,8 +78,8 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
       until = at(*record_.not_before, options_.times.backoff_cap);
       co_await show(
           "BackingOff",
-          fmt::format("{} attempts came to nothing, the last one: {}; the next one follows {}", record_.failures,
-                      record_.cause_message,
+          fmt::format("{} came to nothing{}: {}; the next one follows {}", count_of(record_.failures, "attempt"),
+                      record_.failures == 1 ? "" : ", the last one", record_.cause_message,
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
     } else {
       // Somebody else's reboot needs no rights of ours.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/text.hpp"
+
 namespace haulout::agent {
 
 void DrainStatus::begin() {
@@ -44,7 +46,8 @@ std::string DrainStatus::message() const {
     return fmt::format("{} (and {} more {})", waiting->message, others, others == 1 ? "pod waits" : "pods wait");
   }
   if (progress_.to_evict == 0) return "looking for pods that must leave";
-  return fmt::format("{} of {} pods have gone", progress_.vanished, progress_.to_evict);
+  return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),
+                     progress_.to_evict == 1 ? "has" : "have");
 }
 
 }  // namespace haulout::agent

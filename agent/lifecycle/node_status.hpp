@@ -6,11 +6,11 @@
 
 #include "agent/backend.hpp"
 #include "agent/lifecycle/record.hpp"
+#include "agent/node_labels.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::agent {
 
-inline constexpr std::string_view state_label = "haulout.dev/state";
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
@@ -37,7 +37,8 @@ Status shown_status(const k8s::Node& node, const Record& record);
 // Somebody asked for a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
 
-// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion.
+// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion. A pool
+// label that is not the record's is somebody else's, and stays.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
@@ -54,7 +55,8 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
 
 // For nodes/status: takes the condition away; nothing when it is not there.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
-// Takes labels, message, record and ticket away, and nothing that people write. Guarded; nothing when there are none.
+// Takes labels, message, record and ticket away, the pool label where it is the record's, and nothing that people
+// write. Guarded; nothing when there are none.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -32,6 +32,14 @@ std::string_view required(Need need) {
   return "unknown";
 }
 
+// Whether the pool label that stands there is ours to change.
+bool pool_label_is_ours(const k8s::Node& node) {
+  const auto label = k8s::value_at(node.labels, pool_label);
+  if (!label) return true;
+  const auto record = record_of(node);
+  return record && record->pool == *label;
+}
+
 }  // namespace
 
 std::optional<Record> record_of(const k8s::Node& node) {
@@ -56,6 +64,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
+  if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
   put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, status.message);
@@ -113,6 +122,7 @@ std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json labels = Json::object();
   for (const std::string_view key : {state_label, reason_label, reboot_required_label})
     put(labels, node.labels, key, {});
+  if (pool_label_is_ours(node)) put(labels, node.labels, pool_label, {});
   Json annotations = Json::object();
   for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
     put(annotations, node.annotations, key, {});

@@ -40,6 +40,9 @@ struct Record {
   bool uncordon = false;                    // degraded, but the node itself is well: it takes pods again
   std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
   std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
+  // For people.
+  std::string authority{};  // by which the agent works
+  std::string pool{};       // as the agent has labelled its Node; empty: it has not
   bool operator==(const Record&) const = default;
 };
 

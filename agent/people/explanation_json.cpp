@@ -41,11 +41,13 @@ std::string explanation_json(const Explanation& about) {
                        {"healthy", budget.healthy},
                        {"needed", budget.needed},
                        {"podsHere", budget.pods}});
+  const std::string authority = about.record ? about.record->authority : "";
   const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
                      {"kind", "NodeExplanation"},
                      {"at", k8s::format_time(about.at)},
                      {"status", Json::parse(node_status_json(about.node))},
                      {"cordon", about.cordon.empty() ? Json(nullptr) : Json(about.cordon)},
+                     {"authority", authority.empty() ? Json(nullptr) : Json(authority)},
                      {"whyNotNow", about.why},
                      {"gates", gates_json(about.gates)},
                      {"pods", std::move(pods)},

@@ -70,6 +70,7 @@ void add_facts(Lines& lines, const Explanation& about) {
   add_fact(lines, "Last update", last_update(about));
   add_fact(lines, "OS image", node.os_image);
   add_fact(lines, "Pool", node.pool);
+  if (about.record) add_fact(lines, "Authority", about.record->authority);
   add_fact(lines, "Cordon", about.cordon.empty() ? "<none>" : about.cordon);
 }
 

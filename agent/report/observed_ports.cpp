@@ -26,28 +26,4 @@ Task<> ObservedSlots::release(TimePoint deadline) {
   co_return released;
 }
 
-Task<http::Response> ObservedTransport::round_trip(http::Request request, TimePoint deadline) {
-  RequestEnd end{.method = request.method, .target = request.target};
-  auto response = co_await inner_.round_trip(std::move(request), deadline);
-  if (response) {
-    end.status = response->status;
-  } else {
-    end.failure = response.error().code();
-  }
-  tell_(end);
-  co_return response;
-}
-
-Task<std::unique_ptr<http::BodyStream>> ObservedTransport::open(http::Request request, TimePoint deadline) {
-  RequestEnd end{.method = request.method, .target = request.target};
-  auto stream = co_await inner_.open(std::move(request), deadline);
-  if (stream) {
-    end.status = (*stream)->head().status;
-  } else {
-    end.failure = stream.error().code();
-  }
-  tell_(end);
-  co_return stream;
-}
-
 }  // namespace haulout::agent

@@ -5,7 +5,6 @@
 
 #include "agent/backend.hpp"
 #include "agent/slots.hpp"
-#include "http/transport.hpp"
 
 namespace haulout::agent {
 
@@ -38,28 +37,6 @@ class ObservedSlots final : public Slots {
  private:
   Slots& inner_;
   std::function<void(bool)> tell_;
-};
-
-// How a request ended.
-struct RequestEnd {
-  std::string method{};
-  std::string target{};
-  int status = 0;  // 0: no answer
-  Errc failure{};  // when there was none
-};
-
-class ObservedTransport final : public http::Transport {
- public:
-  ObservedTransport(http::Transport& inner, std::function<void(const RequestEnd&)> tell)
-      : inner_(inner), tell_(std::move(tell)) {}
-
-  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
-  // The end is that of the head: a watch is meant to last.
-  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
-
- private:
-  http::Transport& inner_;
-  std::function<void(const RequestEnd&)> tell_;
 };
 
 }  // namespace haulout::agent

@@ -19,6 +19,7 @@
 #include "agent/report/metrics.hpp"
 #include "agent/report/observed_ports.hpp"
 #include "agent/report/status_pages.hpp"
+#include "agent/transports.hpp"
 #include "drain/observer.hpp"
 
 namespace haulout::agent {

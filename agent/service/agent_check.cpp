@@ -1,4 +1,5 @@
 // `haulout agent --check`: everything that the agent will need, tried without changing anything.
+#include "agent/assembly/cautions.hpp"
 #include "agent/assembly/rivals.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/service/agent_service.hpp"
@@ -93,6 +94,10 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), deadline);
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
+    const Cautions cautions =
+        co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
+    for (const std::string& caution : cautions.config) tell(Mark::note, "config", caution);
+    for (const std::string& caution : cautions.hooks) tell(Mark::note, "hooks", caution);
   }
   const Rivals rivals =
       co_await find_rivals(whole_->client(), authority.node.name, whole_->host_access(), whole_->uses_bus(), deadline);

@@ -1,5 +1,6 @@
 #include "agent/service/agent_service.hpp"
 
+#include "agent/assembly/cautions.hpp"
 #include "agent/assembly/rivals.hpp"
 #include "agent/authority/find_authority.hpp"
 #include "agent/dbus/bus_address.hpp"
@@ -30,13 +31,14 @@ std::vector<std::string> bus_addresses(const ServiceInputs& in) {
 
 AgentService::AgentService(ServiceInputs inputs)
     : in_(inputs),
-      watched_(in_.api, in_.process.clock, in_.log, ledger_, std::nullopt),
-      observed_(watched_,
-                [this](const RequestEnd& request) {
-                  if (!whole_) return;
-                  whole_->reporter().see_request(request);
-                  whole_->memory().stir();
-                }),
+      watched_(
+          in_.api, in_.process.clock, in_.log,
+          [this](const RequestEnd& request) {
+            if (!whole_) return;
+            whole_->reporter().see_request(request);
+            whole_->memory().stir();
+          },
+          std::nullopt),
       bus_(in_.process.executor, in_.process.clock, in_.process.rng, bus_addresses(in_)) {}
 
 void AgentService::failed(const Error& error) {
@@ -50,7 +52,7 @@ void AgentService::say(std::string_view line) {
 
 Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
   CO_TRY(Authority authority,
-         co_await find_authority(observed_, in_.process.clock,
+         co_await find_authority(watched_, in_.process.clock,
                                  {in_.config.authority, in_.config.node_name, in_.config.ns}, deadline));
   co_return co_await AgentWhole::make(surroundings(), std::move(authority), deadline);
 }
@@ -119,6 +121,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   group.spawn(whole_->reporter().run());
   group.spawn(whole_->memory().run());
   group.spawn(tell_rivals());
+  group.spawn(tell_cautions());
+  if (ShutdownInhibitor* const shutdown = whole_->shutdown()) group.spawn(shutdown->run());
   const auto agent = whole_->agent();
   co_await agent->run();
 }
@@ -129,6 +133,16 @@ awaitable<void> AgentService::tell_rivals() {
                                              whole_->uses_bus(), deadline);
   for (const std::string& rival : rivals.found) in_.log.write(Severity::warning, rival);
   for (const std::string& problem : rivals.problems) in_.log.write(Severity::info, problem);
+}
+
+awaitable<void> AgentService::tell_cautions() {
+  const TimePoint deadline = in_.process.clock.now() + start_limit;
+  const auto node = co_await whole_->client().get_node(whole_->authority().node.name, deadline);
+  if (!node) co_return;
+  const Cautions cautions =
+      co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
+  for (const std::string& caution : cautions.config) in_.log.write(Severity::warning, caution);
+  for (const std::string& caution : cautions.hooks) in_.log.write(Severity::warning, caution);
 }
 
 awaitable<void> AgentService::release() {

@@ -36,7 +36,7 @@ class AgentService {
   int exit_code() const { return exit_code_; }
 
  private:
-  Surroundings surroundings() { return {in_.process, in_.config, in_.log, observed_, bus_}; }
+  Surroundings surroundings() { return {in_.process, in_.config, in_.log, watched_, bus_}; }
   boost::asio::awaitable<void> live(TaskGroup& group);
   boost::asio::awaitable<void> check_all(TaskGroup& group);
   boost::asio::awaitable<void> release_all(TaskGroup& group);
@@ -47,13 +47,12 @@ class AgentService {
   Task<> begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming);
   Task<> serve_pages(TaskGroup& group);
   boost::asio::awaitable<void> tell_rivals();
+  boost::asio::awaitable<void> tell_cautions();
   void failed(const Error& error);
   void say(std::string_view line);
 
   ServiceInputs in_;
-  RequestLedger ledger_;
   WatchedTransport watched_;
-  ObservedTransport observed_;
   Bus bus_;
   std::unique_ptr<AgentWhole> whole_;
   std::unique_ptr<http::Server> pages_;

@@ -64,6 +64,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   CO_TRY(backend_, make_backend(config, found, host_access()));
   host_ = make_host(config, host_access());
   CO_TRY(hooks_, make_hooks(config, host_access()));
+  if (uses_bus()) shutdown_ = std::make_unique<ShutdownInhibitor>(around_.bus, around_.process.rng);
 
   CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
   authority_.node.uid = node.uid;
@@ -93,6 +94,10 @@ AgentOptions AgentWhole::options() const {
   options.times = times_of(config);
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
+  options.authority = to_string(authority_.kind);
+  options.pool = [&config](const k8s::Node& node) {
+    return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
+  };
   return options;
 }
 
@@ -111,7 +116,8 @@ std::unique_ptr<Agent> AgentWhole::agent() {
                        },
                    .hooks = hooks_.get(),
                    .warn = [this](const Status& status) { reporter_.warn(status); },
-                   .node_is = [this](const std::string& uid) { authority_.node.uid = uid; }};
+                   .node_is = [this](const std::string& uid) { authority_.node.uid = uid; },
+                   .shutdown = shutdown_.get()};
   return std::make_unique<Agent>(std::move(parts), options());
 }
 

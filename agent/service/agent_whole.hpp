@@ -1,7 +1,7 @@
 // All parts of an agent, made from its configuration once it is known which node it serves and with which authority.
 //
 // Borrows what stands in Surroundings; owns the rest, in an order in which it can be taken apart. Its owner runs the
-// bus where uses_bus() says so, the reporter, the memory and the agent.
+// bus where uses_bus() says so, with it the shutdown inhibitor, the reporter, the memory and the agent.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "agent/assembly/make_slots.hpp"
 #include "agent/authority/authority.hpp"
 #include "agent/authority/node_transport.hpp"
+#include "agent/dbus/shutdown_inhibitor.hpp"
 #include "agent/gates/node_gates.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/logging.hpp"
@@ -44,6 +45,8 @@ class AgentWhole {
   HookPrograms& hooks() { return *hooks_; }
   Reporter& reporter() { return reporter_; }
   QuietMemory& memory() { return memory_; }
+  // Null where there is no bus.
+  ShutdownInhibitor* shutdown() { return shutdown_.get(); }
   HostAccess host_access();
   // Made anew for each call; borrows this.
   std::unique_ptr<Agent> agent();
@@ -64,6 +67,7 @@ class AgentWhole {
   MadeBackend backend_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<HookPrograms> hooks_;
+  std::unique_ptr<ShutdownInhibitor> shutdown_;
   MadeSlots slots_;
   std::unique_ptr<k8s::AuthTransport> prometheus_;
   std::unique_ptr<NodeGates> gates_;

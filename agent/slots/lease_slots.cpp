@@ -6,6 +6,7 @@
 #include <set>
 
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/text.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 #include "retry/task_group.hpp"
@@ -124,8 +125,8 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
                                 [this](const k8s::Node& node) { return node.name == node_.name; });
   // A list without ourselves counts something else than our fleet.
   if (own == nodes.items.end())
-    co_return Error(Errc::invalid, fmt::format("the API server lists {} nodes of the pool, and {} is not among them",
-                                               nodes.items.size(), node_.name));
+    co_return Error(Errc::invalid, fmt::format("the API server lists {} of the pool, and {} is not among them",
+                                               count_of(nodes.items.size(), "node"), node_.name));
   if (own->uid != node_.uid)
     co_return Error(Errc::invalid,
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));

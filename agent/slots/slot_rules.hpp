@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/node_labels.hpp"
 #include "agent/own_node.hpp"
 #include "k8s/objects.hpp"
 #include "retry/result.hpp"
 
 namespace haulout::agent {
 
-inline constexpr std::string_view pool_label = "haulout.dev/pool";
 inline constexpr std::string_view zone_label = "haulout.dev/zone";
 
 // Nodes that share a limit: a pool, or the part of it in one zone.

@@ -27,13 +27,13 @@ class TransportsTest : public haulout::testing::VirtualTimeTest {
     return result;
   }
   WatchedTransport watched(std::optional<Duration> request_timeout = std::nullopt) {
-    return {script, clock, log, ledger, request_timeout};
+    return {script, clock, log, [this](const RequestEnd& end) { told.push_back(end); }, request_timeout};
   }
 
   ScriptedTransport script{clock};
   std::vector<std::string> lines;
   Log log{{LogFormat::text, 1}, clock, [this](const std::string& line) { lines.push_back(line); }};
-  RequestLedger ledger;
+  std::vector<RequestEnd> told;
 };
 
 TEST_F(TransportsTest, LogsWhatWasAskedButNothingSecret) {
@@ -56,15 +56,21 @@ TEST_F(TransportsTest, RequestTimeoutBoundsTheDeadline) {
   EXPECT_EQ(script.requests()[1].deadline, start + 1s) << "never later than the caller's";
 }
 
-TEST_F(TransportsTest, RemembersWhatWasDenied) {
+TEST_F(TransportsTest, EachRequestIsToldWithItsEnd) {
   WatchedTransport transport = watched();
-  script.answer(json_response(403, "{}"));
-  script.fail(Error(Errc::reset, "gone"));
-  EXPECT_TRUE(run(transport.round_trip(request("PATCH", "/api/v1/nodes/n1"), start + 1s)));
-  EXPECT_FALSE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1s)));
-  ASSERT_TRUE(ledger.last_denied());
-  EXPECT_EQ(ledger.last_denied()->verb, "patch");
-  EXPECT_EQ(ledger.last_denied()->resource, "nodes");
+  script.answer(json_response(429, "{}"));
+  script.fail(Error(Errc::unreachable, "refused"));
+  script.refuse_stream(403, "{}");
+  script.fail_stream(Error(Errc::timeout, "late"));
+  EXPECT_EQ(run(transport.round_trip(request("POST", "/a"), TimePoint::max()))->status, 429);
+  EXPECT_EQ(run(transport.round_trip(request("GET", "/b"), TimePoint::max())).error().code(), Errc::unreachable);
+  EXPECT_EQ((*run(transport.open(request("GET", "/c"), TimePoint::max())))->head().status, 403);
+  EXPECT_EQ(run(transport.open(request("GET", "/d"), TimePoint::max())).error().code(), Errc::timeout);
+  std::vector<std::string> ends;
+  for (const RequestEnd& end : told)
+    ends.push_back(end.method + " " + end.target + " " +
+                   (end.status != 0 ? std::to_string(end.status) : std::string(to_string(end.failure))));
+  EXPECT_THAT(ends, ElementsAre("POST /a 429", "GET /b unreachable", "GET /c 403", "GET /d timeout"));
 }
 
 class ResolveNodesTest : public TransportsTest {

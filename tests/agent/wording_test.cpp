@@ -25,6 +25,12 @@ struct TextSink final : Sink {
   void write(std::string_view more) override { text += more; }
 };
 
+TEST(TextTest, OneIsNoPlural) {
+  EXPECT_EQ(count_of(0, "attempt"), "0 attempts");
+  EXPECT_EQ(count_of(1, "attempt"), "1 attempt");
+  EXPECT_EQ(count_of(2, "attempt"), "2 attempts");
+}
+
 TEST(WordingTest, OneLinePerEvent) {
   const auto web = pod("web-0", PodOutcome::evicted);
   auto first = pod("web-0", PodOutcome::planned);

@@ -92,6 +92,30 @@ TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
   }
 }
 
+TEST(NodeStatus, ThePoolIsALabel) {
+  k8s::Node node = a_node();
+  Record record;
+  record.pool = "db";
+  const auto pool_in = [&] {
+    const auto patch = status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false);
+    const Json labels = patch ? Json::parse(*patch)["metadata"].value("labels", Json::object()) : Json::object();
+    return labels.value("haulout.dev/pool", "untouched");
+  };
+  EXPECT_EQ(pool_in(), "db");
+  node.labels["haulout.dev/pool"] = "db";
+  node.annotations["haulout.dev/record"] = encode_record(record);
+  EXPECT_EQ(pool_in(), "untouched");
+  EXPECT_TRUE(Json::parse(no_status_patch(node).value())["metadata"]["labels"]["haulout.dev/pool"].is_null());
+  record.pool = "web";
+  EXPECT_EQ(pool_in(), "web") << "it has moved to another one";
+  node.labels["haulout.dev/pool"] = "blue";
+  EXPECT_EQ(pool_in(), "untouched") << "a person wrote that";
+  EXPECT_FALSE(Json::parse(no_status_patch(node).value())["metadata"].contains("labels"));
+  record.pool.clear();
+  node.labels.clear();
+  EXPECT_EQ(pool_in(), "untouched");
+}
+
 TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   k8s::Node node = a_node();
   EXPECT_EQ(no_status_patch(node), std::nullopt);

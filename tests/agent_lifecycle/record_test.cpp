@@ -35,6 +35,8 @@ Record full() {
   record.uncordon = true;
   record.hooks_passed = {"before-drain"};
   record.hooks_asked = seconds(70);
+  record.authority = "impersonation";
+  record.pool = "db";
   return record;
 }
 

@@ -98,6 +98,15 @@ TEST(ExplanationTest, NothingToDo) {
   for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
 }
 
+TEST(ExplanationTest, TheAuthorityOfItsAgent) {
+  k8s::Node node = node_in("n1", State::idle);
+  EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Authority:"))));
+  EXPECT_EQ(Json::parse(explanation_json(explain({.node = node}, now)))["authority"], nullptr);
+  remember(node, [](Record& record) { record.authority = "kubelet"; });
+  EXPECT_THAT(explanation_text(explain({.node = node}, now)), Contains("Authority:   kubelet"));
+  EXPECT_EQ(Json::parse(explanation_json(explain({.node = node}, now)))["authority"], "kubelet");
+}
+
 TEST(ExplanationTest, ARequestIsShownWithItsReason) {
   k8s::Node node = node_in("n1", State::idle);
   for (const auto& [value, shown] : std::map<std::string, std::string>{

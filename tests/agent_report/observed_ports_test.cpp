@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -35,13 +34,6 @@ struct FakeSlots : Slots {
   Result<Turn> answer = Turn{.ours = true, .slot = "s"};
   Result<> released;
 };
-
-http::Request a_request(std::string method, std::string target) {
-  http::Request request;
-  request.method = std::move(method);
-  request.target = std::move(target);
-  return request;
-}
 
 class ObservedPortsTest : public haulout::testing::VirtualTimeTest {};
 
@@ -76,24 +68,6 @@ TEST_F(ObservedPortsTest, OnlyWhatIsKnownAboutATurnIsTold) {
   static_cast<void>(run(slots.take(TimePoint::max())));
   EXPECT_TRUE(run(slots.release(TimePoint::max())));
   EXPECT_THAT(told, ElementsAre(true, false, true, false));
-}
-
-TEST_F(ObservedPortsTest, EachRequestIsToldWithItsEnd) {
-  haulout::testing::ScriptedTransport inner(clock);
-  std::vector<std::string> told;
-  ObservedTransport transport(inner, [&](const RequestEnd& end) {
-    told.push_back(end.method + " " + end.target + " " +
-                   (end.status != 0 ? std::to_string(end.status) : std::string(to_string(end.failure))));
-  });
-  inner.answer(haulout::testing::json_response(429, "{}"));
-  inner.fail(Error(Errc::unreachable, "refused"));
-  inner.refuse_stream(403, "{}");
-  inner.fail_stream(Error(Errc::timeout, "late"));
-  EXPECT_EQ(run(transport.round_trip(a_request("POST", "/a"), TimePoint::max()))->status, 429);
-  EXPECT_EQ(run(transport.round_trip(a_request("GET", "/b"), TimePoint::max())).error().code(), Errc::unreachable);
-  EXPECT_EQ((*run(transport.open(a_request("GET", "/c"), TimePoint::max())))->head().status, 403);
-  EXPECT_EQ(run(transport.open(a_request("GET", "/d"), TimePoint::max())).error().code(), Errc::timeout);
-  EXPECT_THAT(told, ElementsAre("POST /a 429", "GET /b unreachable", "GET /c 403", "GET /d timeout"));
 }
 
 }  // namespace

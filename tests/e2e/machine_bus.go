@@ -18,6 +18,7 @@ import (
 type hostBus struct {
 	daemon *process
 	conn   *dbus.Conn
+	locks  []*os.File
 	reboot func() // asked for, by whichever way
 
 	mu      sync.Mutex
@@ -77,6 +78,9 @@ func (b *hostBus) stop() {
 	if b.conn != nil {
 		b.conn.Close()
 	}
+	for _, end := range b.locks {
+		end.Close()
+	}
 	b.daemon.kill()
 }
 
@@ -92,6 +96,7 @@ func (b *hostBus) publish() error {
 				"CanReboot":       func() (string, *dbus.Error) { return "yes", nil },
 				"RebootWithFlags": func(uint64) *dbus.Error { b.reboot(); return nil },
 				"ListInhibitors":  func() ([]inhibitor, *dbus.Error) { return []inhibitor{}, nil },
+				"Inhibit":         b.inhibit,
 			},
 			map[string]any{"BlockInhibited": "", "InhibitDelayMaxUSec": uint64(5_000_000), "PreparingForShutdown": false},
 		},
@@ -121,6 +126,16 @@ func (b *hostBus) publish() error {
 		}
 	}
 	return nil
+}
+
+// A delay lock: held until its other end is closed, which nobody here looks at.
+func (b *hostBus) inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return 0, dbus.MakeFailedError(err)
+	}
+	b.locks = append(b.locks, ours, theirs)
+	return dbus.UnixFD(theirs.Fd()), nil
 }
 
 type inhibitor struct {

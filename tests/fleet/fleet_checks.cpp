@@ -195,7 +195,9 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   if (pod == pods_.end() || pod->second.key != key)
     return violated("P2: an eviction of " + key + " took effect that names no instance of it");
   const NodeTruth& node = nodes_[pod->second.node];
-  if (node.state != "draining" && clock_.now() - node.drained_last > 2min)
+  const TimePoint left_last =
+      node.machine ? std::max(node.drained_last, node.machine->shut_down_last) : node.drained_last;
+  if (node.state != "draining" && clock_.now() - left_last > 2min)
     violated(fmt::format("P11: {} was evicted from {}, which is {}", key, pod->second.node, node.state));
   if (!evicted_.insert(entry.uid).second) return;
   const Json object = cluster_.get("pods", entry.ns, entry.name);

@@ -54,7 +54,14 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
       plan_(std::move(plan)),
       world_(std::move(surroundings)),
       power_(world_.executor),
-      news_(world_.executor) {}
+      news_(world_.executor),
+      delay_(world_.executor, world_.clock) {
+  delay_.longest = plan_.delays_shutdown;
+  delay_.let_go = [this] {
+    // A moment later: whoever let go is still at work.
+    if (delay_.shutdown_at()) world_.cluster.after(Duration::zero(), [this] { power_cycle_when_shut_down(); });
+  };
+}
 
 asio::awaitable<void> Machine::live() {
   for (;;) {
@@ -93,7 +100,8 @@ asio::awaitable<void> Machine::one_life() {
        },
        this,
        [this](const agent::Status& status) { world_.trace(node_ + " warns: " + status.reason + " " + status.message); },
-       [this](const std::string& uid) { own_.uid = uid; }},
+       [this](const std::string& uid) { own_.uid = uid; },
+       plan_.delays_shutdown > Duration::zero() ? &delay_ : nullptr},
       options);
   co_await agent.run();
 }
@@ -116,6 +124,7 @@ void Machine::expect_shown(const agent::Status& status) const {
 
 void Machine::kill_agent() {
   killed_ = true;
+  delay_.forget();
   power_.notify();
 }
 
@@ -175,6 +184,8 @@ Task<> Machine::can_reboot(TimePoint) {
 
 Task<> Machine::reboot(std::size_t method, TimePoint) {
   world_.observer.reboot_asked(*this);
+  EXPECT_FALSE(delay_.held()) << "an agent delays its own reboot";
+  EXPECT_FALSE(method == 0 && shutting_down()) << "logind refuses a second shutdown";
   asked.push_back(plan_.methods.at(method));
   if (plan_.refused_reboots > 0) {
     --plan_.refused_reboots;
@@ -217,11 +228,29 @@ void Machine::power_cycle() {
   if (powered_) go_down(false);
 }
 
+void Machine::shut_down() {
+  world_.trace(node_ + " is told to reboot by hand");
+  shut_down_last = world_.clock.now();
+  delay_.announce(true);
+  const Duration waits = delay_.held() ? plan_.delays_shutdown : Duration::zero();
+  world_.cluster.after(waits, [this] { power_cycle_when_shut_down(); });
+}
+
+void Machine::call_shutdown_off() {
+  world_.trace(node_ + " stays up after all");
+  delay_.announce(false);
+}
+
+void Machine::power_cycle_when_shut_down() {
+  if (shutting_down()) power_cycle();
+}
+
 void Machine::go_down(bool by_agent) {
   world_.observer.going_down(*this, by_agent);
   world_.trace(node_ + (by_agent ? " goes down" : " is rebooted by hand"));
   powered_ = false;
   kill_agent();
+  delay_.announce(false);
   world_.cluster.node_down(node_);
   if (!plan_.stays_down)
     world_.cluster.after(plan_.down, [this, boots = boots_] {

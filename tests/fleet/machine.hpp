@@ -12,6 +12,7 @@
 #include "agent/slots/lease_slots.hpp"
 #include "sim/call.hpp"
 #include "sim/cluster.hpp"
+#include "tests/fleet/delay_lock.hpp"
 
 namespace haulout::fleet {
 
@@ -33,6 +34,7 @@ struct MachinePlan {
   bool still_wanted = false;    // wants the same reboot again after it
   bool unknown = false;         // the back end cannot tell
   std::size_t agents = 1;       // how many run at a time
+  Duration delays_shutdown{};   // for how long it waits when somebody shuts it down; 0: there is no logind
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -90,6 +92,11 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   void kill_agent();
   // A person reboots it.
   void power_cycle();
+  // A person types `reboot`; called off: it stays up after all.
+  void shut_down();
+  void call_shutdown_off();
+  bool shutting_down() const { return delay_.shutdown_at().has_value(); }
+  TimePoint shut_down_last{};  // by a person
   // Another machine takes its place under its name: a new Node, another boot.
   void replace();
   // A person repairs it: what did not work does from now on, and what was down comes up.
@@ -139,12 +146,14 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   void go_down(bool by_agent);
   void boot();
   void go_down_later(Duration delay);
+  void power_cycle_when_shut_down();
 
   std::string node_;
   MachinePlan plan_;
   Surroundings world_;
   Notifier power_;
   Notifier news_;
+  DelayLock delay_;
   bool powered_ = true;
   bool killed_ = false;
   bool shows_ready_ = false;

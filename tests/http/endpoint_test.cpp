@@ -54,9 +54,9 @@ TEST_P(BadEndpoint, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Urls, BadEndpoint,
                          ::testing::Values("", "10.0.0.1:6443", "api.example.com", "ftp://x", "https://",
-                                           "https://:6443", "https://x:0", "https://x:65536", "https://x:port",
-                                           "https://x?y=z", "https://user:secret@x", "https://a b", "unix:relative",
-                                           "unix:"));
+                                           "https://:6443", "https://x:0", "https://x:65536", "https://x:99999",
+                                           "https://x:4294967739", "https://x:port", "https://x?y=z",
+                                           "https://user:secret@x", "https://a b", "unix:relative", "unix:"));
 
 TEST(Endpoint, ThePrefixMayBeUnwanted) {
   EXPECT_TRUE(parse_endpoint("https://x/y", nullptr));

@@ -74,6 +74,10 @@ apt update
 apt install /opt/haulout.deb
 [[ $(in_root haulout version) == *"$version"* ]] || fail "haulout version does not say $version"
 [[ $(in_root kubectl-haulout version) == *"$version"* ]] || fail "kubectl-haulout does not run"
+for completion in bash-completion/completions/haulout zsh/vendor-completions/_haulout fish/vendor_completions.d/haulout.fish; do
+  [[ $(<"$root/usr/share/$completion") == *haulout* ]] || fail "/usr/share/$completion is not there"
+done
+bash -n "$root/usr/share/bash-completion/completions/haulout" || fail "bash cannot read its completion"
 [[ -L $wanted ]] || fail "the service is not enabled"
 grep -q haulout "$root/var/log/policy-rc.d" || fail "policy-rc.d was not asked"
 ! told '(^| )(start|restart) haulout' || fail "the service was started against policy-rc.d"

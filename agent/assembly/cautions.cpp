@@ -1,0 +1,49 @@
+#include "agent/assembly/cautions.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/assembly/make_slots.hpp"
+#include "agent/gates/max_unavailable.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hook_files.hpp"
+
+namespace haulout::agent {
+namespace {
+
+bool waits_for_ever(const AgentConfig& config) {
+  return config.slots == SlotsChoice::lease && config.drain_deadline == Duration::zero();
+}
+
+}  // namespace
+
+std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes) {
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (!waits_for_ever(config) || !limit) return std::nullopt;
+  const bool whole = nodes ? *nodes > 1 && limit->of(*nodes) >= *nodes
+                           : limit->unit == MaxUnavailable::Unit::percent && limit->value == 100;
+  if (!whole) return std::nullopt;
+  return fmt::format(
+      "max-unavailable {} is the whole pool{}, and no drain-deadline is set: all of its nodes may be cordoned at once, "
+      "so that evicted pods find no node and budgets hold every drain up for ever; lower max-unavailable, or set "
+      "drain-deadline",
+      config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
+}
+
+boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
+                                               k8s::Node node, TimePoint deadline) {
+  Cautions cautions;
+  std::optional<std::size_t> nodes;
+  // One node at a time is never the whole of a pool that has more.
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (waits_for_ever(config) && limit && *limit != MaxUnavailable{}) {
+    auto list = co_await client.list_nodes(own_pool(config, node).node_selector, deadline);
+    if (list) nodes = list->items.size();
+  }
+  if (auto caution = whole_pool_caution(config, nodes)) cautions.config.push_back(*std::move(caution));
+  cautions.hooks = misnamed_hooks(node);
+  if (auto stray = stray_hooks(root, config.hooks_dir))
+    cautions.hooks.insert(cautions.hooks.end(), stray->begin(), stray->end());
+  co_return cautions;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,112 @@
+// A machine that somebody else reboots or powers off: its pods leave for as long as the shutdown waits for us. The
+// state stays what it is. The record names the run before anything is touched, so that whoever comes after the boot, or
+// after a crash, takes the cordon back.
+#include <fmt/format.h>
+
+#include "agent/lifecycle/agent_impl.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// What is kept of the time that the machine waits, to write down what has become of the pods.
+constexpr Duration last_words = std::chrono::milliseconds(500);
+
+}  // namespace
+
+void Agent::Impl::delay_shutdowns() {
+  // In `rebooting` the next shutdown may be our own.
+  if (parts_.shutdown && record_.state != State::rebooting)
+    parts_.shutdown->hold("drains this node before it goes down");
+}
+
+asio::awaitable<void> Agent::Impl::follow_shutdown() {
+  std::string told;
+  for (;;) {
+    const std::string problem = parts_.shutdown->problem();
+    if (!problem.empty() && told.empty())
+      warn("CannotDelayShutdown", "a reboot by somebody else will not wait until the pods have left: " + problem);
+    if (!problem.empty()) told = problem;
+    shutdown_news_->notify();
+    changed_->notify();
+    co_await parts_.shutdown->changed();
+  }
+}
+
+asio::awaitable<void> Agent::Impl::until_shutdown() {
+  for (;;) {
+    TimePoint until = TimePoint::max();
+    if (going_down() && parts_.shutdown->held()) {
+      const TimePoint limit = *parts_.shutdown->shutdown_at();
+      const Leaving leaving = leaving_of(record_);
+      if (leaving == Leaving::drains && now() < limit) co_return;
+      until = limit - last_words;
+      const bool late = leaving == Leaving::draining && now() >= until;
+      if (late) warn("ShutdownUndrained", "somebody shuts the machine down: " + drain_status_.message());
+      if (late || leaving != Leaving::draining) parts_.shutdown->let_shutdown_proceed();
+    }
+    co_await shutdown_news_->wait_until(clock_, until);
+  }
+}
+
+asio::awaitable<void> Agent::Impl::leave() {
+  const TimePoint limit = parts_.shutdown->shutdown_at().value_or(now());
+  leaving_ = true;
+  co_await with_task_group([this, limit](TaskGroup& group) { return leave_by(group, limit); });
+  if (std::exchange(leaving_, false))
+    warn("ShutdownUndrained", "somebody shuts the machine down, and waits no longer: " + status_.message);
+  parts_.shutdown->let_shutdown_proceed();
+  // What was under way was interrupted: what counts stands on the Node.
+  while (going_down()) co_await shutdown_news_->wait_until(clock_, TimePoint::max());
+  reload_ = true;
+}
+
+asio::awaitable<void> Agent::Impl::leave_by(TaskGroup& group, TimePoint limit) {
+  group.spawn(say_and_leave(limit));
+  while (leaving_ && going_down() && now() < limit) co_await shutdown_news_->wait_until(clock_, limit);
+  // Called off: nothing has failed.
+  if (!going_down()) leaving_ = false;
+}
+
+asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
+  // Again where what we were writing when the shutdown came has reached the server after our look at it.
+  do {
+    co_await load();
+    if (leaving_of(record_) == Leaving::has_left) break;
+    if (record_.run.empty()) record_.run = new_run();
+    const double seconds = std::chrono::duration<double>(limit - now()).count();
+    co_await show("ShuttingDown",
+                  limit == TimePoint::max()
+                      ? "somebody shuts the machine down: it waits until its pods have left"
+                      : fmt::format("somebody shuts the machine down: its pods have {:.1f} s to leave", seconds));
+    if (reload_) continue;
+    const LeavingResult result = leaving_result(co_await drain_for_shutdown(limit));
+    co_await show(result.reason, result.message);
+  } while (reload_);
+  leaving_ = false;
+  shutdown_news_->notify();
+}
+
+asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) {
+  drain::Options options = options_.drain;
+  options.run_id = record_.run;
+  options.cordoned_by = cordoned_by;
+  options.restore_cordon_on_failure = false;  // the duty of whoever comes after
+  // The machine goes down however long it has been empty.
+  options.settle = Duration::zero();
+  options.timeout = std::max(Duration::zero(), limit - last_words - now());
+  drain::Drain drain(client_, rng_, parts_.drain_observer, options, options_.node);
+  co_return co_await drain.run();
+}
+
+asio::awaitable<void> Agent::Impl::kubelet_is_back() {
+  leaving_ = true;
+  while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {
+    co_await show("NodeNotReady", "the kubelet has not reported this boot Ready yet");
+    co_await wait(now() + look_interval);
+  }
+  leaving_ = false;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,232 @@
+// Somebody else reboots a machine: its pods leave for as long as logind waits, and nothing of it stays behind.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Shutdowns : Fleet {
+  void web(int replicas, int grace) {
+    add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", grace}}));
+  }
+  // A pod that no budget lets go.
+  void held_pod() {
+    PodSpec held;
+    held.labels = {{"app", "held"}};
+    held.node = "n1";
+    add(a_pod("held-0", held));
+    add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  }
+  std::size_t pods_on(const std::string& name) const {
+    std::size_t count = 0;
+    for (const Json& pod : cluster.all("pods")) count += sim::text(pod, "/spec/nodeName") == name;
+    return count;
+  }
+  std::string mark(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/cordon"); }
+  std::string run_in_record(const std::string& name) const {
+    return agent::decode_record(sim::annotation(node(name), "haulout.dev/record")).run;
+  }
+  // As n1 was at the moment at which it went down.
+  struct Last {
+    TimePoint at{};
+    std::size_t pods = 0;
+    std::string reason, message, maintenance, run;
+    bool unschedulable = false;
+  };
+  Last last;
+  void look_at_the_end_of(const std::string& name) {
+    cluster.on_change([this, name](const sim::Change& change) {
+      const bool ready = sim::text(sim::condition(node(name), "Ready"), "/status") == "True";
+      if (change.key.resource != "nodes" || change.key.name != name || ready || last.at != TimePoint{}) return;
+      last = {clock.now(),
+              pods_on(name),
+              label(name, "haulout.dev/reason"),
+              sim::annotation(node(name), "haulout.dev/message"),
+              sim::text(sim::condition(node(name), "HauloutMaintenance"), "/status"),
+              run_in_record(name),
+              unschedulable(name)};
+    });
+  }
+  void expect_in_service(const std::string& name) const {
+    EXPECT_FALSE(unschedulable(name)) << story();
+    EXPECT_EQ(mark(name), "") << story();
+    EXPECT_EQ(state(name), "idle") << story();
+    EXPECT_EQ(label(name, "haulout.dev/reason"), "") << story();
+    EXPECT_EQ(run_in_record(name), "") << story();
+    EXPECT_NE(sim::text(sim::condition(node(name), "HauloutMaintenance"), "/status"), "True") << story();
+  }
+};
+
+TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  web(6, 5);
+  look_at_the_end_of("n1");
+  TimePoint told;
+  after(5min, [&] {
+    EXPECT_GT(pods_on("n1"), 0u);
+    told = clock.now();
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_EQ(last.pods, 0u) << story();
+  EXPECT_TRUE(last.unschedulable);
+  EXPECT_EQ(last.reason, "ShutdownDrained") << story();
+  EXPECT_THAT(last.message, HasSubstr("pods left before"));
+  EXPECT_EQ(last.maintenance, "True");
+  EXPECT_NE(last.run, "");
+  // It waited no longer than it had to.
+  EXPECT_LT(last.at - told, 15s) << story();
+  expect_in_service("n1");
+  EXPECT_EQ(slots_held(), 0u);
+  EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
+}
+
+TEST_F(Shutdowns, WhatLogindDoesNotWaitForIsNamed) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 5s});
+  machine("n2", {.target = ""});
+  web(4, 1);
+  held_pod();
+  look_at_the_end_of("n1");
+  TimePoint told;
+  after(5min, [&] {
+    told = clock.now();
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_EQ(last.reason, "ShutdownUndrained") << story();
+  EXPECT_THAT(last.message, HasSubstr("held-0 (BlockedByBudget)"));
+  EXPECT_EQ(last.pods, 1u) << story();
+  EXPECT_LT(last.at - told, 5s) << "the word was written before time was up\n" << story();
+  expect_in_service("n1");
+}
+
+TEST_F(Shutdowns, CalledOffTheNodeIsGivenBackAtOnce) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  held_pod();
+  after(5min, [&] { n1.shut_down(); });
+  after(5min + 10s, [&] {
+    EXPECT_TRUE(unschedulable("n1")) << story();
+    n1.call_shutdown_off();
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 0u) << story();
+  expect_in_service("n1");
+}
+
+TEST_F(Shutdowns, TheCordonOfAPersonStays) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  web(4, 1);
+  look_at_the_end_of("n1");
+  after(4min, [&] { cordon("n1"); });
+  after(5min, [&] { n1.shut_down(); });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(last.pods, 0u) << story();
+  EXPECT_TRUE(unschedulable("n1")) << story();
+}
+
+TEST_F(Shutdowns, ADrainThatIsUnderWayGoesOn) {
+  Machine& n1 = machine("n1", {.delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  held_pod();
+  look_at_the_end_of("n1");
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  expect_updated(n1);
+  expect_in_service("n1");
+}
+
+// Ready, and somebody else is to reboot it: nobody waits for a node that is empty.
+TEST_F(Shutdowns, AnEmptyNodeIsNotDelayed) {
+  Machine& n1 = machine("n1", {.methods = {}, .delays_shutdown = 30s});
+  TimePoint told;
+  look_at_the_end_of("n1");
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    told = clock.now();
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_LT(last.at - told, 1s) << story();
+  expect_updated(n1);
+}
+
+// Machine::reboot() sees to it that no agent delays its own.
+TEST_F(Shutdowns, AgentsRebootWithoutDelay) {
+  for (const char* name : {"n1", "n2"}) machine(name, {.delays_shutdown = 30s});
+  web(4, 1);
+  run_fleet();
+  for (const auto& each : machines) {
+    expect_updated(*each);
+    EXPECT_EQ(each->boots(), 1u);
+  }
+}
+
+TEST_F(Shutdowns, AnApiServerThatIsAwayDelaysItNoLonger) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 20s});
+  machine("n2", {.target = ""});
+  web(4, 1);
+  after(5min, [&] {
+    cluster.restart(1min);
+    n1.shut_down();
+  });
+  after(5min + 21s, [&] { EXPECT_FALSE(n1.powered()) << story(); });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  expect_in_service("n1");
+}
+
+// P7: killed at each request of it, on both sides of the server, nothing stays behind: neither with the boot that
+// follows, nor without.
+TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
+  std::size_t first = 0, last_request = 0;
+  struct OneRun : Shutdowns {
+    void TestBody() override {}
+    using Shutdowns::after;
+    using Shutdowns::cluster;
+    using Shutdowns::expect_in_service;
+    using Shutdowns::machine;
+    using Shutdowns::run_fleet;
+    using Shutdowns::web;
+  };
+  const auto play = [&](std::optional<CrashPoint> crash, bool called_off) {
+    OneRun one;
+    Machine& n1 = one.machine("n1", {.target = "", .agent_starts = 2s, .delays_shutdown = 30s});
+    one.machine("n2", {.target = ""});
+    one.web(4, 1);
+    if (crash) n1.crash_at(*crash);
+    one.after(5min, [&] {
+      if (!crash) first = n1.requests() + 1;
+      n1.shut_down();
+    });
+    if (called_off) one.after(5min + 1s, [&] { n1.call_shutdown_off(); });
+    one.run_fleet();
+    if (!crash) last_request = n1.requests();
+    one.expect_in_service("n1");
+  };
+  for (const bool called_off : {false, true}) {
+    play(std::nullopt, called_off);
+    ASSERT_GT(last_request, first + 5);
+    for (std::size_t request = first; request <= last_request; ++request)
+      for (const bool after_it : {false, true}) {
+        SCOPED_TRACE("request " + std::to_string(request - first) + (after_it ? " after" : " before"));
+        play(CrashPoint{request, after_it}, called_off);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace haulout::fleet
