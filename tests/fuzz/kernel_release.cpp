@@ -1,0 +1,18 @@
+#include "agent/backends/kernel_release.hpp"
+
+#include "tests/fuzz/fuzz.hpp"
+
+namespace haulout::fuzz {
+
+// Two releases, one per line.
+void one(std::string_view input) {
+  const std::string_view left = take_line(input);
+  const std::string_view right = input;
+  must(agent::compare_versions(left, left) == 0, "a version is as new as itself");
+  must(agent::compare_versions(left, right) == (0 <=> agent::compare_versions(right, left)),
+       "newer one way is older the other way");
+  const auto newer = agent::newer_kernel(left, {"vmlinuz-" + std::string(right)});
+  if (newer) must(agent::compare_versions(*newer, left) > 0, "a newer kernel is newer");
+}
+
+}  // namespace haulout::fuzz

@@ -1,0 +1,16 @@
+#include "agent/gates/max_unavailable.hpp"
+
+#include "tests/fuzz/fuzz.hpp"
+
+namespace haulout::fuzz {
+
+void one(std::string_view input) {
+  const auto limit = agent::parse_max_unavailable(input);
+  if (!limit) return must(!limit.error().message().empty(), "an error says what it is");
+  const auto again = agent::parse_max_unavailable(agent::to_string(*limit));
+  must(again && *again == *limit, "what is written is read again");
+  must(limit->of(0) == 0, "of no nodes none is out");
+  must(limit->unit != agent::MaxUnavailable::Unit::percent || limit->of(7) <= 7, "no more than there are");
+}
+
+}  // namespace haulout::fuzz
