@@ -50,7 +50,7 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::diagnosis_raised, 0, nullptr, &zero),
        "problem: PDB_ZERO PodDisruptionBudget shop/web: it never allows one"},
       {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero), "healed: PDB_ZERO PodDisruptionBudget shop/web"},
-      {event(EventType::throttled, 0, nullptr, nullptr, "for 8s"), "the API server asks to slow down: for 8s"},
+      {event(EventType::throttled, 0, nullptr, nullptr, "the server answered 429 Too Many Requests"), "evictions wait: the server answered 429 Too Many Requests"},
       {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "connection to the API server lost: reset"},
       {event(EventType::reconnected), "connection to the API server is back"},
       {event(EventType::uncordoned), "node/n1 uncordoned"},

@@ -247,7 +247,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	w := fiftyPods(t, cluster)
 	proxy, kubeconfig := throughProxy(t, w)
 	drain := startThrough(t, w, kubeconfig)
-	goneAtLeast(t, w, 10)
+	goneAtLeast(t, w, 1)
 	proxy.Bury()
 	buried := time.Now()
 	expectFifty(t, w, drain, []time.Time{buried})
