@@ -7,7 +7,7 @@ fuzz_names() { (cd tests/fuzz/corpus && printf '%s\n' *); }
 fuzz_one() {
   local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 runs
   mkdir -p "build/fuzz/corpus/$target" build/fuzz/found
-  "build/asan-ubsan/tests/fuzz/fuzz_$target" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" \
+  build/asan-ubsan/tests/fuzz/fuzz "$target" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1 || status=$?
   runs=$(awk '/^stat::number_of_executed_units/ {print $2}' "$log")
@@ -43,7 +43,7 @@ fuzz_all() {
 fuzz_tests() {
   local names
   mapfile -t names < <(fuzz_names)
-  build_preset asan-ubsan fuzz_targets
+  build_preset asan-ubsan fuzz
   say "fuzz: ${#names[@]} parsers, ten seconds each"
   fuzz_all 10 "${names[@]}"
 }
@@ -71,7 +71,7 @@ fuzz() {
   ((${#names[@]})) || mapfile -t names < <(fuzz_names)
   setup
   mkdir -p build/results
-  build_preset asan-ubsan "${names[@]/#/fuzz_}"
+  build_preset asan-ubsan fuzz
   say "fuzz: $seconds s each; seeds in tests/fuzz/corpus, inputs that break something in build/fuzz/found"
   fuzz_all "$seconds" "${names[@]}"
 }

@@ -123,6 +123,15 @@ func anyNear(faults []time.Time, at time.Time) bool {
 	return false
 }
 
+// lasts holds a fault up for as long: nothing that can be seen tells that it was long enough.
+func lasts(t *testing.T, fault time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(fault):
+	}
+}
+
 // A control plane of their own: its servers are killed. Not in parallel, see TestInstall.
 func TestFaultsOfTheControlPlane(t *testing.T) {
 	needHaulout(t)
@@ -153,8 +162,7 @@ func TestFaultsOfTheControlPlane(t *testing.T) {
 		goneAtLeast(t, w, 10)
 		must(t, own.Kill(etcd))
 		kill := time.Now()
-		// Long enough for requests to find nobody there.
-		time.Sleep(2 * time.Second)
+		lasts(t, 2*time.Second) // requests find nobody there
 		must(t, own.Restart(t.Context(), etcd))
 		expectFifty(t, w, drain, []time.Time{kill})
 	})
@@ -218,9 +226,12 @@ func TestConnectionIsCutAgainAndAgain(t *testing.T) {
 	goneAtLeast(t, w, 1)
 	var cuts []time.Time
 	for range 8 {
+		before := proxy.Accepted()
 		proxy.Cut()
 		cuts = append(cuts, time.Now())
-		time.Sleep(700 * time.Millisecond)
+		must(t, Until(t.Context(), "the drain has connected again", func() (bool, error) {
+			return proxy.Accepted() > before, nil
+		}))
 	}
 	expectFifty(t, w, drain, cuts)
 }
@@ -234,8 +245,7 @@ func TestConnectionStalls(t *testing.T) {
 	goneAtLeast(t, w, 10)
 	proxy.Stall()
 	stalled := time.Now()
-	// Longer than a handshake may take, shorter than an eviction may.
-	time.Sleep(12 * time.Second)
+	lasts(t, 12*time.Second) // longer than a handshake may take, shorter than an eviction may
 	proxy.Resume()
 	expectFifty(t, w, drain, []time.Time{stalled})
 }

@@ -87,9 +87,7 @@ func TestClientCertificateRotates(t *testing.T) {
 	}
 	install(end)
 	drain := blockedDrain(t, w, access)
-	must(t, Until(t.Context(), "the certificate has ended", func() (bool, error) {
-		return time.Since(end) > time.Second, nil
-	}))
+	lasts(t, time.Until(end)+time.Second)
 	must(t, w.SetBudget(t.Context(), "web", "100%"))
 	awaitRefusal(t, w, http.StatusUnauthorized)
 	install(time.Now().Add(time.Hour))

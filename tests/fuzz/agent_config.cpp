@@ -3,9 +3,11 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto config = agent::read_config({}, {}, agent::ConfigFile{"/etc/haulout/config.yaml", std::string(input)});
   if (const auto* problems = std::get_if<std::string>(&config)) must(!problems->empty(), "a refusal says why");
 }
+
+static const Target target("agent_config", one);
 
 }  // namespace haulout::fuzz

@@ -12,12 +12,14 @@ std::optional<drain::CordonMark> read(std::string_view annotation) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto mark = read(input);
   if (!mark) return;
   const auto again = read(drain::encode_mark(*mark));
   must(again && again->run == mark->run && again->by == mark->by, "what is written is read again");
   must(again->at == std::chrono::floor<std::chrono::seconds>(mark->at), "with its time in whole seconds");
 }
+
+static const Target target("cordon_mark", one);
 
 }  // namespace haulout::fuzz

@@ -3,7 +3,7 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   std::string prefix;
   const auto endpoint = http::parse_endpoint(input, &prefix);
   if (!endpoint) return must(!endpoint.error().message().empty(), "an error says what it is");
@@ -12,5 +12,7 @@ void one(std::string_view input) {
   must(endpoint->port != 0, "to a port");
   must(prefix.empty() || prefix.front() == '/', "a prefix is a path");
 }
+
+static const Target target("endpoint", one);
 
 }  // namespace haulout::fuzz

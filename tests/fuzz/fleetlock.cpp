@@ -4,7 +4,7 @@
 namespace haulout::fuzz {
 
 // The first byte chooses the status, the rest is the body.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   if (input.empty()) return;
   http::Response response;
   response.status = 100 + 2 * static_cast<unsigned char>(input.front());
@@ -14,5 +14,7 @@ void one(std::string_view input) {
   if (!answer) return must(!answer.error().message().empty(), "an error says what it is");
   must(answer->has_value() || response.status == 200, "only 200 gives a turn");
 }
+
+static const Target target("fleetlock", one);
 
 }  // namespace haulout::fuzz

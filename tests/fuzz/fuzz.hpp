@@ -7,8 +7,12 @@
 
 namespace haulout::fuzz {
 
-// Each target defines it.
-void one(std::string_view input);
+// One per file, called as the file is, by which it is chosen: fuzz NAME [LIBFUZZER ARGUMENTS].
+class Target {
+ public:
+  using Function = void (*)(std::string_view input);
+  Target(const char* name, Function function);
+};
 
 // Ends the process with `what` when it does not hold: libFuzzer keeps the input.
 void must(bool holds, const char* what);

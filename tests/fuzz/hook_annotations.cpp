@@ -5,7 +5,7 @@
 namespace haulout::fuzz {
 
 // The first line is who asks to be asked, the second what it asks for, the third its answer.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const WallTime asked = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
   const std::string name(take_line(input));
   k8s::Node node;
@@ -19,5 +19,7 @@ void one(std::string_view input) {
     must(verdict.waiting.empty() || verdict.look_again.has_value(), "who waits knows how long");
   }
 }
+
+static const Target target("hook_annotations", one);
 
 }  // namespace haulout::fuzz

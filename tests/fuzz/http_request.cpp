@@ -3,7 +3,7 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   http::RequestParser parser({std::size_t{16} * 1024, std::uint64_t{1} << 16});
   std::string waiting(input);
   while (!waiting.empty() && !parser.done()) {
@@ -15,5 +15,7 @@ void one(std::string_view input) {
   }
   if (parser.done()) must(!parser.request().method.empty(), "a request has a method");
 }
+
+static const Target target("http_request", one);
 
 }  // namespace haulout::fuzz

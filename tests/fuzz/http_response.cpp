@@ -31,7 +31,7 @@ Read read_in_pieces(std::string_view bytes, std::size_t piece) {
 }  // namespace
 
 // The first byte is the size of the pieces that the rest comes in.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   if (input.empty()) return;
   const std::size_t piece = static_cast<unsigned char>(input.front()) + std::size_t{1};
   input.remove_prefix(1);
@@ -39,5 +39,7 @@ void one(std::string_view input) {
   const Read whole = read_in_pieces(input, std::string_view::npos);
   if (read.good && whole.good) must(read == whole, "an answer does not depend on how the bytes come");
 }
+
+static const Target target("http_response", one);
 
 }  // namespace haulout::fuzz

@@ -5,7 +5,7 @@
 namespace haulout::fuzz {
 
 // Two releases, one per line.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const std::string_view left = take_line(input);
   const std::string_view right = input;
   must(agent::compare_versions(left, left) == 0, "a version is as new as itself");
@@ -14,5 +14,7 @@ void one(std::string_view input) {
   const auto newer = agent::newer_kernel(left, {"vmlinuz-" + std::string(right)});
   if (newer) must(agent::compare_versions(*newer, left) > 0, "a newer kernel is newer");
 }
+
+static const Target target("kernel_release", one);
 
 }  // namespace haulout::fuzz

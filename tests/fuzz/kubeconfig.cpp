@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   auto config = k8s::decode_kubeconfig(input, "/home/me/.kube/config");
   if (!config) return must(!config.error().message().empty(), "an error says what it is");
   k8s::Kubeconfig merged;
@@ -16,5 +16,7 @@ void one(std::string_view input) {
   const auto connection = k8s::connection_of(merged, {});
   if (connection) must(!connection->endpoint.host.empty(), "a connection leads somewhere");
 }
+
+static const Target target("kubeconfig", one);
 
 }  // namespace haulout::fuzz

@@ -25,7 +25,7 @@ std::string written(const k8s::LabelSelector::Requirement& requirement) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto selector = k8s::parse_label_selector(input);
   if (!selector) return must(!selector.error().message().empty(), "an error says what it is");
   must(!selector->empty() || selector->matches({}), "no requirement matches everything");
@@ -37,5 +37,7 @@ void one(std::string_view input) {
   const auto again = k8s::parse_label_selector(text);
   must(again && *again == *selector, "what is written is read again");
 }
+
+static const Target target("label_selector", one);
 
 }  // namespace haulout::fuzz

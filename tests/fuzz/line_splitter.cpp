@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(std::string_view bytes, std::size_t piece) {
 }  // namespace
 
 // The first byte is the size of the pieces that the rest comes in.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   if (input.empty()) return;
   const std::size_t piece = static_cast<unsigned char>(input.front()) + std::size_t{1};
   input.remove_prefix(1);
@@ -32,5 +32,7 @@ void one(std::string_view input) {
   must(input.starts_with(joined), "lines are what was fed, in order");
   must(input.find('\n', joined.size()) == std::string_view::npos, "no line is kept back");
 }
+
+static const Target target("line_splitter", one);
 
 }  // namespace haulout::fuzz

@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto limit = agent::parse_max_unavailable(input);
   if (!limit) return must(!limit.error().message().empty(), "an error says what it is");
   const auto again = agent::parse_max_unavailable(agent::to_string(*limit));
@@ -12,5 +12,7 @@ void one(std::string_view input) {
   must(limit->of(0) == 0, "of no nodes none is out");
   must(limit->unit != agent::MaxUnavailable::Unit::percent || limit->of(7) <= 7, "no more than there are");
 }
+
+static const Target target("max_unavailable", one);
 
 }  // namespace haulout::fuzz

@@ -18,7 +18,7 @@ void are_whole(const Result<k8s::List<T>>& list) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   is_whole(k8s::decode_pod(input));
   is_whole(k8s::decode_node(input));
   is_whole(k8s::decode_pdb(input));
@@ -34,5 +34,7 @@ void one(std::string_view input) {
   std::ignore = k8s::decode_self_review(input);
   std::ignore = k8s::decode_write_answer(input);
 }
+
+static const Target target("objects", one);
 
 }  // namespace haulout::fuzz

@@ -13,7 +13,7 @@ void same(const agent::Pause& again, const agent::Pause& pause) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto annotated = agent::parse_pause_annotation(input);
   must(!annotated.reason.empty(), "a pause has a reason");
   same(agent::parse_pause_annotation(agent::format_pause_annotation(annotated)), annotated);
@@ -21,5 +21,7 @@ void one(std::string_view input) {
   must(!configured.reason.empty(), "a pause has a reason");
   same(agent::parse_pause_json("pause", agent::format_pause_json(configured)), configured);
 }
+
+static const Target target("pause", one);
 
 }  // namespace haulout::fuzz

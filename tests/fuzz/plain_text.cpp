@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const std::string line = agent::one_line(input);
   must(line.size() <= agent::line_limit, "it is no longer than it may be");
   must(agent::one_line(line) == line, "one line stays one line");
@@ -12,5 +12,7 @@ void one(std::string_view input) {
   std::ignore = agent::first_line(input);
   std::ignore = agent::last_line(input);
 }
+
+static const Target target("plain_text", one);
 
 }  // namespace haulout::fuzz

@@ -4,7 +4,7 @@
 namespace haulout::fuzz {
 
 // The first byte says whether the answer comes as a success, the rest is its body.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   if (input.empty()) return;
   const int status = input.front() % 2 == 0 ? 200 : 422;
   auto answer = agent::decode_query_answer(status, input.substr(1));
@@ -15,5 +15,7 @@ void one(std::string_view input) {
   const agent::Gate gate = agent::alerts_gate(samples, {});
   must(gate.closed() != (samples && samples->empty()), "the gate is open when nothing fires, and only then");
 }
+
+static const Target target("prometheus", one);
 
 }  // namespace haulout::fuzz

@@ -4,7 +4,7 @@
 namespace haulout::fuzz {
 
 // The first line is a Date, the rest a Retry-After.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   http::Headers headers;
   headers.set("Date", take_line(input));
   headers.set("Retry-After", input);
@@ -12,5 +12,7 @@ void one(std::string_view input) {
   const auto now = date.value_or(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1));
   if (const auto wait = http::retry_after(headers, now)) must(wait->count() >= 0, "nobody waits into the past");
 }
+
+static const Target target("retry_after", one);
 
 }  // namespace haulout::fuzz

@@ -5,11 +5,13 @@
 
 namespace haulout::fuzz {
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const auto words = agent::shell_words(input);
   if (!words) return must(!words.error().message().empty(), "an error says what it is");
   const auto again = agent::shell_words(agent::quoted_words(*words));
   must(again && *again == *words, "what is quoted is read again");
 }
+
+static const Target target("shell_words", one);
 
 }  // namespace haulout::fuzz

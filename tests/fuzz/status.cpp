@@ -5,7 +5,7 @@
 namespace haulout::fuzz {
 
 // The first line is the code, the second a content type, the third Retry-After.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const std::string_view code = take_line(input);
   http::Response response;
   response.status = 100;
@@ -21,5 +21,7 @@ void one(std::string_view input) {
   std::ignore = k8s::failure_of(head, response.body, now);
   must(!k8s::error_of_status(input).message().empty(), "a Status that is an error says what it is");
 }
+
+static const Target target("status", one);
 
 }  // namespace haulout::fuzz

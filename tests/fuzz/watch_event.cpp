@@ -16,12 +16,14 @@ void event_of(std::string_view line) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   event_of<k8s::Pod>(input);
   event_of<k8s::Node>(input);
   event_of<k8s::PodDisruptionBudget>(input);
   event_of<k8s::Lease>(input);
   event_of<k8s::ConfigMap>(input);
 }
+
+static const Target target("watch_event", one);
 
 }  // namespace haulout::fuzz

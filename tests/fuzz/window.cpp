@@ -18,7 +18,7 @@ void ask(const agent::Schedule& schedule, WallTime now) {
 }  // namespace
 
 // The same text is read as a window and as a black-out.
-void one(std::string_view input) {
+static void one(std::string_view input) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 10 / 25) + std::chrono::minutes(30);
   auto window = agent::parse_window(input);
   if (window) {
@@ -31,5 +31,7 @@ void one(std::string_view input) {
   ask(agent::Schedule({}, {*blackout}), now);
   if (window) ask(agent::Schedule({*window}, {*blackout}), now);
 }
+
+static const Target target("window", one);
 
 }  // namespace haulout::fuzz

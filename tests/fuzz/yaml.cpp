@@ -16,7 +16,7 @@ bool is_json(const std::string& text) {
 
 }  // namespace
 
-void one(std::string_view input) {
+static void one(std::string_view input) {
   std::ignore = k8s::yaml_to_tree(input);
   const auto documents = k8s::yaml_documents_to_json(input);
   if (documents)
@@ -27,5 +27,7 @@ void one(std::string_view input) {
   const auto again = k8s::yaml_to_json(*json);
   must(again && *again == *json, "JSON is YAML that stays as it is");
 }
+
+static const Target target("yaml", one);
 
 }  // namespace haulout::fuzz
