@@ -20,20 +20,28 @@ fuzz_one() {
   return 1
 }
 
+# fuzz_some SECONDS TARGET…: one after the other.
+fuzz_some() {
+  local seconds=$1 target
+  shift
+  for target in "$@"; do
+    fuzz_one "$target" "$seconds" || touch "build/fuzz/failed/$target"
+  done
+}
+
 # fuzz_all SECONDS TARGET…: two at a time; leaves "PASSED FAILED" in $counts.
 fuzz_all() {
-  local seconds=$1 target bad
+  local seconds=$1 half=$((($# - 1) / 2)) bad pid
   shift
   export UBSAN_OPTIONS=print_stacktrace=1
   ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-19 || true)
   export ASAN_SYMBOLIZER_PATH
   rm -rf build/fuzz/failed
   mkdir -p build/fuzz/failed
-  for target in "$@"; do
-    while (($(builtin jobs -rp | wc -l) >= 2)); do wait -n || true; done
-    { fuzz_one "$target" "$seconds" || touch "build/fuzz/failed/$target"; } &
-  done
-  wait
+  fuzz_some "$seconds" "${@:1:half}" &
+  pid=$!
+  fuzz_some "$seconds" "${@:half+1}"
+  wait "$pid"
   bad=$(find build/fuzz/failed -type f | wc -l)
   printf '%d %d\n' $(($# - bad)) "$bad" >"$counts"
   ((bad == 0))
