@@ -76,5 +76,12 @@ TEST(Records, ThatCannotBeReadStopTheAgent) {
   }
 }
 
+// What is wrong with it is written into the next one.
+TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
+  const Record record = decode_record("{\"v\":1,\xff");
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_EQ(decode_record(encode_record(record)), record);
+}
+
 }  // namespace
 }  // namespace haulout::agent

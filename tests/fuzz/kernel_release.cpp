@@ -11,8 +11,11 @@ static void one(std::string_view input) {
   must(agent::compare_versions(left, left) == 0, "a version is as new as itself");
   must(agent::compare_versions(left, right) == (0 <=> agent::compare_versions(right, left)),
        "newer one way is older the other way");
-  const auto newer = agent::newer_kernel(left, {"vmlinuz-" + std::string(right)});
-  if (newer) must(agent::compare_versions(*newer, left) > 0, "a newer kernel is newer");
+  const auto newer = [](std::string_view running, std::string_view other) {
+    return agent::newer_kernel(running, {"vmlinuz-" + std::string(other)}).has_value();
+  };
+  must(!newer(left, left), "no kernel is newer than itself");
+  must(!newer(left, right) || !newer(right, left), "only one of two is the newer");
 }
 
 static const Target target("kernel_release", one);

@@ -13,8 +13,9 @@ using Operator = k8s::LabelSelector::Operator;
 std::string written(const k8s::LabelSelector::Requirement& requirement) {
   const std::string values = fmt::format("({})", fmt::join(requirement.values, ","));
   switch (requirement.op) {
-    case Operator::in: return requirement.key + " in " + values;
-    case Operator::not_in: return requirement.key + " notin " + values;
+    case Operator::in:
+      return values == "()" ? requirement.key + "=" : requirement.key + " in " + values;  // "()" is no set
+    case Operator::not_in: return values == "()" ? requirement.key + "!=" : requirement.key + " notin " + values;
     case Operator::exists: return requirement.key;
     case Operator::does_not_exist: return "!" + requirement.key;
     case Operator::greater_than: return requirement.key + ">" + requirement.values.at(0);
