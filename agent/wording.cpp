@@ -208,7 +208,7 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::late_pod: return pod_line(event, wording);
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn: return diagnosis_line(event);
-    case EventType::throttled: return "the API server asks to slow down: " + message;
+    case EventType::throttled: return "evictions wait: " + message;
     case EventType::disconnected: return "connection to the API server lost: " + message;
     case EventType::reconnected: return std::string("connection to the API server is back");
     case EventType::uncordoned: return fmt::format("node/{} uncordoned", event.node);

@@ -19,7 +19,7 @@ enum class EventType {
   late_pod,  // appeared after the plan was made
   diagnosis_raised,
   diagnosis_withdrawn,
-  throttled,     // the server asks the whole client to slow down; message says until when
+  throttled,     // no eviction is sent for now: the server says so, or cannot be reached; message says which
   disconnected,  // the view is not live: message says why
   reconnected,
   settling,    // empty; waiting for the settle time

@@ -71,6 +71,25 @@ std::chrono::minutes scan_zone(Scanner& scanner) {
   return sign == '-' ? -offset : offset;
 }
 
+struct Civil {
+  int year;
+  unsigned month, day;
+  std::int64_t hour, minute, second, micros;
+};
+
+Civil civil(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto of_day = (time - day).count();
+  return {static_cast<int>(date.year()),
+          static_cast<unsigned>(date.month()),
+          static_cast<unsigned>(date.day()),
+          of_day / 3'600'000'000,
+          of_day / 60'000'000 % 60,
+          of_day / 1'000'000 % 60,
+          of_day % 1'000'000};
+}
+
 std::optional<WallTime> scan_time(std::string_view text) {
   Scanner scanner(text);
   const int year = scanner.number(4);
@@ -94,27 +113,12 @@ std::optional<WallTime> scan_time(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
   // 60 is a leap second: it reads as the first second of the next minute.
   if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second) + fraction - zone;
-}
-
-struct Civil {
-  int year;
-  unsigned month, day;
-  std::int64_t hour, minute, second, micros;
-};
-
-Civil civil(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const auto of_day = (time - day).count();
-  return {static_cast<int>(date.year()),
-          static_cast<unsigned>(date.month()),
-          static_cast<unsigned>(date.day()),
-          of_day / 3'600'000'000,
-          of_day / 60'000'000 % 60,
-          of_day / 1'000'000 % 60,
-          of_day % 1'000'000};
+  const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+                        std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
+  // A zone can lead out of the years that RFC 3339 can write.
+  const auto written = civil(time).year;
+  if (written < 0 || written > 9999) return std::nullopt;
+  return time;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ on_ci() { [[ ${CI:-} == true ]]; }
 # "; did you mean 'build'?" for a command that begins alike or has the same letters in it, else nothing.
 nearest_command() {
   local wanted=$1 known
-  for known in demo test build image deb lint tidy sim bench soak setup help; do
+  for known in demo test build image deb lint tidy sim fuzz bench soak setup help; do
     if [[ $known == "${wanted:0:2}"* || $wanted == *"$known"* || $known == *"$wanted"* ]]; then
       printf "; did you mean './dev %s'?" "$known"
       return

@@ -183,6 +183,7 @@ run_tests() {
   fi
   if [[ -n $all ]]; then
     step "ASan + UBSan" sanitizer_tests
+    step "fuzz" fuzz_tests
     step "more seeds" more_seeds
     step "fleets" fleet_seeds
     step "clang-tidy" tidy

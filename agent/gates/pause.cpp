@@ -29,13 +29,15 @@ std::string pause_key(std::string_view pool) {
 
 Pause parse_pause_annotation(std::string_view value) {
   const std::size_t semicolon = value.find(';');
-  const std::string written = printable(trimmed(value));
+  // What steers a terminal becomes blanks before blanks are cut off: a reason of nothing else is none.
+  const std::string shown = printable(value);
+  const std::string written(trimmed(shown));
   if (written.empty()) return {std::string(no_reason)};
   if (semicolon == std::string_view::npos) {
     if (const auto until = k8s::parse_time(trimmed(value))) return {std::string(no_reason), *until};
     return unreadable("there is no \";\" after the time", written);
   }
-  const std::string reason = printable(trimmed(value.substr(semicolon + 1)));
+  const std::string reason(trimmed(printable(value.substr(semicolon + 1))));
   const std::string_view end = trimmed(value.substr(0, semicolon));
   Pause pause{reason.empty() ? std::string(no_reason) : reason};
   if (end.empty()) return pause;

@@ -37,7 +37,7 @@ bool OsRelease::is_like(std::string_view name) const {
 }
 
 OsRelease parse_os_release(std::string_view text) {
-  OsRelease release{.id = "linux"};
+  OsRelease release;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trimmed(text.substr(0, end));
@@ -48,6 +48,7 @@ OsRelease parse_os_release(std::string_view text) {
     if (!value || value->size() > 1) continue;
     assign(release, line.substr(0, equals), value->empty() ? "" : one_line(value->front()));
   }
+  if (release.id.empty()) release.id = "linux";
   return release;
 }
 

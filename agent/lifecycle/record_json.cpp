@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "agent/hosts/plain_text.hpp"
 #include "agent/lifecycle/record.hpp"
 
 namespace haulout::agent {
@@ -12,8 +14,22 @@ std::int64_t microseconds(WallTime time) {
   return time.time_since_epoch().count();
 }
 
+// The library turns any number into any other, without a look at what is lost.
+std::int64_t whole_number(const Json& json) {
+  if (!json.is_number_integer()) throw std::invalid_argument("it has something else where a whole number belongs");
+  return json.get<std::int64_t>();
+}
+
+template <class Count>
+void read_count(const Json& json, const char* key, Count& count) {
+  if (!json.contains(key)) return;
+  const std::int64_t number = whole_number(json.at(key));
+  if (!std::in_range<Count>(number)) throw std::invalid_argument("it counts to where nobody counts");
+  count = static_cast<Count>(number);
+}
+
 WallTime wall_time(const Json& json) {
-  return WallTime(std::chrono::microseconds(json.get<std::int64_t>()));
+  return WallTime(std::chrono::microseconds(whole_number(json)));
 }
 
 void put(Json& json, const char* key, const std::optional<WallTime>& time) {
@@ -37,7 +53,7 @@ void read(const Json& json, const char* key, Value& value) {
 
 Record decoded(const Json& json) {
   Record record;
-  if (json.at("v").get<int>() != 1) throw std::invalid_argument("it was written by a newer version");
+  if (whole_number(json.at("v")) != 1) throw std::invalid_argument("it was written by a newer version");
   const auto state = state_of(json.at("state").get<std::string>());
   if (!state) throw std::invalid_argument("its state is unknown");
   record.state = *state;
@@ -48,9 +64,9 @@ Record decoded(const Json& json) {
   read(json, "reasons", record.reasons);
   read(json, "from", record.from);
   read(json, "to", record.to);
-  read(json, "method", record.method);
+  read_count(json, "method", record.method);
   record.deadline = time_at(json, "deadline");
-  read(json, "failures", record.failures);
+  read_count(json, "failures", record.failures);
   record.not_before = time_at(json, "notBefore");
   record.began = time_at(json, "began");
   record.verified_at = time_at(json, "verifiedAt");
@@ -59,7 +75,7 @@ Record decoded(const Json& json) {
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
                                 each.at("target").get<std::string>(), each.value("cleared", false)});
   if (json.contains("durations"))
-    for (const Json& each : json.at("durations")) record.durations.emplace_back(each.get<std::int64_t>());
+    for (const Json& each : json.at("durations")) record.durations.emplace_back(whole_number(each));
   read(json, "badTargets", record.bad_targets);
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
@@ -120,7 +136,7 @@ Record decode_record(std::string_view json) {
   record.state = State::degraded;
   record.cause = "RecordUnreadable";
   record.cause_message =
-      "the annotation haulout.dev/record of this Node cannot be read (" + problem +
+      "the annotation haulout.dev/record of this Node cannot be read (" + one_line(problem) +
       "): once the node is in order, remove it (kubectl annotate node NAME haulout.dev/record-) to begin anew";
   return record;
 }

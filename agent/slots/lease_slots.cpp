@@ -8,6 +8,7 @@
 #include "agent/lifecycle/node_status.hpp"
 #include "agent/text.hpp"
 #include "k8s/entries.hpp"
+#include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 #include "retry/task_group.hpp"
 

@@ -28,6 +28,8 @@ TEST(PauseTest, Annotation) {
       {"2026-11-28T06:00:00Z;", {"no reason given", utc("2026-11-28T06:00")}},
       {"2026-11-28T06:00:00Z", {"no reason given", utc("2026-11-28T06:00")}},
       {"; a\nb\x1b[31m", {"a b [31m", {}}},
+      {";\x1a why\x1a", {"why", {}}},
+      {"\x1a", {"no reason given", {}}},
   };
   for (const Row& row : rows) EXPECT_EQ(parse_pause_annotation(row.value), row.expected) << row.value;
 }

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Nothing is expanded, and what is no assignment is passed over.
         Case{"PRETTY_NAME=$HOME\njunk\n=\nID=\"open\nVERSION_ID=a b\n", {.id = "linux", .pretty_name = "$HOME"}},
         Case{std::string("ID=de\0bian\nVERSION_ID=12\n", 25), {.id = "linux", .version_id = "12"}},
-        Case{"ID=first\nID=last\n", {.id = "last"}}));
+        Case{"ID=first\nID=last\n", {.id = "last"}}, Case{"ID=\n", {.id = "linux"}}));
 
 TEST(OsReleaseIsLike, IdOrIdLike) {
   const OsRelease mint{.id = "linuxmint", .id_like = {"ubuntu", "debian"}};

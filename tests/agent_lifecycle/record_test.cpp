@@ -65,12 +65,24 @@ TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
 TEST(Records, ThatCannotBeReadStopTheAgent) {
   for (const char* text :
        {"", "{", "null", "[]", "{}", "7", R"({"v":2,"state":"idle","since":0})", R"({"v":1,"state":"busy","since":0})",
-        R"({"v":1,"state":"idle","since":"now"})", R"({"v":1,"state":"idle","since":0,"reboots":[{}]})"}) {
+        R"({"v":1,"state":"idle","since":"now"})", R"({"v":1,"state":"idle","since":0,"reboots":[{}]})",
+        // What is no whole number, or too large for what it counts, is not bent until it fits.
+        R"({"v":1,"state":"idle","since":1e300})", R"({"v":1.5,"state":"idle","since":0})",
+        R"({"v":1,"state":"idle","since":0,"failures":-1})", R"({"v":1,"state":"idle","since":0,"method":-1})",
+        R"({"v":1,"state":"idle","since":0,"failures":4294967296})",
+        R"({"v":1,"state":"idle","since":0,"durations":[true]})"}) {
     const Record record = decode_record(text);
     EXPECT_EQ(record.state, State::degraded) << text;
     EXPECT_EQ(record.cause, "RecordUnreadable") << text;
     EXPECT_THAT(record.cause_message, HasSubstr("kubectl annotate node")) << text;
   }
+}
+
+// What is wrong with it is written into the next one.
+TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
+  const Record record = decode_record("{\"v\":1,\xff");
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_EQ(decode_record(encode_record(record)), record);
 }
 
 }  // namespace

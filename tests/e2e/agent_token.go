@@ -52,10 +52,15 @@ func (c *Cluster) AgentToken(ctx context.Context, pod *corev1.Pod) (*AgentToken,
 		return nil, err
 	}
 	agent.token = answer.Status.Token
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.CA.PEM)
-	agent.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	agent.client = clientOf(c.CA)
 	return agent, nil
+}
+
+// clientOf trusts an authority and shows no certificate.
+func clientOf(ca *Authority) *http.Client {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca.PEM)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
 // WriteTo puts the token into a file, as a pod finds it, and a new one bound to the same pod in its place now and then,

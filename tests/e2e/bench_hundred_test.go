@@ -43,7 +43,8 @@ func TestBenchHundred(t *testing.T) {
 	h.measure(t, fmt.Sprintf("idle, %v", length), length, nil)
 	h.oneUpdate(t)
 	h.measure(t, fmt.Sprintf("the API server is killed and comes back, %v", settle), settle, func(t *testing.T) {
-		must(t, h.RestartAPIServer(t.Context()))
+		must(t, h.Kill(apiServer))
+		must(t, h.Restart(t.Context(), apiServer))
 	})
 	h.untilAllIdle(t)
 	h.allWant(t, settle)
@@ -94,7 +95,7 @@ func (h *hundred) agents(t *testing.T) (sum Footprint) {
 
 func (h *hundred) server(t *testing.T) Footprint {
 	t.Helper()
-	now, err := FootprintOf(h.apiServer().cmd.Process.Pid)
+	now, err := FootprintOf(h.ControlPlane.server(apiServer).cmd.Process.Pid)
 	must(t, err)
 	return now
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -23,7 +24,9 @@ type ControlPlane struct {
 	CA       *Authority
 	Audit    *AuditLog
 
+	mu        sync.Mutex // a control plane may have its servers replaced, see Supervise
 	processes []*process
+	retired   []*process // told to end, perhaps not there yet
 	etcdPort  int
 	port      int // of the API server
 }
@@ -98,36 +101,15 @@ func startOnce(ctx context.Context, programs Programs) (c *ControlPlane, err err
 
 // Stop ends every process and removes every file, unless HAULOUT_E2E_KEEP is set. It may be called twice.
 func (c *ControlPlane) Stop() {
-	for i := len(c.processes) - 1; i >= 0; i-- {
-		c.processes[i].kill()
+	servers := slices.Concat(c.retired, c.running())
+	for _, p := range slices.Backward(servers) {
+		p.kill()
 	}
 	if os.Getenv("HAULOUT_E2E_KEEP") != "" {
 		fmt.Fprintf(os.Stderr, "e2e: the control plane's logs are in %s\n", c.Dir)
 		return
 	}
 	_ = os.RemoveAll(c.Dir)
-}
-
-// apiServer is the process of the API server.
-func (c *ControlPlane) apiServer() *process {
-	for _, p := range c.processes {
-		if p.name == "kube-apiserver" {
-			return p
-		}
-	}
-	return nil
-}
-
-// RestartAPIServer kills it as a crash would, and starts it again: at the same address, over the same etcd, with the
-// same audit log. It returns when it is ready.
-func (c *ControlPlane) RestartAPIServer(ctx context.Context) error {
-	old := c.apiServer()
-	old.kill()
-	c.processes = slices.DeleteFunc(c.processes, func(p *process) bool { return p == old })
-	if err := c.start("kube-apiserver", c.Programs.APIServer, c.apiServerFlags()...); err != nil {
-		return err
-	}
-	return c.waitFor(ctx, "the API server is ready again", c.apiServerReady)
 }
 
 // Access is the way in for an identity.
@@ -154,12 +136,28 @@ func (c *ControlPlane) start(name, path string, args ...string) error {
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.processes = append(c.processes, p)
 	return nil
 }
 
+// running are the servers that are meant to run, in the order in which they were started.
+func (c *ControlPlane) running() []*process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.processes)
+}
+
 // waitFor asks until the answer is no error, a minute has passed or one of the processes has ended.
 func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
+	return c.waitForDespite(ctx, what, nil, ask)
+}
+
+// waitForDespite is waitFor, but for the ends of some processes.
+func (c *ControlPlane) waitForDespite(
+	ctx context.Context, what string, mayEnd map[string]bool, ask func(context.Context) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
@@ -167,14 +165,15 @@ func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(contex
 		if err == nil {
 			return nil
 		}
-		for _, p := range c.processes {
-			if p.exited() {
+		for _, p := range c.running() {
+			if p.exited() && !mayEnd[p.name] {
 				return fmt.Errorf("%s ended before %s:\n%s", p.name, what, p.logTail())
 			}
 		}
 		select {
 		case <-ctx.Done():
-			last := c.processes[len(c.processes)-1]
+			running := c.running()
+			last := running[len(running)-1]
 			return fmt.Errorf("waited in vain until %s: %w\n%s", what, err, last.logTail())
 		case <-time.After(50 * time.Millisecond):
 		}

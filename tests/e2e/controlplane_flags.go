@@ -14,6 +14,8 @@ var getOptions = metav1.GetOptions{}
 
 const tempPrefix = "haulout-e2e-"
 
+const rotatingName = "rotating.e2e.invalid"
+
 // removeStaleDirs clears what a killed run left behind; directories carry the process id of their owner.
 func removeStaleDirs() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
@@ -63,12 +65,18 @@ func (c *ControlPlane) writeFiles() error {
 	if err != nil {
 		return err
 	}
+	// Under this name the server shows another certificate, which a test may change while all others go on.
+	rotating, err := ca.Serving(rotatingName)
+	if err != nil {
+		return err
+	}
 	signing, err := newSigningKey()
 	if err != nil {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		"ca.crt": ca.PEM, "serving.crt": serving.Cert, "serving.key": serving.Key, "tokens.key": signing,
+		"ca.crt": ca.PEM, "serving.crt": serving.Cert, "serving.key": serving.Key,
+		"rotating.crt": rotating.Cert, "rotating.key": rotating.Key, "tokens.key": signing,
 		"audit-policy.yaml": []byte(auditPolicy),
 	} {
 		if err := os.WriteFile(c.path(name), content, 0o600); err != nil {
@@ -103,6 +111,7 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file=" + c.path("serving.crt"), "--tls-private-key-file=" + c.path("serving.key"),
+		"--tls-sni-cert-key=" + c.path("rotating.crt") + "," + c.path("rotating.key") + ":" + rotatingName,
 		"--client-ca-file=" + c.path("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.path("tokens.key"),

@@ -15,18 +15,21 @@ type Access struct {
 	TLSServerName string
 	Identity      Identity
 	Token         string
-	TokenFile     string // read again as it rotates
+
+	// Paths of files that are read again as they rotate.
+	TokenFile, CAFile, CertFile, KeyFile string
 }
 
 // Write puts the kubeconfig into a new file of dir and returns its path.
 func (a Access) Write(dir string) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{
-		Server: a.Server, CertificateAuthorityData: a.CA, TLSServerName: a.TLSServerName,
+		Server: a.Server, CertificateAuthorityData: a.CA, CertificateAuthority: a.CAFile,
+		TLSServerName: a.TLSServerName,
 	}
 	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: a.Identity.Cert, ClientKeyData: a.Identity.Key, Token: a.Token,
-		TokenFile: a.TokenFile,
+		TokenFile: a.TokenFile, ClientCertificate: a.CertFile, ClientKey: a.KeyFile,
 	}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
 	config.CurrentContext = "e2e"

@@ -14,6 +14,7 @@ import (
 // we end.
 type process struct {
 	name    string
+	dir     string
 	cmd     *exec.Cmd
 	logPath string
 	done    chan struct{}
@@ -26,7 +27,7 @@ func startProcess(dir, name, path string, args ...string) (*process, error) {
 // startProcessIn is startProcess with another environment than ours.
 func startProcessIn(env []string, dir, name, path string, args ...string) (*process, error) {
 	logPath := filepath.Join(dir, name+".log")
-	log, err := os.Create(logPath)
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func startProcessIn(env []string, dir, name, path string, args ...string) (*proc
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
-	p := &process{name: name, cmd: cmd, logPath: logPath, done: make(chan struct{})}
+	p := &process{name: name, dir: dir, cmd: cmd, logPath: logPath, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		// The parent-death signal is tied to the thread that forked, so this thread stays until the child has gone.
@@ -63,6 +64,11 @@ func (p *process) exited() bool {
 	default:
 		return false
 	}
+}
+
+// again starts what has ended with the same arguments; its log goes on where it was.
+func (p *process) again() (*process, error) {
+	return startProcessIn(p.cmd.Env, p.dir, p.name, p.cmd.Path, p.cmd.Args[1:]...)
 }
 
 // kill ends the whole group at once: the state of these servers is thrown away anyway.

@@ -1,0 +1,85 @@
+# Sourced by ./dev: fuzzing. Each target has its seeds in tests/fuzz/corpus; what it finds goes to build/fuzz.
+# shellcheck shell=bash
+
+fuzz_names() { (cd tests/fuzz/corpus && printf '%s\n' *); }
+
+# fuzz_one TARGET SECONDS: one line about it; fails when it found something.
+fuzz_one() {
+  local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 runs
+  mkdir -p "build/fuzz/corpus/$target" build/fuzz/found
+  build/asan-ubsan/tests/fuzz/fuzz "$target" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" \
+    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1 || status=$?
+  runs=$(awk '/^stat::number_of_executed_units/ {print $2}' "$log")
+  if ((status == 0)); then
+    note "$(printf '%-18s %9d runs' "$target" "${runs:-0}")"
+    return 0
+  fi
+  warn "$target: found something after ${runs:-?} runs (whole log: $log)"
+  tail -n 40 "$log" >&2
+  return 1
+}
+
+# fuzz_some SECONDS TARGET…: one after the other.
+fuzz_some() {
+  local seconds=$1 target
+  shift
+  for target in "$@"; do
+    fuzz_one "$target" "$seconds" || touch "build/fuzz/failed/$target"
+  done
+}
+
+# fuzz_all SECONDS TARGET…: two at a time; leaves "PASSED FAILED" in $counts.
+fuzz_all() {
+  local seconds=$1 half=$((($# - 1) / 2)) bad pid
+  shift
+  export UBSAN_OPTIONS=print_stacktrace=1
+  ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-19 || true)
+  export ASAN_SYMBOLIZER_PATH
+  rm -rf build/fuzz/failed
+  mkdir -p build/fuzz/failed
+  fuzz_some "$seconds" "${@:1:half}" &
+  pid=$!
+  fuzz_some "$seconds" "${@:half+1}"
+  wait "$pid"
+  bad=$(find build/fuzz/failed -type f | wc -l)
+  printf '%d %d\n' $(($# - bad)) "$bad" >"$counts"
+  ((bad == 0))
+}
+
+# Ten seconds each: the corpora hold what longer runs have found.
+fuzz_tests() {
+  local names
+  mapfile -t names < <(fuzz_names)
+  build_preset asan-ubsan fuzz
+  say "fuzz: ${#names[@]} parsers, ten seconds each"
+  fuzz_all 10 "${names[@]}"
+}
+
+fuzz() {
+  local seconds=60 names=()
+  while (($#)); do
+    case $1 in
+      --time)
+        [[ ${2:-} =~ ^([0-9]+)([smh]?)$ ]] || usage_error "fuzz: --time needs a duration: 30s, 10m, 1h"
+        seconds=${BASH_REMATCH[1]}
+        case ${BASH_REMATCH[2]} in
+          m) seconds=$((seconds * 60)) ;;
+          h) seconds=$((seconds * 3600)) ;;
+        esac
+        shift 2
+        ;;
+      *)
+        [[ -d tests/fuzz/corpus/$1 ]] || usage_error "fuzz: there is no target $1; there are: $(fuzz_names | tr '\n' ' ')"
+        names+=("$1")
+        shift
+        ;;
+    esac
+  done
+  ((${#names[@]})) || mapfile -t names < <(fuzz_names)
+  setup
+  mkdir -p build/results
+  build_preset asan-ubsan fuzz
+  say "fuzz: $seconds s each; seeds in tests/fuzz/corpus, inputs that break something in build/fuzz/found"
+  fuzz_all "$seconds" "${names[@]}"
+}

@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// fiftyPods are on the node "old", in every way that matters here: behind a tight budget, behind a wide one, behind
+// none; two more stay there.
+func fiftyPods(t *testing.T, c *Cluster) *World {
+	t.Helper()
+	w, err := c.NewWorld(t.Context())
+	must(t, err)
+	t.Cleanup(w.Close)
+	must(t, w.AddNode(t.Context(), "old", "old"))
+	slowly := Annotate(TerminatesAfter, "1s")
+	must(t, w.Apply(t.Context(),
+		StatefulSet("db", 20, slowly), Budget("db", "4"),
+		Deployment("web", 20, slowly), Budget("web", "20%"),
+		Deployment("free", 10, slowly),
+		DaemonSet("net"), MirrorPod("static", w.Node("old"))))
+	must(t, w.Settle(t.Context(), 52))
+	must(t, w.AddNode(t.Context(), "new", "new"))
+	return w
+}
+
+func startFifty(t *testing.T, w *World) *Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	run, err := w.Start(ctx, haulout, "drain", w.Node("old"), "--settle=0", "--ignore-daemonsets", "-o", "json")
+	must(t, err)
+	return run
+}
+
+// goneAtLeast waits until so many of the node's pods have gone.
+func goneAtLeast(t *testing.T, w *World, wanted int) {
+	t.Helper()
+	must(t, UntilWithin(t.Context(), time.Minute, fmt.Sprintf("%d pods have gone", wanted), func() (bool, error) {
+		gone := 0
+		for _, pod := range w.Kubelets.Pods(w.Name) {
+			if pod.Node == w.Node("old") && !pod.Gone.IsZero() {
+				gone++
+			}
+		}
+		return gone >= wanted, nil
+	}))
+}
+
+// expectFifty holds a drain of fiftyPods that went through faults to what one without them does. An eviction whose
+// answer was lost may be sent again: `faults` are the moments around which that may have happened.
+func expectFifty(t *testing.T, w *World, drain *Run, faults []time.Time) {
+	t.Helper()
+	result, err := drain.Wait()
+	must(t, err)
+	t.Logf("exit %d after %.1f s\n%s", result.Exit, result.Wall.Seconds(), result.Stderr)
+	report, err := result.Report()
+	must(t, err)
+	pods, err := w.Client.CoreV1().Pods(w.Name).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	alive := map[string]string{}
+	for _, pod := range pods.Items {
+		alive[string(pod.UID)] = pod.Name
+	}
+	left := 0
+	for _, pod := range report.Pods {
+		name, lives := alive[pod.UID]
+		switch {
+		case pod.Outcome == "skipped":
+			continue
+		case lives:
+			t.Errorf("pod %s is still there, and the report says %s", name, pod.Outcome)
+		case pod.Outcome == "evicted" || pod.Outcome == "gone":
+			left++
+		default:
+			t.Errorf("pod %s: %s", pod.Name, pod.Outcome)
+		}
+	}
+	if report.Outcome != "drained" || left != 50 {
+		t.Errorf("the report says %s, with %d pods that left", report.Outcome, left)
+	}
+	got := observe(t, w, result)
+	got.unexpected = "" // a server that is killed does not write what it has done into the audit log
+	compare(t, outcome{
+		done: true, left: "net=1 static=1", evicted: "db=20 free=10 web=20", cordoned: "old",
+	}, got)
+	expectEvictedOnce(t, w, faults)
+}
+
+func expectEvictedOnce(t *testing.T, w *World, faults []time.Time) {
+	t.Helper()
+	requests, err := w.Requests()
+	must(t, err)
+	first := map[string]time.Time{}
+	for _, request := range requests {
+		if !request.IsEviction() || !request.Accepted() {
+			continue
+		}
+		guard := request.RequestObject.DeleteOptions.Preconditions
+		if guard == nil || guard.UID == nil {
+			t.Errorf("an eviction without UID: %s", request.RequestURI)
+			continue
+		}
+		before, twice := first[*guard.UID]
+		if twice && !anyNear(faults, before) {
+			t.Errorf("evicted twice: %s at %v and %v", request.RequestURI, before, request.Received)
+		}
+		first[*guard.UID] = request.StageAt
+	}
+}
+
+// anyNear tells that an answer given then may never have arrived.
+func anyNear(faults []time.Time, at time.Time) bool {
+	for _, fault := range faults {
+		if apart := fault.Sub(at); apart > -time.Second && apart < time.Second {
+			return true
+		}
+	}
+	return false
+}
+
+// lasts holds a fault up for as long: nothing that can be seen tells that it was long enough.
+func lasts(t *testing.T, fault time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(fault):
+	}
+}
+
+// A control plane of their own: its servers are killed. Not in parallel, see TestInstall.
+func TestFaultsOfTheControlPlane(t *testing.T) {
+	needHaulout(t)
+	own, err := StartCluster(t.Context(), cluster.Programs)
+	must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		stop()
+		own.Stop()
+	})
+	go own.Supervise(ctx)
+
+	t.Run("the API server is killed three times", func(t *testing.T) {
+		w := fiftyPods(t, own)
+		drain := startFifty(t, w)
+		var kills []time.Time
+		for _, gone := range []int{5, 20, 35} {
+			goneAtLeast(t, w, gone)
+			must(t, own.Kill(apiServer))
+			kills = append(kills, time.Now())
+			must(t, own.Restart(t.Context(), apiServer))
+		}
+		expectFifty(t, w, drain, kills)
+	})
+	t.Run("etcd is killed", func(t *testing.T) {
+		w := fiftyPods(t, own)
+		drain := startFifty(t, w)
+		goneAtLeast(t, w, 10)
+		must(t, own.Kill(etcd))
+		kill := time.Now()
+		lasts(t, 2*time.Second) // requests find nobody there
+		must(t, own.Restart(t.Context(), etcd))
+		expectFifty(t, w, drain, []time.Time{kill})
+	})
+	t.Run("the API server ends and serves its watches on", func(t *testing.T) {
+		w := fiftyPods(t, own)
+		drain := startFifty(t, w)
+		goneAtLeast(t, w, 10)
+		end := time.Now()
+		must(t, own.Succeed(t.Context()))
+		expectFifty(t, w, drain, []time.Time{end})
+	})
+}
+
+// throughProxy is a world whose drain goes through a proxy.
+func throughProxy(t *testing.T, w *World) (*Proxy, string) {
+	t.Helper()
+	proxy, err := StartProxy(w.URL)
+	must(t, err)
+	t.Cleanup(proxy.Stop)
+	identity, err := w.CA.Client(w.User, "system:masters", RunGroup)
+	must(t, err)
+	access := w.Access(identity)
+	access.Server = proxy.URL
+	kubeconfig, err := access.Write(w.Home)
+	must(t, err)
+	return proxy, kubeconfig
+}
+
+func startThrough(t *testing.T, w *World, kubeconfig string) *Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	run, err := w.StartWith(ctx, kubeconfig, haulout, "drain", w.Node("old"), "--settle=0", "--ignore-daemonsets", "-o", "json")
+	must(t, err)
+	return run
+}
+
+// expectEvicted holds a drain to its end and to what it evicted.
+func expectEvicted(t *testing.T, w *World, drain *Run, evicted string) {
+	t.Helper()
+	result, err := drain.Wait()
+	must(t, err)
+	t.Logf("exit %d after %.1f s\n%s", result.Exit, result.Wall.Seconds(), result.Stderr)
+	compare(t, outcome{done: true, evicted: evicted, cordoned: "old"}, observe(t, w, result))
+}
+
+// The measure of all others.
+func TestFiftyPods(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := fiftyPods(t, cluster)
+	expectFifty(t, w, startFifty(t, w), nil)
+}
+
+func TestConnectionIsCutAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := fiftyPods(t, cluster)
+	proxy, kubeconfig := throughProxy(t, w)
+	drain := startThrough(t, w, kubeconfig)
+	goneAtLeast(t, w, 1)
+	var cuts []time.Time
+	for range 8 {
+		before := proxy.Accepted()
+		proxy.Cut()
+		cuts = append(cuts, time.Now())
+		must(t, Until(t.Context(), "the drain has connected again", func() (bool, error) {
+			return proxy.Accepted() > before, nil
+		}))
+	}
+	expectFifty(t, w, drain, cuts)
+}
+
+func TestConnectionStalls(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := fiftyPods(t, cluster)
+	proxy, kubeconfig := throughProxy(t, w)
+	drain := startThrough(t, w, kubeconfig)
+	goneAtLeast(t, w, 10)
+	proxy.Stall()
+	stalled := time.Now()
+	lasts(t, 12*time.Second) // longer than a handshake may take, shorter than an eviction may
+	proxy.Resume()
+	expectFifty(t, w, drain, []time.Time{stalled})
+}
+
+// The connections of the moment never speak again, as behind a firewall that has forgotten them; new ones are well.
+func TestConnectionsAreForgotten(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := fiftyPods(t, cluster)
+	proxy, kubeconfig := throughProxy(t, w)
+	drain := startThrough(t, w, kubeconfig)
+	goneAtLeast(t, w, 1)
+	proxy.Bury()
+	buried := time.Now()
+	expectFifty(t, w, drain, []time.Time{buried})
+	t.Logf("drained %.1f s after the connections had died", time.Since(buried).Seconds())
+}
+
+func TestConnectionIsSlow(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := fiftyPods(t, cluster)
+	proxy, kubeconfig := throughProxy(t, w)
+	proxy.Slow(20 * time.Millisecond)
+	expectFifty(t, w, startThrough(t, w, kubeconfig), nil)
+}
+
+// refusals counts the answers of this code to evictions in the world, whoever the server took the sender for.
+func refusals(w *World, code int) (int, error) {
+	found, err := w.Audit.Select(func(e AuditEvent) bool {
+		return e.IsEviction() && e.ResponseStatus.Code == code && e.ObjectRef.Namespace == w.Name
+	})
+	return len(found), err
+}
+
+func awaitRefusal(t *testing.T, w *World, code int) {
+	t.Helper()
+	what := fmt.Sprintf("an eviction is answered with %d", code)
+	must(t, UntilWithin(t.Context(), time.Minute, what, func() (bool, error) {
+		n, err := refusals(w, code)
+		return n > 0, err
+	}))
+}
