@@ -8,6 +8,7 @@ namespace haulout::agent {
 
 void DrainStatus::begin() {
   waiting_.clear();
+  attached_.clear();
   progress_ = {};
 }
 
@@ -21,6 +22,11 @@ void DrainStatus::on_event(const drain::Event& event) {
     waiting.message = "pod " + event.pod->key() + ": " + event.pod->message;
   } else if (event.pod && (event.type == evicted || event.type == vanished)) {
     waiting_.erase(event.pod->uid);
+  } else if (event.volume && event.type == volume_waiting) {
+    attached_[event.volume->attachment] = fmt::format("volume {} (claim {}) is still attached: {}",
+                                                      event.volume->volume, event.volume->claim, event.volume->message);
+  } else if (event.volume && event.type == volume_detached) {
+    attached_.erase(event.volume->attachment);
   }
   next_.on_event(event);
   changed_();
@@ -34,13 +40,18 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 
 std::string DrainStatus::reason() const {
   const Waiting* waiting = first();
-  return waiting ? waiting->reason : "Evicting";
+  if (waiting) return waiting->reason;
+  return waits_for_volumes() ? "DetachingVolumes" : "Evicting";
 }
 
 std::string DrainStatus::message() const {
   if (const Waiting* waiting = first()) {
     return waiting_.size() == 1 ? waiting->message
                                 : fmt::format("{} (and {} more pods wait)", waiting->message, waiting_.size() - 1);
+  }
+  if (waits_for_volumes()) {
+    const std::string& one = attached_.begin()->second;
+    return attached_.size() == 1 ? one : fmt::format("{} (and {} more volumes)", one, attached_.size() - 1);
   }
   return fmt::format("{} of {} pods have gone", progress_.vanished, progress_.to_evict);
 }
