@@ -59,6 +59,21 @@ Json mounting(const std::vector<std::string>& claims) {
   return {{"volumes", volumes}};
 }
 
+Json a_volume(const std::string& name, const Json& annotations, const std::string& access_mode) {
+  const Json volume = {{"apiVersion", "v1"},
+                       {"kind", "PersistentVolume"},
+                       {"metadata", {{"name", "pv-" + name}, {"annotations", annotations}}},
+                       {"spec",
+                        {{"accessModes", {access_mode}},
+                         {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "handle-" + name}}},
+                         {"claimRef", {{"kind", "PersistentVolumeClaim"}, {"namespace", "shop"}, {"name", name}}}}}};
+  const Json claim = {{"apiVersion", "v1"},
+                      {"kind", "PersistentVolumeClaim"},
+                      {"metadata", {{"name", name}, {"namespace", "shop"}}},
+                      {"spec", {{"accessModes", {access_mode}}, {"volumeName", "pv-" + name}}}};
+  return {{"apiVersion", "v1"}, {"kind", "List"}, {"items", Json::array({volume, claim})}};
+}
+
 Json a_volume_attachment(const std::string& volume, const std::string& node) {
   return {
       {"apiVersion", "storage.k8s.io/v1"},
@@ -116,20 +131,6 @@ void Scenario::add(Json object) {
 
 void Scenario::add_pods(int count, const PodSpec& spec, const std::string& prefix) {
   for (int i = 0; i < count; ++i) add(a_pod(prefix + "-" + std::to_string(i), spec));
-}
-
-void Scenario::add_volume(const std::string& name, const Json& annotations, const std::string& access_mode) {
-  add({{"apiVersion", "v1"},
-       {"kind", "PersistentVolume"},
-       {"metadata", {{"name", "pv-" + name}, {"annotations", annotations}}},
-       {"spec",
-        {{"accessModes", {access_mode}},
-         {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "handle-" + name}}},
-         {"claimRef", {{"kind", "PersistentVolumeClaim"}, {"namespace", "shop"}, {"name", name}}}}}});
-  add({{"apiVersion", "v1"},
-       {"kind", "PersistentVolumeClaim"},
-       {"metadata", {{"name", name}, {"namespace", "shop"}}},
-       {"spec", {{"accessModes", {access_mode}}, {"volumeName", "pv-" + name}}}});
 }
 
 void Scenario::after(Duration delay, std::function<void()> action) {

@@ -54,6 +54,9 @@ Json a_budget(const std::string& name, Json spec, const std::string& ns = "shop"
 
 // The spec of a pod that mounts these claims.
 Json mounting(const std::vector<std::string>& claims);
+// A claim of that name in shop, bound to a PersistentVolume pv-NAME with these annotations.
+Json a_volume(const std::string& name, const Json& annotations = Json::object(),
+              const std::string& access_mode = "ReadWriteOnce");
 Json a_volume_attachment(const std::string& volume, const std::string& node = "n1");
 
 // Everything that a drain told, with the virtual time of it.
@@ -84,10 +87,6 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   void add(Json object);
   // `count` ordinary pods web-0, web-1, … on n1 that nothing brings back.
   void add_pods(int count, const PodSpec& spec = {}, const std::string& prefix = "web");
-
-  // A bound claim of that name, and its PersistentVolume pv-NAME with these annotations.
-  void add_volume(const std::string& name, const Json& annotations = Json::object(),
-                  const std::string& access_mode = "ReadWriteOnce");
 
   // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
   drain::Report drain();

@@ -29,7 +29,7 @@ class Volumes : public Scenario {
 };
 
 TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}, {"sim.haulout.dev/detach-fails-for", "30s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}, {"sim.haulout.dev/detach-fails-for", "30s"}}));
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -47,7 +47,7 @@ TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
 }
 
 TEST_F(Volumes, S64_WhatTheDriverSaysIsTold) {
-  add_volume("data", {{"sim.haulout.dev/detach-fails-for", "30s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detach-fails-for", "30s"}}));
   add_pod_with("db-0", "data");
   drain();
   EXPECT_THAT(told.entries, ::testing::Contains(::testing::AllOf(
@@ -57,10 +57,10 @@ TEST_F(Volumes, S64_WhatTheDriverSaysIsTold) {
 }
 
 TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
-  add_volume("old");
+  add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
   add(a_volume_attachment("pv-of-nobody"));  // not even its PersistentVolume is there
-  add_volume("data");
+  add(a_volume("data"));
   add_pod_with("db-0", "data", {.grace = 30});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -73,7 +73,7 @@ TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
 }
 
 TEST_F(Volumes, S66_ASharedVolumeStaysForThePodThatStays) {
-  add_volume("shared", Json::object(), "ReadWriteMany");
+  add(a_volume("shared", Json::object(), "ReadWriteMany"));
   add(a_workload("DaemonSet", "logs", 0, mounting({"shared"})));
   add_pod_with("web-0", "shared");
   const auto report = drain();
@@ -84,7 +84,7 @@ TEST_F(Volumes, S66_ASharedVolumeStaysForThePodThatStays) {
 }
 
 TEST_F(Volumes, S66_ASharedVolumeIsWaitedForAfterItsLastUser) {
-  add_volume("shared", {{"sim.haulout.dev/detaches-after", "20s"}}, "ReadWriteMany");
+  add(a_volume("shared", {{"sim.haulout.dev/detaches-after", "20s"}}, "ReadWriteMany"));
   add_pod_with("web-0", "shared", {.grace = 5});
   add_pod_with("web-1", "shared", {.grace = 40});
   const auto report = drain();
@@ -97,7 +97,7 @@ TEST_F(Volumes, S66_ASharedVolumeIsWaitedForAfterItsLastUser) {
 TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   cluster.forbid("list", "volumeattachments");
   cluster.forbid("watch", "volumeattachments");
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -109,7 +109,7 @@ TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
 TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched) {
   cluster.forbid("list", "volumeattachments");
   options.volumes = drain::VolumeWait::required;
-  add_volume("data");
+  add(a_volume("data"));
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::failed));
@@ -119,7 +119,7 @@ TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched
 }
 
 TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data");
   after(20s, [this] {
     for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
@@ -135,7 +135,7 @@ TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
 }
 
 TEST_F(Volumes, S68_TheDeadlineDuringTheWaitIsNoSuccess) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");
   options.timeout = 5min;
   const auto report = drain();
@@ -147,7 +147,7 @@ TEST_F(Volumes, S68_TheDeadlineDuringTheWaitIsNoSuccess) {
 }
 
 TEST_F(Volumes, S68_PastItsLimitItIsSaidAndWaitedFor) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "20m"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "20m"}}));
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -159,7 +159,7 @@ TEST_F(Volumes, S68_PastItsLimitItIsSaidAndWaitedFor) {
 }
 
 TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");
   add(a_pod("slow", {.grace = 240}));
   options.end_at_volume_limit = true;
@@ -172,7 +172,7 @@ TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
 
 TEST_F(Volumes, NothingIsAskedWithoutAClaim) {
   add_pods(3);
-  add_volume("logs");
+  add(a_volume("logs"));
   add(a_workload("DaemonSet", "logs", 0, mounting({"logs"})));
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(asked_for_volumes(), 0u);
@@ -180,7 +180,7 @@ TEST_F(Volumes, NothingIsAskedWithoutAClaim) {
 
 TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
   options.volumes = drain::VolumeWait::off;
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(asked_for_volumes(), 0u);
@@ -189,7 +189,7 @@ TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
 // A pod that arrives after the cordon brings a volume along.
 TEST_F(Volumes, TheVolumeOfALatePod) {
   add_pods(1, {.grace = 20});
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
   after(3s, [this] {
     auto late = a_pod("late", {.grace = 2, .spec = mounting({"data"})});
     cluster.create("pods", late);
@@ -202,7 +202,7 @@ TEST_F(Volumes, TheVolumeOfALatePod) {
 
 // Another process had begun this run and evicted the pods: its successor does not know whose the volumes are.
 TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
   add_pod_with("db-0", "data");
   options.timeout = 30s;
   options.restore_cordon_on_failure = false;
@@ -216,7 +216,7 @@ TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
 
 // The pod's last hour: its claim goes with it, the volume's record stays until it is detached.
 TEST_F(Volumes, AGenericEphemeralVolume) {
-  add_volume("db-0-scratch", {{"sim.haulout.dev/detaches-after", "40s"}});
+  add(a_volume("db-0-scratch", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add(a_pod("db-0", {.spec = {{"volumes", {{{"name", "scratch"}, {"ephemeral", Json::object()}}}}}}));
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -225,7 +225,7 @@ TEST_F(Volumes, AGenericEphemeralVolume) {
 }
 
 TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
-  add_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data");
   after(15s, [this] { cluster.silence_watches(); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
