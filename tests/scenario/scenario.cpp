@@ -84,7 +84,7 @@ Json a_volume_attachment(const std::string& volume, const std::string& node) {
 }
 
 void Recorder::on_event(const drain::Event& event) {
-  Entry entry{event.type, event.at, {}, {}, {}, event.message};
+  Entry entry{event.type, event.at, {}, {}, {}, {}, event.message};
   if (event.pod) {
     entry.pod = event.pod->key();
     entry.reason = event.pod->reason;
