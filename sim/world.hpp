@@ -40,7 +40,7 @@ struct Timing {
   Duration gc_jitter = std::chrono::milliseconds(115);
   Duration dead_owner_lag = std::chrono::milliseconds(14);
   Duration dead_owner_jitter = std::chrono::milliseconds(26);
-  Duration attach = std::chrono::seconds(1);         // a volume, by its driver
+  Duration attach = std::chrono::seconds(1);          // a volume, by its driver
   Duration unmount = std::chrono::milliseconds(500);  // from the end of its last pod to the request to detach it
   Duration detach = std::chrono::seconds(2);
   Duration force_detach = std::chrono::minutes(6);  // of a node whose kubelet is silent; the controller's own figure
