@@ -117,12 +117,8 @@ TEST(LiveViewTest, CountsWhatItLists) {
 
 TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
   LiveState state;
-  const drain::VolumeReport volume{.volume = "pv-1",
-                                   .claim = "shop/data",
-                                   .attachment = "csi-1",
-                                   .outcome = drain::VolumeOutcome::detaching,
-                                   .message = "csi.example.com is detaching it",
-                                   .unused_at = samples::at(10)};
+  auto volume = samples::volume("pv-1", drain::VolumeOutcome::detaching);
+  volume.unused_at = samples::at(10);
   auto waiting = event(EventType::volume_waiting, 10);
   waiting.volume = &volume;
   state.apply(waiting);
@@ -139,7 +135,7 @@ TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
 TEST(LiveViewTest, ManyVolumesLeaveRoom) {
   LiveState state;
   for (const char* name : {"a", "b", "c", "d"}) {
-    const drain::VolumeReport volume{.volume = name, .attachment = name, .outcome = drain::VolumeOutcome::detaching};
+    const auto volume = samples::volume(name, drain::VolumeOutcome::detaching);
     auto waiting = event(EventType::volume_waiting, 0);
     waiting.volume = &volume;
     state.apply(waiting);

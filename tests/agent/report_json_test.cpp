@@ -22,13 +22,8 @@ drain::Report sample() {
   drain::Report report = samples::report(Outcome::blocked, {kept, evicted});
   report.cordon = {false, true, "haulout"};
   report.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
-  report.volumes.push_back({.volume = "pv-1",
-                            .claim = "shop/data-web-0",
-                            .driver = "csi.example.com",
-                            .attachment = "csi-1",
-                            .outcome = drain::VolumeOutcome::detaching,
-                            .message = "busy",
-                            .unused_at = samples::at(33)});
+  report.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
+  report.volumes.front().unused_at = samples::at(33);
   report.requests = {5, {{"create", 2}, {"list", 3}}};
   return report;
 }
@@ -74,11 +69,11 @@ constexpr const char* golden = R"({
   "volumes": [
     {
       "volume": "pv-1",
-      "claim": "shop/data-web-0",
+      "claim": "shop/data",
       "driver": "csi.example.com",
-      "attachment": "csi-1",
+      "attachment": "csi-pv-1",
       "outcome": "detaching",
-      "message": "busy",
+      "message": "csi.example.com is detaching it",
       "unusedAt": "2026-03-04T05:00:33.000000Z",
       "detachedAt": null
     }
@@ -147,7 +142,7 @@ TEST(EventJsonTest, OneLineWithWhatTheEventIsAbout) {
 }
 
 TEST(EventJsonTest, VolumeEvents) {
-  const drain::VolumeReport volume{.volume = "pv-1", .outcome = drain::VolumeOutcome::detaching};
+  const auto volume = samples::volume("pv-1", drain::VolumeOutcome::detaching);
   auto event = samples::event(drain::EventType::volume_waiting);
   event.volume = &volume;
   const auto json = nlohmann::json::parse(event_json(event));
