@@ -155,7 +155,8 @@ constexpr std::array table{
            "The Event has its words; it tries again by itself. Its controller's log tells more."},
     Reason{"VOLUME_STUCK", finds, trouble,
            "A volume is still attached longer than `--volume-limit` after its last pod has gone.",
-           "`kubectl describe volumeattachment`: is its driver's controller running, and the kubelet of the node?"},
+           "See that its driver's controller runs, and the kubelet of the node; `kubectl describe volumeattachment` "
+           "tells."},
     Reason{"VA_LEAKED", finds, trouble,
            "A volume is attached to the node though no pod of it was seen to use it. It is not waited for.",
            "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
