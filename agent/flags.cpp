@@ -120,9 +120,24 @@ std::vector<Flag> own_drain_flags() {
        "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled arrive "
        "late.",
        duration([](Settings& s, Duration d) { s.drain.settle = d; })},
+      {"stuck-volume", 0, Kind::value, "wait",
+       "With --wait-volumes, what a volume that is past its --volume-limit does: wait (the drain goes on waiting and "
+       "says so) or fail (the drain ends, and did not succeed).",
+       one_of<bool>({{"wait", false}, {"fail", true}},
+                    [](Settings& s, bool ends) { s.drain.end_at_volume_limit = ends; })},
       {"uncordon-on-failure", 0, Kind::boolean, "false",
        "When the drain fails, put the cordon back as it was; without it the node stays cordoned, as with kubectl.",
        boolean([](Settings& s, bool on) { s.drain.restore_cordon_on_failure = on; })},
+      {"volume-limit", 0, Kind::value, "2m",
+       "With --wait-volumes: a volume that is still attached this long after its last pod has gone is reported as "
+       "stuck; "
+       "0: none ever is.",
+       duration([](Settings& s, Duration d) { s.drain.volume_limit = d; })},
+      {"wait-volumes", 0, Kind::boolean, "false",
+       "Wait, too, until the volumes of the pods that left are detached from the node: their VolumeAttachments are "
+       "gone. Needs the right to list and watch volumeattachments and to get persistentvolumes.",
+       boolean(
+           [](Settings& s, bool on) { s.drain.volumes = on ? drain::VolumeWait::required : drain::VolumeWait::off; })},
   };
 }
 

@@ -38,6 +38,7 @@ std::string head_line(const LiveState& state, const Terminal& terminal, std::siz
     counts += fmt::format(", {} terminating", terminating);
   if (const auto waiting = count(state, PodOutcome::waiting); waiting != 0)
     counts += fmt::format(", {} waiting", waiting);
+  if (!state.attached.empty()) counts += fmt::format(", {} detaching", state.attached.size());
   if (state.settling) counts += ", settling";
   counts += "  " + elapsed(state.started, now);
   const std::string name = "node/" + state.node;
@@ -80,6 +81,23 @@ std::vector<const LivePod*> in_order(const LiveState& state) {
     return rank(a) < rank(b);
   });
   return pods;
+}
+
+// Below the pods: they come last.
+std::vector<std::string> volume_lines(const LiveState& state, std::size_t room, WallTime now) {
+  std::vector<std::string> lines;
+  std::size_t left = state.attached.size();
+  for (const auto& [attachment, volume] : state.attached) {
+    if (lines.size() == room) break;
+    if (lines.size() + 1 == room && left > 1) {
+      lines.push_back(fmt::format("  and {} volumes more", left));
+      break;
+    }
+    lines.push_back(fmt::format("  {} {} {:>6}  {}", padded("detaching", 11), volume.name, elapsed(volume.since, now),
+                                printable(volume.message)));
+    --left;
+  }
+  return lines;
 }
 
 std::string colored(std::string line, const char* code, const Terminal& terminal) {
@@ -136,6 +154,14 @@ void LiveState::apply(const drain::Event& event) {
     case EventType::vanished:
       if (event.pod != nullptr) held.erase(event.pod->uid);
       break;
+    case EventType::volume_waiting:
+      if (event.volume != nullptr)
+        attached[event.volume->attachment] = {event.volume->claim.empty() ? event.volume->volume : event.volume->claim,
+                                              event.volume->message, event.volume->unused_at.value_or(event.at)};
+      break;
+    case EventType::volume_detached:
+      if (event.volume != nullptr) attached.erase(event.volume->attachment);
+      break;
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn:
       if (event.diagnosis == nullptr) break;
@@ -175,6 +201,8 @@ std::vector<std::string> render(const LiveState& state, const Terminal& terminal
     for (const std::string& line : next) lines.push_back(fit(line));
     used += next.size();
   }
+  const std::size_t volume_room = pod_room - used - (lines.size() > used + 1 ? 1 : 0);
+  for (std::string& line : volume_lines(state, volume_room, now)) lines.push_back(fit(line));
   lines.insert(lines.end(), notes.begin(), notes.end());
   return lines;
 }

@@ -23,11 +23,18 @@ struct LivePod {
   WallTime since{};
 };
 
+struct LiveVolume {
+  std::string name;
+  std::string message;
+  WallTime since{};
+};
+
 struct LiveState {
   std::string node;
   WallTime started{};
   drain::Progress progress;
   std::map<std::string, LivePod> held;  // by UID: parked pods (also while they are tried again) and terminating ones
+  std::map<std::string, LiveVolume> attached;  // by VolumeAttachment: volumes that are waited for
   std::vector<drain::Diagnosis> diagnoses;
   std::string trouble;  // not connected, throttled
   bool settling = false;

@@ -27,6 +27,17 @@ Json pod_json(const drain::PodReport& pod) {
           {"vanishedAt", time_json(pod.vanished_at)}};
 }
 
+Json volume_json(const drain::VolumeReport& volume) {
+  return {{"volume", volume.volume},
+          {"claim", volume.claim},
+          {"driver", volume.driver},
+          {"attachment", volume.attachment},
+          {"outcome", drain::to_string(volume.outcome)},
+          {"message", volume.message},
+          {"unusedAt", time_json(volume.unused_at)},
+          {"detachedAt", time_json(volume.detached_at)}};
+}
+
 Json diagnosis_json(const drain::Diagnosis& diagnosis) {
   return {{"code", diagnosis.code},
           {"subject", diagnosis.subject},
@@ -37,6 +48,8 @@ Json diagnosis_json(const drain::Diagnosis& diagnosis) {
 Json report_object(const drain::Report& report) {
   Json pods = Json::array();
   for (const drain::PodReport& pod : report.pods) pods.push_back(pod_json(pod));
+  Json volumes = Json::array();
+  for (const drain::VolumeReport& volume : report.volumes) volumes.push_back(volume_json(volume));
   Json diagnoses = Json::array();
   for (const drain::Diagnosis& diagnosis : report.diagnoses) diagnoses.push_back(diagnosis_json(diagnosis));
   Json by_verb = Json::object();
@@ -50,6 +63,7 @@ Json report_object(const drain::Report& report) {
       {"finishedAt", k8s::format_micro_time(report.finished_at)},
       {"cordon", {{"before", report.cordon.before}, {"after", report.cordon.after}, {"owner", report.cordon.owner}}},
       {"pods", std::move(pods)},
+      {"volumes", std::move(volumes)},
       {"diagnoses", std::move(diagnoses)},
       {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
 }
@@ -82,11 +96,13 @@ std::string event_json(const drain::Event& event) {
                  {"vanished", event.progress.vanished},
                  {"terminating", event.progress.terminating},
                  {"waiting", event.progress.waiting},
-                 {"skipped", event.progress.skipped}}}};
+                 {"skipped", event.progress.skipped},
+                 {"detaching", event.progress.detaching}}}};
   if (event.pod != nullptr) {
     json["pod"] = pod_json(*event.pod);
     json["pod"]["message"] = event.pod->message;
   }
+  if (event.volume != nullptr) json["volume"] = volume_json(*event.volume);
   if (event.diagnosis != nullptr) json["diagnosis"] = diagnosis_json(*event.diagnosis);
   return dumped(json, -1);
 }

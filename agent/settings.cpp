@@ -14,6 +14,7 @@ drain::Options Settings::kubectl_defaults() {
   options.max_concurrent = 0;
   options.restore_cordon_on_failure = false;
   options.fail_fast = true;
+  options.volumes = drain::VolumeWait::off;
   return options;
 }
 

@@ -59,6 +59,17 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
   }
 }
 
+// "volume pv-data (claim shop/data)".
+std::string name_of(const drain::VolumeReport& volume) {
+  return fmt::format("volume {}{}", volume.volume, volume.claim.empty() ? "" : " (claim " + volume.claim + ")");
+}
+
+std::optional<std::string> volume_line(const drain::Event& event) {
+  if (event.volume == nullptr) return std::nullopt;
+  if (event.type == EventType::volume_detached) return name_of(*event.volume) + " detached";
+  return fmt::format("{} is still attached: {}", name_of(*event.volume), printable(event.volume->message));
+}
+
 std::optional<std::string> diagnosis_line(const drain::Event& event) {
   if (event.diagnosis == nullptr) return std::nullopt;
   const drain::Diagnosis& diagnosis = *event.diagnosis;
@@ -147,6 +158,9 @@ void add_left_pods(std::vector<std::string>& lines, const Report& report, bool d
   }
   if (!untried.empty() && !dry)
     lines.push_back(fmt::format("  {} not tried yet: {}", count_of(untried.size(), "pod"), joined(untried, ", ")));
+  for (const drain::VolumeReport& volume : report.volumes)
+    if (volume.outcome == drain::VolumeOutcome::detaching)
+      lines.push_back(fmt::format("  {} is still attached: {}", name_of(volume), printable(volume.message)));
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     if (!told.contains(&diagnosis))
       lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));
@@ -166,6 +180,13 @@ void add_cordon_state(std::vector<std::string>& lines, const Report& report, con
         fmt::format("node/{0} is cordoned; '{1} uncordon {0}' takes that back", report.node, wording.program));
 }
 
+std::string volumes_detached(const Report& report) {
+  const auto detached =
+      std::count_if(report.volumes.begin(), report.volumes.end(),
+                    [](const drain::VolumeReport& volume) { return volume.outcome == drain::VolumeOutcome::detached; });
+  return detached == 0 ? "" : fmt::format(", {} detached", count_of(static_cast<std::size_t>(detached), "volume"));
+}
+
 Summary drained(const Report& report, const Wording& wording) {
   Summary result;
   if (wording.dry_run == DryRunMode::client)
@@ -175,9 +196,14 @@ Summary drained(const Report& report, const Wording& wording) {
   result.out.push_back(fmt::format("node/{} drained{}", report.node, dry_run_suffix(wording.dry_run)));
   if (wording.dry_run == DryRunMode::none)
     result.out.push_back(
-        fmt::format("{} gone, {} skipped, took {}",
+        fmt::format("{} gone, {} skipped{}, took {}",
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
-                    count(report, PodOutcome::skipped), format_duration(report.finished_at - report.started_at)));
+                    count(report, PodOutcome::skipped), volumes_detached(report),
+                    format_duration(report.finished_at - report.started_at)));
+  // What the drain could do nothing about, and somebody should.
+  for (const drain::Diagnosis& diagnosis : report.diagnoses)
+    result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,
+                                        without_subject(printable(diagnosis.message), diagnosis.subject)));
   return result;
 }
 
@@ -206,6 +232,8 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::parked:
     case EventType::vanished:
     case EventType::late_pod: return pod_line(event, wording);
+    case EventType::volume_waiting:
+    case EventType::volume_detached: return volume_line(event);
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn: return diagnosis_line(event);
     case EventType::throttled: return "evictions wait: " + message;

@@ -45,7 +45,9 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       rng_(rng),
       observer_(observer),
       options_(std::move(options)),
-      node_name_(std::move(node)) {
+      node_name_(std::move(node)),
+      volumes_(node_name_, options_.volume_limit,
+               [this](EventType type, const VolumeReport& volume) { emit_volume(type, volume); }) {
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
   node_facts_.name = node_name_;
@@ -83,6 +85,13 @@ Task<> Drain::Impl::request_removal(std::string uid, std::string ns, std::string
 void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message) {
   Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}};
   if (pipeline_) event.progress = pipeline_->progress();
+  event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
+  observer_.on_event(event);
+}
+
+void Drain::Impl::emit_volume(EventType type, const VolumeReport& volume) {
+  Event event{type, clock_.wall_now(), node_name_, nullptr, nullptr, {}, pipeline_->progress(), &volume};
+  event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
   observer_.on_event(event);
 }
 
@@ -114,6 +123,7 @@ Report Drain::Impl::report() const {
     report.finished_at = clock_.wall_now();
   }
   report.pods = pipeline_->reports();
+  report.volumes = volumes_.reports();
   report.diagnoses = board_.active();
   return report;
 }

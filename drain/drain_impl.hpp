@@ -5,6 +5,7 @@
 #include "drain/diagnoses.hpp"
 #include "drain/drain.hpp"
 #include "drain/pipeline.hpp"
+#include "drain/volumes.hpp"
 #include "k8s/reflector.hpp"
 #include "retry/notifier.hpp"
 #include "retry/task_group.hpp"
@@ -47,6 +48,21 @@ class Drain::Impl {
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
 
+  // volume_wait.cpp
+  bool wants_volumes() const;
+  bool resumes() const;
+  boost::asio::awaitable<bool> list_volumes();
+  bool volumes_unseen(const Error& error);
+  void look_at_volumes(TaskGroup& group);
+  boost::asio::awaitable<void> follow_volumes();
+  boost::asio::awaitable<void> resolve_volumes();
+  boost::asio::awaitable<void> doubt_volumes();
+  boost::asio::awaitable<bool> volumes_listed();
+  bool volumes_clear() const;
+  boost::asio::awaitable<bool> volumes_confirmed();
+  bool ended_by_volume(TimePoint at);
+  void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;
+
   // evict.cpp
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
@@ -75,6 +91,7 @@ class Drain::Impl {
   k8s::DryRun wire_dry_run() const;
   // One eviction, or deletion where that was asked for.
   Task<> request_removal(std::string uid, std::string ns, std::string name);
+  void emit_volume(EventType type, const VolumeReport& volume);
   void emit(EventType type, const PodReport* pod = nullptr, const Diagnosis* diagnosis = nullptr,
             std::string message = {});
   bool end(Outcome outcome, std::string message);
@@ -106,6 +123,12 @@ class Drain::Impl {
   std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_budgets_;
   bool budgets_forbidden_ = false;
+  VolumeBook volumes_;
+  std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
+  std::optional<Error> volumes_error_;  // why they are not waited for
+  bool follows_volumes_ = false;
+  bool resolves_volumes_ = false;
+  TimePoint doubt_volumes_not_before_{};
   bool cordoned_by_us_ = false;
   TimePoint cordoned_at_{};
   TimePoint planned_at_{};
@@ -115,6 +138,7 @@ class Drain::Impl {
   std::unique_ptr<k8s::Reflector<k8s::Pod>> pods_view_;
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> budgets_view_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> node_view_;
+  std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> volumes_view_;
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;

@@ -27,6 +27,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   pods_view_.reset();
   budgets_view_.reset();
   node_view_.reset();
+  volumes_view_.reset();
   co_await restore_cordon();
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
@@ -84,6 +85,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     doubt_not_before_ = now() + doubt_interval;
     group.spawn(doubt_pods());
   }
+  look_at_volumes(group);
   update_diagnoses(now());
   if (concluded(now())) co_return true;
   co_return co_await verified_empty(now());
@@ -105,18 +107,20 @@ bool Drain::Impl::concluded(TimePoint at) {
         first = fmt::format("pod {}: {}", pod.key(), pod.message);
     return !end(Outcome::failed, "the server rejects the evictions that are left: " + first);
   }
-  if (at < deadline_) return false;
+  if (at < deadline_) return ended_by_volume(at);
   const Progress progress = pipeline_->progress();
   const std::size_t left = progress.to_evict - progress.vanished;
   return !end(Outcome::blocked,
-              left == 0 ? std::string("the deadline passed before emptiness was proved")
+              left == 0 ? volumes_clear()
+                              ? std::string("the deadline passed before emptiness was proved")
+                              : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
                         : fmt::format("the deadline passed with {} pod{} left", left, left == 1 ? "" : "s"));
 }
 
 // Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
 // word.
 asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
-  if (!pipeline_->clear()) {
+  if (!pipeline_->clear() || !volumes_clear()) {
     told_settling_ = false;
     co_return false;
   }
@@ -135,13 +139,17 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
     changed_->notify();
     co_return false;
   }
-  if (!co_await node_confirmed()) co_return false;
+  if (!co_await volumes_confirmed() || !co_await node_confirmed()) co_return false;
   // What the views learnt meanwhile counts as well.
   if (!pipeline_->clear() || now() < saturating_add(cordoned_at_, options_.settle) || now() >= deadline_)
     co_return false;
   const Progress progress = pipeline_->progress();
-  co_return !end(Outcome::drained, fmt::format("drained: {} pod{} gone, {} skipped", progress.vanished,
-                                               progress.vanished == 1 ? "" : "s", progress.skipped));
+  const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
+  co_return !end(
+      Outcome::drained,
+      fmt::format("drained: {} pod{} gone, {} skipped{}", progress.vanished, progress.vanished == 1 ? "" : "s",
+                  progress.skipped,
+                  volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
 }
 
 // The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
@@ -170,11 +178,12 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at)});
+  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
+  if (doubt_volumes_not_before_ > at && volumes_.past_limit(at)) next = std::min(next, doubt_volumes_not_before_);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
   return pipeline_->any_held_by_policy() ? std::min(next, at + policy_tick) : next;
 }
@@ -287,7 +296,9 @@ void Drain::Impl::watch_health() {
 }
 
 void Drain::Impl::update_diagnoses(TimePoint at) {
-  const auto changes = board_.update(diagnose(*pipeline_, node_facts_), at, clock_.wall_now());
+  auto facts = diagnose(*pipeline_, node_facts_);
+  diagnose_volumes(at, facts);
+  const auto changes = board_.update(facts, at, clock_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);
   for (const Diagnosis& diagnosis : changes.withdrawn) emit(EventType::diagnosis_withdrawn, nullptr, &diagnosis);
 }

@@ -16,6 +16,8 @@ enum class EventType {
   parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change
   resumed,  // is tried again after it was parked
   vanished,
+  volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes
+  volume_detached,
   late_pod,  // appeared after the plan was made
   diagnosis_raised,
   diagnosis_withdrawn,
@@ -33,6 +35,7 @@ struct Progress {
   std::size_t terminating = 0;
   std::size_t waiting = 0;  // parked
   std::size_t skipped = 0;
+  std::size_t detaching = 0;  // volumes that are waited for
 };
 
 struct Event {
@@ -43,6 +46,7 @@ struct Event {
   const Diagnosis* diagnosis = nullptr;  // diagnosis_*
   std::string message;
   Progress progress;
+  const VolumeReport* volume = nullptr;  // volume_*
 };
 
 std::string_view to_string(EventType type);  // "planned", "eviction-sent", …

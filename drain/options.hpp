@@ -27,6 +27,10 @@ struct Policy {
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
 };
 
+// Whether the volumes of the pods that left must be detached, too. `if_permitted`: not where VolumeAttachments or
+// PersistentVolumes may not be read; a diagnosis says so. `required`: that ends the drain.
+enum class VolumeWait { off, if_permitted, required };
+
 enum class DryRunMode { none, client, server };
 
 struct Options {
@@ -38,6 +42,10 @@ struct Options {
   Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
+  VolumeWait volumes = VolumeWait::if_permitted;
+  // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
+  Duration volume_limit = std::chrono::minutes(2);
+  bool end_at_volume_limit = false;  // then the drain ends as `blocked`; otherwise it is said, and waited for
   // Until the first answer of the server: fail at once on DNS, TLS, 401 and 403, after `unreachable_limit` on refusal
   // and silence. Otherwise retried until the deadline.
   bool fail_fast = false;

@@ -39,6 +39,19 @@ std::string_view to_string(Verdict verdict) {
   return "unknown";
 }
 
+std::string_view to_string(VolumeOutcome outcome) {
+  switch (outcome) {
+    case VolumeOutcome::unclear: return "unclear";
+    case VolumeOutcome::in_use: return "in-use";
+    case VolumeOutcome::kept: return "kept";
+    case VolumeOutcome::detaching: return "detaching";
+    case VolumeOutcome::detached: return "detached";
+    case VolumeOutcome::leaked: return "leaked";
+    case VolumeOutcome::inline_volume: return "inline";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(EventType type) {
   switch (type) {
     case EventType::planned: return "planned";
@@ -48,6 +61,8 @@ std::string_view to_string(EventType type) {
     case EventType::parked: return "parked";
     case EventType::resumed: return "resumed";
     case EventType::vanished: return "vanished";
+    case EventType::volume_waiting: return "volume-waiting";
+    case EventType::volume_detached: return "volume-detached";
     case EventType::late_pod: return "late-pod";
     case EventType::diagnosis_raised: return "diagnosis-raised";
     case EventType::diagnosis_withdrawn: return "diagnosis-withdrawn";

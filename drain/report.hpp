@@ -48,6 +48,28 @@ struct PodReport {
   std::string key() const { return ns + "/" + name; }
 };
 
+enum class VolumeOutcome {
+  unclear,        // which pods use it is being found out
+  in_use,         // by pods that have yet to leave
+  kept,           // by a pod that stays on the node: not waited for
+  detaching,      // its last pod has gone, its VolumeAttachment not: waited for
+  detached,       // its VolumeAttachment has gone
+  leaked,         // no pod of the node was seen to use it: not waited for
+  inline_volume,  // no object tells who uses it: not waited for
+};
+
+// One VolumeAttachment of the node.
+struct VolumeReport {
+  std::string volume;      // PersistentVolume; empty: an inline volume
+  std::string claim;       // "shop/data-db-0"; empty: not known, or none
+  std::string driver;      // CSI
+  std::string attachment;  // VolumeAttachment
+  VolumeOutcome outcome = VolumeOutcome::unclear;
+  std::string message;                // while detaching: what it waits for, or what the driver says against it
+  std::optional<WallTime> unused_at;  // when its last pod was seen to have gone
+  std::optional<WallTime> detached_at;
+};
+
 struct CordonReport {
   bool before = false;
   bool after = false;
@@ -76,8 +98,9 @@ struct Report {
   WallTime started_at{};
   WallTime finished_at{};
   CordonReport cordon;
-  std::vector<PodReport> pods;       // sorted by namespace and name
-  std::vector<Diagnosis> diagnoses;  // active at the end
+  std::vector<PodReport> pods;        // sorted by namespace and name
+  std::vector<VolumeReport> volumes;  // attached when the drain began or later; empty unless volumes are waited for
+  std::vector<Diagnosis> diagnoses;   // active at the end
   RequestCounts requests;
   // Set when the outcome is `failed`. connection_failed: credentials, network or permission, not the cluster's state.
   std::optional<Error> error;
@@ -87,5 +110,6 @@ struct Report {
 std::string_view to_string(Outcome outcome);  // "drained", "node-gone", …
 std::string_view to_string(PodOutcome outcome);
 std::string_view to_string(Verdict verdict);
+std::string_view to_string(VolumeOutcome outcome);  // "in-use", …
 
 }  // namespace haulout::drain

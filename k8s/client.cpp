@@ -26,6 +26,10 @@ Result<List<PodDisruptionBudget>> decode_list<PodDisruptionBudget>(std::string_v
   return decode_pdb_list(body);
 }
 template <>
+Result<List<VolumeAttachment>> decode_list<VolumeAttachment>(std::string_view body) {
+  return decode_volume_attachment_list(body);
+}
+template <>
 Result<List<Lease>> decode_list<Lease>(std::string_view body) {
   return decode_lease_list(body);
 }
@@ -77,6 +81,17 @@ Task<List<PodDisruptionBudget>> Client::list_pdbs(TimePoint deadline) {
   ListOptions options;
   options.limit = options_.page_size;
   co_return co_await list<PodDisruptionBudget>(Resource::pod_disruption_budgets, std::move(options), deadline);
+}
+
+Task<List<VolumeAttachment>> Client::list_volume_attachments(TimePoint deadline) {
+  ListOptions options;
+  options.limit = options_.page_size;
+  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline);
+}
+
+Task<PersistentVolume> Client::get_persistent_volume(std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume(name), deadline));
+  co_return decode_persistent_volume(response.body);
 }
 
 Task<> Client::evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline) {
@@ -205,6 +220,7 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
 template Task<List<Pod>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<Node>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<PodDisruptionBudget>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<VolumeAttachment>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<Lease>> Client::list(Resource, ListOptions, TimePoint, Duration);
 template Task<List<ConfigMap>> Client::list(Resource, ListOptions, TimePoint, Duration);
 

@@ -28,6 +28,9 @@ class Client {
   // Most recent, all namespaces. The node name must not be empty: that selector would match every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
   Task<List<PodDisruptionBudget>> list_pdbs(TimePoint deadline);
+  // Of all nodes: the API selects VolumeAttachments by name only.
+  Task<List<VolumeAttachment>> list_volume_attachments(TimePoint deadline);
+  Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
@@ -53,8 +56,8 @@ class Client {
   // is_not_found() when the Event has expired (an hour after it was last written).
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
 
-  // All pages of a collection of Pod, Node, PodDisruptionBudget, Lease or ConfigMap, most recent; `options.limit` is
-  // the page size. No page may take longer than `page_timeout`.
+  // All pages of a collection of Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease or ConfigMap, most recent;
+  // `options.limit` is the page size. No page may take longer than `page_timeout`.
   template <class T>
   Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
                      Duration page_timeout = Duration::max());

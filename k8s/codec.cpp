@@ -112,6 +112,12 @@ Result<PodDisruptionBudget> decode_pdb(std::string_view json) {
 Result<DaemonSet> decode_daemon_set(std::string_view json) {
   return decode_one<DaemonSet>(json);
 }
+Result<VolumeAttachment> decode_volume_attachment(std::string_view json) {
+  return decode_one<VolumeAttachment>(json);
+}
+Result<PersistentVolume> decode_persistent_volume(std::string_view json) {
+  return decode_one<PersistentVolume>(json);
+}
 Result<Lease> decode_lease(std::string_view json) {
   return decode_one<Lease>(json);
 }
@@ -126,6 +132,9 @@ Result<List<Node>> decode_node_list(std::string_view json) {
 }
 Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json) {
   return decode_list<PodDisruptionBudget>(json);
+}
+Result<List<VolumeAttachment>> decode_volume_attachment_list(std::string_view json) {
+  return decode_list<VolumeAttachment>(json);
 }
 Result<List<Lease>> decode_lease_list(std::string_view json) {
   return decode_list<Lease>(json);
@@ -224,6 +233,7 @@ Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
 template Result<WatchEvent<Pod>> decode_watch_event<Pod>(std::string_view);
 template Result<WatchEvent<Node>> decode_watch_event<Node>(std::string_view);
 template Result<WatchEvent<PodDisruptionBudget>> decode_watch_event<PodDisruptionBudget>(std::string_view);
+template Result<WatchEvent<VolumeAttachment>> decode_watch_event<VolumeAttachment>(std::string_view);
 template Result<WatchEvent<Lease>> decode_watch_event<Lease>(std::string_view);
 template Result<WatchEvent<ConfigMap>> decode_watch_event<ConfigMap>(std::string_view);
 

@@ -18,11 +18,14 @@ Result<Pod> decode_pod(std::string_view json);
 Result<Node> decode_node(std::string_view json);
 Result<PodDisruptionBudget> decode_pdb(std::string_view json);
 Result<DaemonSet> decode_daemon_set(std::string_view json);
+Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
+Result<PersistentVolume> decode_persistent_volume(std::string_view json);
 Result<Lease> decode_lease(std::string_view json);
 Result<ConfigMap> decode_config_map(std::string_view json);
 Result<List<Pod>> decode_pod_list(std::string_view json);
 Result<List<Node>> decode_node_list(std::string_view json);
 Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json);
+Result<List<VolumeAttachment>> decode_volume_attachment_list(std::string_view json);
 Result<List<Lease>> decode_lease_list(std::string_view json);
 Result<List<ConfigMap>> decode_config_map_list(std::string_view json);
 
@@ -47,7 +50,7 @@ struct WatchEvent {
 };
 template <class T>
 Result<WatchEvent<T>> decode_watch_event(
-    std::string_view line);  // for Pod, Node, PodDisruptionBudget, Lease, ConfigMap
+    std::string_view line);  // for Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease, ConfigMap
 
 // RFC 3339 as the API writes it, with or without fraction. format_time writes whole seconds, format_micro_time six
 // digits.

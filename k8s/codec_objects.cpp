@@ -69,7 +69,13 @@ void read_spec(const Object& spec, Pod& pod) {
   pod.grace_seconds = spec.integer("terminationGracePeriodSeconds").value_or(Pod().grace_seconds);
   pod.priority = spec.integer32("priority");
   pod.priority_class = spec.string("priorityClassName");
-  spec.each("volumes", [&](const Object& volume) { pod.has_empty_dir |= volume.has("emptyDir"); });
+  spec.each("volumes", [&](const Object& volume) {
+    pod.has_empty_dir |= volume.has("emptyDir");
+    if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())
+      pod.claims.push_back(std::move(claim));
+    // The API's rule for the claim of a generic ephemeral volume.
+    if (volume.has("ephemeral")) pod.claims.push_back(pod.name + "-" + volume.string("name"));
+  });
   spec.each("tolerations",
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
@@ -192,6 +198,24 @@ void read(const Object& json, DaemonSet& daemon_set) {
   read_identity(metadata, daemon_set);
 }
 
+void read(const Object& json, VolumeAttachment& attachment) {
+  const auto metadata = json.object("metadata");
+  read_identity(metadata, attachment);
+  attachment.deleting = metadata.has("deletionTimestamp");
+  const auto spec = json.object("spec");
+  attachment.node_name = spec.string("nodeName");
+  attachment.attacher = spec.string("attacher");
+  attachment.persistent_volume = spec.object("source").string("persistentVolumeName");
+  attachment.detach_error = json.object("status").object("detachError").string("message");
+}
+
+void read(const Object& json, PersistentVolume& volume) {
+  read_identity(json.object("metadata"), volume);
+  const auto claim = json.object("spec").object("claimRef");
+  volume.claim_ns = claim.string("namespace");
+  volume.claim_name = claim.string("name");
+}
+
 void read(const Object& json, Lease& lease) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, lease);
@@ -256,6 +280,19 @@ const std::vector<std::string_view>& dropped_keys<PodDisruptionBudget>() {
 template <>
 const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
   static const std::vector<std::string_view> keys = {"managedFields", "template"};
+  return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<VolumeAttachment>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "inlineVolumeSpec",
+                                                     "attachmentMetadata"};
+  return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<PersistentVolume>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "csi", "nodeAffinity"};
   return keys;
 }
 

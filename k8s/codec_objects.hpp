@@ -11,6 +11,8 @@ void read(const Object& json, Pod& pod);
 void read(const Object& json, Node& node);
 void read(const Object& json, PodDisruptionBudget& pdb);
 void read(const Object& json, DaemonSet& daemon_set);
+void read(const Object& json, VolumeAttachment& attachment);
+void read(const Object& json, PersistentVolume& volume);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
@@ -24,6 +26,10 @@ template <>
 inline constexpr std::string_view kind_of<PodDisruptionBudget> = "PodDisruptionBudget";
 template <>
 inline constexpr std::string_view kind_of<DaemonSet> = "DaemonSet";
+template <>
+inline constexpr std::string_view kind_of<VolumeAttachment> = "VolumeAttachment";
+template <>
+inline constexpr std::string_view kind_of<PersistentVolume> = "PersistentVolume";
 template <>
 inline constexpr std::string_view kind_of<Lease> = "Lease";
 template <>

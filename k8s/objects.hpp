@@ -43,6 +43,8 @@ struct Pod {
   std::int32_t priority = 0;        // absent counts as 0, as the scheduler does
   std::string priority_class;
   bool has_empty_dir = false;
+  // Names of the PersistentVolumeClaims that it mounts, those of its generic ephemeral volumes among them.
+  std::vector<std::string> claims;
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   bool ready = false;                  // condition Ready is True
@@ -122,6 +124,27 @@ struct DaemonSet {
   std::string ns;
   std::string name;
   std::string uid;
+};
+
+// That a volume is attached to a node. It is detached when this object has gone, not before.
+struct VolumeAttachment {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::string node_name;
+  std::string attacher;           // the CSI driver
+  std::string persistent_volume;  // its name; empty: an inline volume, which no object stands for
+  bool deleting = false;          // the driver has been asked to detach it
+  std::string detach_error;       // what the driver last said against it
+  bool operator==(const VolumeAttachment&) const = default;
+};
+
+struct PersistentVolume {
+  std::string name;
+  std::string uid;
+  // spec.claimRef: the claim that it is bound to, or was; empty when there never was one.
+  std::string claim_ns;
+  std::string claim_name;
 };
 
 struct Lease {

@@ -236,6 +236,7 @@ void Reflector<T>::replace_all(List<T> list) {
 // A resourceVersion is compared for equality only: it says "the same", never "older".
 template <class T>
 void Reflector<T>::put(T object) {
+  if (wanted_ && !wanted_(object)) return remove(object.uid);
   const auto known = objects_.find(object.uid);
   if (known != objects_.end() && known->second.resource_version == object.resource_version) return;
   if (known == objects_.end()) remove_namesake(object);
@@ -277,6 +278,7 @@ void Reflector<T>::disconnected(std::optional<Error> error) {
 template class Reflector<Pod>;
 template class Reflector<Node>;
 template class Reflector<PodDisruptionBudget>;
+template class Reflector<VolumeAttachment>;
 template class Reflector<Lease>;
 template class Reflector<ConfigMap>;
 

@@ -63,6 +63,8 @@ class Reflector {
   Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
             OnBatch on_batch);
 
+  // Only objects that it says yes to are kept and told of; for collections that the server cannot select from.
+  void keep_only(std::function<bool(const T&)> wanted) { wanted_ = std::move(wanted); }
   // Takes over a list that the caller has already made.
   void seed(List<T> list);
   Task<> run();
@@ -98,6 +100,7 @@ class Reflector {
   ReflectorOptions options_;
   OnChange on_change_;
   OnBatch on_batch_;
+  std::function<bool(const T&)> wanted_;
   std::map<std::string, T> objects_;
   // UIDs lately deleted. A UID never comes back: what still speaks of one is a repetition.
   std::set<std::string> gone_;

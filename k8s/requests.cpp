@@ -62,6 +62,7 @@ std::string collection_path(Resource resource, std::string_view ns) {
     case Resource::pods: return "/api/v1" + scope(ns) + "/pods";
     case Resource::nodes: return "/api/v1/nodes";
     case Resource::pod_disruption_budgets: return "/apis/policy/v1" + scope(ns) + "/poddisruptionbudgets";
+    case Resource::volume_attachments: return "/apis/storage.k8s.io/v1/volumeattachments";
     case Resource::leases: return "/apis/coordination.k8s.io/v1" + scope(required(ns, "namespace")) + "/leases";
     case Resource::config_maps: return "/api/v1" + scope(required(ns, "namespace")) + "/configmaps";
   }
@@ -129,6 +130,10 @@ std::string percent_encode(std::string_view text) {
 
 http::Request get_node(std::string_view name) {
   return request("GET", node_path(name));
+}
+
+http::Request get_persistent_volume(std::string_view name) {
+  return request("GET", "/api/v1/persistentvolumes/" + percent_encode(required(name, "PersistentVolume name")));
 }
 
 http::Request list(Resource resource, const ListOptions& options) {

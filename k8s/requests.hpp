@@ -38,7 +38,7 @@ struct WatchOptions {
 };
 
 // Leases and ConfigMaps are never asked of all namespaces at once.
-enum class Resource { pods, nodes, pod_disruption_budgets, leases, config_maps };
+enum class Resource { pods, nodes, pod_disruption_budgets, volume_attachments, leases, config_maps };
 
 std::string percent_encode(std::string_view text);
 
@@ -59,6 +59,7 @@ struct DeleteOptions {
 };
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options);
+http::Request get_persistent_volume(std::string_view name);
 http::Request get_daemon_set(std::string_view ns, std::string_view name);
 
 struct ResourceAttributes {

@@ -10,6 +10,7 @@
 #include "sim/node_controllers.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/scheduler.hpp"
+#include "sim/volumes.hpp"
 #include "sim/workloads.hpp"
 
 namespace haulout::sim {
@@ -35,6 +36,7 @@ class Cluster::Impl {
   NamespaceController namespaces{world};
   OwnerGarbageCollector garbage_collector{world};
   EventExpiry event_expiry{world};
+  Volumes volumes{world};
   Machines machines{world, kubelet};
 };
 

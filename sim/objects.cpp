@@ -17,6 +17,7 @@ std::string ResourceInfo::qualified() const {
 const std::vector<ResourceInfo>& all_resources() {
   static const std::vector<ResourceInfo> table = {
       {"configmaps", "ConfigMap", "", "v1", true},
+      {"csidrivers", "CSIDriver", "storage.k8s.io", "v1", false},
       {"daemonsets", "DaemonSet", "apps", "v1", true},
       {"deployments", "Deployment", "apps", "v1", true},
       {"events", "Event", "events.k8s.io", "v1", true},
@@ -31,6 +32,7 @@ const std::vector<ResourceInfo>& all_resources() {
       {"replicasets", "ReplicaSet", "apps", "v1", true},
       {"replicationcontrollers", "ReplicationController", "", "v1", true},
       {"statefulsets", "StatefulSet", "apps", "v1", true},
+      {"storageclasses", "StorageClass", "storage.k8s.io", "v1", false},
       {"volumeattachments", "VolumeAttachment", "storage.k8s.io", "v1", false},
   };
   return table;

@@ -40,6 +40,10 @@ struct Timing {
   Duration gc_jitter = std::chrono::milliseconds(115);
   Duration dead_owner_lag = std::chrono::milliseconds(14);
   Duration dead_owner_jitter = std::chrono::milliseconds(26);
+  Duration attach = std::chrono::seconds(1);          // a volume, by its driver
+  Duration unmount = std::chrono::milliseconds(500);  // from the end of its last pod to the request to detach it
+  Duration detach = std::chrono::seconds(2);
+  Duration force_detach = std::chrono::minutes(6);  // of a node whose kubelet is silent; the controller's own figure
   Duration event_ttl = std::chrono::hours(1);
   Duration bookmark_every = std::chrono::seconds(60);
   std::chrono::seconds watch_default{1800};
@@ -57,6 +61,7 @@ struct Switches {
   bool disruption_controller = true;
   bool scheduler = true;
   bool workload_controllers = true;
+  bool attach_detach = true;
   bool garbage_collector = true;           // of Leases
   bool budget_writes_conflict = false;     // somebody rewrites every budget all the time
   std::set<std::string> stopped_kubelets;  // by node name

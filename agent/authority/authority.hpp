@@ -30,6 +30,7 @@ struct Rights {
   bool leases = false;       // list and create Leases in the agent's namespace
   bool budgets = false;      // list PodDisruptionBudgets
   bool daemon_sets = false;  // get DaemonSets
+  bool volumes = false;      // list VolumeAttachments, get PersistentVolumes
   bool config_maps = false;  // get the ConfigMap haulout
   bool events = false;       // create Events
   bool node_status = false;  // patch the status of the own Node

@@ -174,7 +174,7 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 }
 
 Task<> Search::explore(http::Transport& as) {
-  found_.rights = {true, true, true, true, true, true, true};
+  found_.rights = {true, true, true, true, true, true, true, true};
   for (RightAttempt& attempt : right_attempts(context())) {
     bool& right = found_.rights.*attempt.right;
     if (!right) continue;

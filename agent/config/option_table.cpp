@@ -166,6 +166,17 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"wait-volumes", boolean(&C::wait_volumes), "true",
+           "The node is ready only when the volumes of the pods that left are detached from it: their "
+           "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "
+           "waited for, and it is said so."},
+          {"volume-limit", duration(&C::volume_limit, Zero::allowed), "2m",
+           "A volume that is still attached this long after its last pod has gone is stuck, which is said; 0: none "
+           "ever "
+           "is."},
+          {"stuck-volume", choice<bool>(&C::end_at_volume_limit, {{"wait", false}, {"fail", true}}), "wait",
+           "What a stuck volume does: wait: the drain goes on waiting for it. fail: the drain is given up, the node is "
+           "uncordoned and tries again later."},
           {"lb-drain-wait", duration(&C::lb_drain_wait, Zero::allowed), "0s",
            "Take the node out of external load balancers and wait this long before the first eviction; 0: leave load "
            "balancers alone."},

@@ -10,6 +10,7 @@ namespace haulout::agent {
 
 void DrainStatus::begin() {
   waiting_.clear();
+  attached_.clear();
   progress_ = {};
 }
 
@@ -23,6 +24,11 @@ void DrainStatus::on_event(const drain::Event& event) {
     waiting.message = "pod " + event.pod->key() + ": " + event.pod->message;
   } else if (event.pod && (event.type == evicted || event.type == vanished)) {
     waiting_.erase(event.pod->uid);
+  } else if (event.volume && event.type == volume_waiting) {
+    attached_[event.volume->attachment] = fmt::format("volume {} (claim {}) is still attached: {}",
+                                                      event.volume->volume, event.volume->claim, event.volume->message);
+  } else if (event.volume && event.type == volume_detached) {
+    attached_.erase(event.volume->attachment);
   }
   next_.on_event(event);
   changed_();
@@ -36,7 +42,8 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 
 std::string DrainStatus::reason() const {
   const Waiting* waiting = first();
-  return waiting ? waiting->reason : "Evicting";
+  if (waiting) return waiting->reason;
+  return waits_for_volumes() ? "DetachingVolumes" : "Evicting";
 }
 
 std::string DrainStatus::message() const {
@@ -44,6 +51,10 @@ std::string DrainStatus::message() const {
     const std::size_t others = waiting_.size() - 1;
     if (others == 0) return waiting->message;
     return fmt::format("{} (and {} more {})", waiting->message, others, others == 1 ? "pod waits" : "pods wait");
+  }
+  if (waits_for_volumes()) {
+    const std::string& one = attached_.begin()->second;
+    return attached_.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(attached_.size() - 1, "volume"));
   }
   if (progress_.to_evict == 0) return "looking for pods that must leave";
   return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),

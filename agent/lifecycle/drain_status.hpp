@@ -17,7 +17,8 @@ class DrainStatus final : public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // The pods that wait, the one that has waited longest first; otherwise how far it is.
+  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone; otherwise how
+  // far it is.
   std::string reason() const;
   std::string message() const;
 
@@ -27,10 +28,12 @@ class DrainStatus final : public drain::DrainObserver {
     std::string reason{}, message{};
   };
   const Waiting* first() const;
+  bool waits_for_volumes() const { return !attached_.empty() && progress_.vanished == progress_.to_evict; }
 
   drain::DrainObserver& next_;
   std::function<void()> changed_;
-  std::map<std::string, Waiting> waiting_;  // by UID
+  std::map<std::string, Waiting> waiting_;       // by UID
+  std::map<std::string, std::string> attached_;  // by VolumeAttachment: what is said of a volume that is waited for
   std::size_t seen_ = 0;
   drain::Progress progress_;
 };

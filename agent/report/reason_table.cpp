@@ -81,6 +81,10 @@ constexpr std::array table{
            "Give the agent the directory /run/haulout of the host, writable."},
 
     Reason{"Evicting", drain, progress, "The pods are leaving; the message says how many have gone.", "Nothing."},
+    Reason{
+        "DetachingVolumes", drain, waiting,
+        "The pods have gone; volumes that they used are still attached to the node, and a reboot now could harm them.",
+        "Wait; the message says what the volume waits for. One that stays is found as VOLUME_STUCK."},
     Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained.",
            "Nothing; it is tried again after a while. To keep the agent away, pause the node."},
     Reason{"DrainBlocked", drain, trouble, "The last drain did not end before `--drain-deadline`.",
@@ -147,6 +151,15 @@ constexpr std::array table{
            "The controllers that set them have to remove them; the Event names them."},
     Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
            "Remove its toleration, nodeName or node affinity, or scale it down."},
+    Reason{"VOLUME_DETACH_ERROR", finds, trouble, "A CSI driver cannot detach a volume from the node.",
+           "The Event has its words; it tries again by itself. Its controller's log tells more."},
+    Reason{"VOLUME_STUCK", finds, trouble,
+           "A volume is still attached longer than `--volume-limit` after its last pod has gone.",
+           "See that its driver's controller runs, and the kubelet of the node; `kubectl describe volumeattachment` "
+           "tells."},
+    Reason{"VA_LEAKED", finds, trouble,
+           "A volume is attached to the node though no pod of it was seen to use it. It is not waited for.",
+           "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{"RBAC_DENIED", finds, trouble, "The agent lacks a right that it needs for this drain.",
            "Give it what the Event names; the shipped RBAC has it."},
     Reason{"NODE_GONE", finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},

@@ -10,6 +10,9 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.policy.do_not_disrupt = config.ignore_do_not_disrupt ? drain::Treatment::evict : drain::Treatment::park;
   options.max_concurrent = config.max_concurrent;
   options.settle = config.settle;
+  options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
+  options.volume_limit = config.volume_limit;
+  options.end_at_volume_limit = config.end_at_volume_limit;
   if (config.drain_deadline != Duration::zero()) options.timeout = config.drain_deadline;
   // What an agent may do is known from its start on, and the answer is wrong for most of its identities.
   options.review_access = false;

@@ -59,6 +59,7 @@ TEST(CommandLineTest, DefaultsAreThoseOfKubectl) {
   EXPECT_FALSE(options.delete_instead_of_evict);
   EXPECT_FALSE(options.restore_cordon_on_failure);
   EXPECT_TRUE(options.fail_fast);
+  EXPECT_EQ(options.volumes, drain::VolumeWait::off) << "kubectl does not wait for them";
   EXPECT_EQ(settings.output, OutputFormat::text);
 }
 
@@ -105,6 +106,11 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--settle=1.5s"}, [](const Settings& s) { return s.drain.settle == Duration(1500ms); }},
       {{"--settle=0"}, [](const Settings& s) { return s.drain.settle == Duration::zero(); }},
       {{"--uncordon-on-failure"}, [](const Settings& s) { return s.drain.restore_cordon_on_failure; }},
+      {{"--wait-volumes"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::required; }},
+      {{"--wait-volumes=false"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::off; }},
+      {{"--volume-limit=10m"}, [](const Settings& s) { return s.drain.volume_limit == Duration(10min); }},
+      {{"--stuck-volume=fail"}, [](const Settings& s) { return s.drain.end_at_volume_limit; }},
+      {{"--stuck-volume=wait"}, [](const Settings& s) { return !s.drain.end_at_volume_limit; }},
       {{"--as=jane"}, [](const Settings& s) { return s.connection.as == "jane"; }},
       {{"--as-group=a", "--as-group", "b"},
        [](const Settings& s) { return s.connection.as_groups == std::vector<std::string>{"a", "b"}; }},

@@ -115,6 +115,36 @@ TEST(LiveViewTest, CountsWhatItLists) {
   EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(0)).front(), HasSubstr("1 terminating"));
 }
 
+TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
+  LiveState state;
+  auto volume = samples::volume("pv-1", drain::VolumeOutcome::detaching);
+  volume.unused_at = samples::at(10);
+  auto waiting = event(EventType::volume_waiting, 10);
+  waiting.volume = &volume;
+  state.apply(waiting);
+  const auto lines = render(state, {80, 24, true, false}, samples::at(52));
+  EXPECT_THAT(lines,
+              ElementsAre(HasSubstr("1 detaching"), "  detaching   shop/data    42s  csi.example.com is detaching it"));
+  EXPECT_EQ(render(state, {80, 2, true, false}, samples::at(52)).size(), 1u);
+  auto detached = event(EventType::volume_detached, 60);
+  detached.volume = &volume;
+  state.apply(detached);
+  EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(60)).size(), 1u);
+}
+
+TEST(LiveViewTest, ManyVolumesLeaveRoom) {
+  LiveState state;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const auto volume = samples::volume(name, drain::VolumeOutcome::detaching);
+    auto waiting = event(EventType::volume_waiting, 0);
+    waiting.volume = &volume;
+    state.apply(waiting);
+  }
+  const auto lines = render(state, {80, 4, true, false}, samples::at(1));
+  EXPECT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines.back(), "  and 3 volumes more");
+}
+
 TEST(LiveViewTest, AWaitLastsThroughRetriesAndEndsWithThePod) {
   LiveState state = sample_state();
   const auto web = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "still none");

@@ -22,6 +22,8 @@ drain::Report sample() {
   drain::Report report = samples::report(Outcome::blocked, {kept, evicted});
   report.cordon = {false, true, "haulout"};
   report.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
+  report.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
+  report.volumes.front().unused_at = samples::at(33);
   report.requests = {5, {{"create", 2}, {"list", 3}}};
   return report;
 }
@@ -64,6 +66,18 @@ constexpr const char* golden = R"({
       "vanishedAt": "2026-03-04T05:00:33.000250Z"
     }
   ],
+  "volumes": [
+    {
+      "volume": "pv-1",
+      "claim": "shop/data",
+      "driver": "csi.example.com",
+      "attachment": "csi-pv-1",
+      "outcome": "detaching",
+      "message": "csi.example.com is detaching it",
+      "unusedAt": "2026-03-04T05:00:33.000000Z",
+      "detachedAt": null
+    }
+  ],
   "diagnoses": [
     {
       "code": "PDB_ZERO",
@@ -97,6 +111,7 @@ TEST(ReportJsonTest, SeveralNodesAreAList) {
 TEST(ReportJsonTest, EmptyReportHasEveryField) {
   const auto json = nlohmann::json::parse(report_json(samples::report(Outcome::failed)));
   EXPECT_TRUE(json["pods"].is_array());
+  EXPECT_TRUE(json["volumes"].is_array());
   EXPECT_TRUE(json["diagnoses"].is_array());
   EXPECT_TRUE(json["requests"]["byVerb"].is_object());
 }
@@ -110,18 +125,30 @@ TEST(ReportJsonTest, BytesThatAreNoTextDoNotBreakIt) {
 TEST(EventJsonTest, OneLineWithWhatTheEventIsAbout) {
   const auto web = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "line\nbreak");
   const std::string line =
-      event_json(samples::event(drain::EventType::parked, 3, &web, nullptr, "m", {12, 6, 1, 2, 3}));
+      event_json(samples::event(drain::EventType::parked, 3, &web, nullptr, "m", {12, 6, 1, 2, 3, 4}));
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto json = nlohmann::json::parse(line);
   EXPECT_EQ(json["type"], "parked");
   EXPECT_EQ(json["at"], "2026-03-04T05:00:03.000000Z");
   EXPECT_EQ(json["node"], "n1");
   EXPECT_EQ(json["message"], "m");
-  EXPECT_EQ(json["progress"],
-            (nlohmann::json{{"toEvict", 12}, {"vanished", 6}, {"terminating", 1}, {"waiting", 2}, {"skipped", 3}}));
+  EXPECT_EQ(
+      json["progress"],
+      (nlohmann::json{
+          {"toEvict", 12}, {"vanished", 6}, {"terminating", 1}, {"waiting", 2}, {"skipped", 3}, {"detaching", 4}}));
   EXPECT_EQ(json["pod"]["name"], "web-0");
   EXPECT_EQ(json["pod"]["message"], "line\nbreak");
   EXPECT_FALSE(json.contains("diagnosis"));
+}
+
+TEST(EventJsonTest, VolumeEvents) {
+  const auto volume = samples::volume("pv-1", drain::VolumeOutcome::detaching);
+  auto event = samples::event(drain::EventType::volume_waiting);
+  event.volume = &volume;
+  const auto json = nlohmann::json::parse(event_json(event));
+  EXPECT_EQ(json["type"], "volume-waiting");
+  EXPECT_EQ(json["volume"]["volume"], "pv-1");
+  EXPECT_FALSE(json.contains("pod"));
 }
 
 TEST(EventJsonTest, DiagnosisEvents) {

@@ -22,6 +22,17 @@ inline drain::PodReport pod(std::string name, drain::PodOutcome outcome, std::st
   return report;
 }
 
+inline drain::VolumeReport volume(std::string name, drain::VolumeOutcome outcome) {
+  drain::VolumeReport report;
+  report.volume = std::move(name);
+  report.claim = "shop/data";
+  report.driver = "csi.example.com";
+  report.attachment = "csi-" + report.volume;
+  report.outcome = outcome;
+  report.message = "csi.example.com is detaching it";
+  return report;
+}
+
 inline drain::Report report(drain::Outcome outcome, std::vector<drain::PodReport> pods = {}) {
   drain::Report result;
   result.node = "n1";

@@ -66,6 +66,30 @@ TEST(WordingTest, OneLinePerEvent) {
   for (const auto& [occurred, line] : rows) EXPECT_EQ(line_of(occurred, {}), line) << drain::to_string(occurred.type);
 }
 
+TEST(WordingTest, VolumesAreNamedWithTheirClaims) {
+  const auto volume = samples::volume("pv-1", drain::VolumeOutcome::detaching);
+  auto waiting = event(EventType::volume_waiting);
+  waiting.volume = &volume;
+  EXPECT_EQ(line_of(waiting, {}), "volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it");
+  auto detached = event(EventType::volume_detached);
+  detached.volume = &volume;
+  EXPECT_EQ(line_of(detached, {}), "volume pv-1 (claim shop/data) detached");
+}
+
+TEST(WordingTest, SummaryWithVolumes) {
+  drain::Report done = report(Outcome::drained, {pod("a", PodOutcome::evicted)});
+  done.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detached),
+                  samples::volume("pv-2", drain::VolumeOutcome::leaked)};
+  done.diagnoses = {{"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", samples::at(0)}};
+  const Summary good = summary(done, {});
+  EXPECT_THAT(good.out, ElementsAre("node/n1 drained", "1 pod gone, 0 skipped, 1 volume detached, took 1m05s"));
+  EXPECT_THAT(good.errors, ElementsAre("Warning: VA_LEAKED VolumeAttachment csi-1: nobody uses it"));
+  drain::Report stuck = report(Outcome::blocked, {pod("a", PodOutcome::evicted)});
+  stuck.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
+  EXPECT_THAT(summary(stuck, {}).errors,
+              Contains("  volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it"));
+}
+
 TEST(WordingTest, DryRunAndDeletionAreNamed) {
   auto web = pod("web-0", PodOutcome::evicted);
   EXPECT_EQ(line_of(event(EventType::eviction_sent, 0, &web), {DryRunMode::server, false, ""}),

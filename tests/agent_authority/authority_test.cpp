@@ -106,7 +106,8 @@ TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
        {k8s::get_node("n2"), k8s::get_node("n11"), k8s::patch_node("n2", "{}", {}), list(Resource::nodes, ""),
         list(Resource::nodes, "metadata.name=n11"), list(Resource::pods, ""), list(Resource::pods, "spec.nodeName=n11"),
         list(Resource::pods, "spec.nodeName!=n1"), k8s::delete_pod("shop", "web-0", with_uid),
-        list(Resource::pod_disruption_budgets, ""), list(Resource::leases, "", "haulout"),
+        list(Resource::pod_disruption_budgets, ""), list(Resource::volume_attachments, ""),
+        k8s::get_persistent_volume("pv-1"), list(Resource::leases, "", "haulout"),
         k8s::watch(Resource::leases, watch_leases), k8s::get_config_map("haulout", "haulout"),
         k8s::get_daemon_set("shop", "logs"), k8s::create_self_review(),
         k8s::create_access_review({"patch", "", "nodes", "", "", "n1"})})

@@ -87,7 +87,7 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
   EXPECT_EQ(found->pod_uid, "agent-n1-uid");
   EXPECT_EQ(found->impersonated_node(), "n1");
   EXPECT_FALSE(found->may_review_access());
-  EXPECT_EQ(found->rights, (Rights{true, true, true, true, true, true, true}));
+  EXPECT_EQ(found->rights, (Rights{true, true, true, true, true, true, true, true}));
   EXPECT_THAT(found->switched_off, IsEmpty());
   EXPECT_THAT(found->passed_over, IsEmpty());
 }
@@ -183,7 +183,7 @@ TEST_F(FindAuthorityTest, AKubeletsCredentialsSwitchOffWhatTheyCannotReach) {
   EXPECT_EQ(found->rights, (Rights{.events = true, .node_status = true}));
   EXPECT_THAT(found->switched_off,
               ElementsAre(HasSubstr("other Nodes"), HasSubstr("Leases"), HasSubstr("PodDisruptionBudgets"),
-                          HasSubstr("DaemonSets"), HasSubstr("ConfigMaps")));
+                          HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
   EXPECT_TRUE(turns_problem(*found, SlotsChoice::lease));
   EXPECT_FALSE(found->may_review_access());
 }

@@ -115,7 +115,8 @@ Guards::Refusal Guards::judge_node(const Call& call, const std::string& node) co
     return authorizer(call, user, fmt::format("node '{}' cannot read '{}', only its own Node object", node, call.name));
   if (resource == "leases")
     return authorizer(call, user, "can only access leases in the \"kube-node-lease\" system namespace");
-  for (const char* unreachable : {"poddisruptionbudgets", "daemonsets", "configmaps"})
+  for (const char* unreachable :
+       {"poddisruptionbudgets", "daemonsets", "volumeattachments", "persistentvolumes", "configmaps"})
     if (resource == unreachable) return authorizer(call, user);
   return node_restriction ? judge_node_admission(call, node) : std::nullopt;
 }

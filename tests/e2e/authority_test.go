@@ -163,6 +163,8 @@ func fleet(by *AgentToken) []attempt {
 			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), 201),
 		allowed("all Nodes", by, get("/api/v1/nodes"), 200),
 		allowed("budgets", by, get("/apis/policy/v1/poddisruptionbudgets"), 200),
+		allowed("VolumeAttachments", by, get("/apis/storage.k8s.io/v1/volumeattachments"), 200),
+		allowed("a PersistentVolume", by, get("/api/v1/persistentvolumes/own-node-none"), 404),
 		allowed("a DaemonSet", by, get("/apis/apps/v1/namespaces/"+agentName+"/daemonsets/"+agentName), 200),
 		allowed("pauses", by, get("/api/v1/namespaces/"+agentName+"/configmaps/haulout"), 200),
 		allowed("watch pauses", by, get("/api/v1/namespaces/"+agentName+

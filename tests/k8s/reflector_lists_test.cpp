@@ -38,6 +38,15 @@ TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
+TEST_F(ReflectorListsTest, WhatIsNotWantedIsNotKept) {
+  reflector.keep_only([](const Pod& pod) { return pod.name != "other"; });
+  answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("other", "uo", "2")});
+  transport.stream({bytes(added("b", "ub", "11") + modified("other", "uo", "12") + deleted("other", "uo", "13"))});
+  run_for(5s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1", "+ub@11"));
+  EXPECT_EQ(reflector.objects().size(), 2u);
+}
+
 TEST_F(ReflectorListsTest, OneDenialProvesNothing) {
   answer_list("10", {});
   transport.refuse_stream(403, fixtures::rbac);

@@ -51,7 +51,7 @@ BANNED_WORDS = [
     (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "agent/main.cpp", "tests/bench/*"],
      "time is a dependency: take a Clock"),
     (r"\bsleep_for\b|\busleep\b|\bnanosleep\b|this_thread::sleep|(?<![\w.>])sleep\(", [], "wait with Clock::sleep_until"),
-    (r"\bdetached\b", [], "an exception would vanish: use a TaskGroup"),
+    (r"\basio::detached\b|,\s*detached\s*\)", [], "an exception would vanish: use a TaskGroup"),
     (r"\bco_spawn\b", ["retry/*", "http/server*.cpp", "agent/main.cpp", "sim/*", "tests/*"],
      "children belong to a scope: use a TaskGroup"),
     (r"\breset_cancellation_state\b", ["retry/*"], "it changes the caller too; clean up in the scope that survives"),

@@ -52,11 +52,46 @@ Json a_budget(const std::string& name, Json spec, const std::string& ns) {
           {"spec", spec}};
 }
 
+Json mounting(const std::vector<std::string>& claims) {
+  Json volumes = Json::array();
+  for (const std::string& claim : claims)
+    volumes.push_back({{"name", claim}, {"persistentVolumeClaim", {{"claimName", claim}}}});
+  return {{"volumes", volumes}};
+}
+
+Json a_volume(const std::string& name, const Json& annotations, const std::string& access_mode) {
+  const Json volume = {{"apiVersion", "v1"},
+                       {"kind", "PersistentVolume"},
+                       {"metadata", {{"name", "pv-" + name}, {"annotations", annotations}}},
+                       {"spec",
+                        {{"accessModes", {access_mode}},
+                         {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "handle-" + name}}},
+                         {"claimRef", {{"kind", "PersistentVolumeClaim"}, {"namespace", "shop"}, {"name", name}}}}}};
+  const Json claim = {{"apiVersion", "v1"},
+                      {"kind", "PersistentVolumeClaim"},
+                      {"metadata", {{"name", name}, {"namespace", "shop"}}},
+                      {"spec", {{"accessModes", {access_mode}}, {"volumeName", "pv-" + name}}}};
+  return {{"apiVersion", "v1"}, {"kind", "List"}, {"items", Json::array({volume, claim})}};
+}
+
+Json a_volume_attachment(const std::string& volume, const std::string& node) {
+  return {
+      {"apiVersion", "storage.k8s.io/v1"},
+      {"kind", "VolumeAttachment"},
+      {"metadata", {{"name", "csi-" + volume + "-" + node}, {"finalizers", {"external-attacher/csi.example.com"}}}},
+      {"spec", {{"attacher", "csi.example.com"}, {"nodeName", node}, {"source", {{"persistentVolumeName", volume}}}}},
+      {"status", {{"attached", true}}}};
+}
+
 void Recorder::on_event(const drain::Event& event) {
-  Entry entry{event.type, event.at, {}, {}, {}, event.message};
+  Entry entry{event.type, event.at, {}, {}, {}, {}, event.message};
   if (event.pod) {
     entry.pod = event.pod->key();
     entry.reason = event.pod->reason;
+  }
+  if (event.volume) {
+    entry.volume = event.volume->volume;
+    entry.message = event.volume->message;
   }
   if (event.diagnosis) {
     entry.diagnosis = event.diagnosis->code;
@@ -73,7 +108,7 @@ std::size_t Recorder::count(drain::EventType type, const std::string& pod) const
 
 std::optional<WallTime> Recorder::time_of(drain::EventType type, const std::string& what) const {
   for (const Entry& entry : entries)
-    if (entry.type == type && (entry.pod == what || entry.diagnosis == what)) return entry.at;
+    if (entry.type == type && (entry.pod == what || entry.diagnosis == what || entry.volume == what)) return entry.at;
   return std::nullopt;
 }
 
@@ -140,6 +175,14 @@ const drain::PodReport& Scenario::pod(const drain::Report& report, const std::st
   for (const auto& candidate : report.pods)
     if (candidate.name == name) return candidate;
   ADD_FAILURE() << "the report knows no pod " << name;
+  return none;
+}
+
+const drain::VolumeReport& Scenario::volume(const drain::Report& report, const std::string& name) const {
+  static const drain::VolumeReport none;
+  for (const auto& candidate : report.volumes)
+    if (candidate.volume == name) return candidate;
+  ADD_FAILURE() << "the report knows no volume " << name;
   return none;
 }
 

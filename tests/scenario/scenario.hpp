@@ -52,6 +52,13 @@ Json a_workload(const std::string& kind, const std::string& name, int replicas, 
                 Json template_annotations = Json::object(), const std::string& ns = "shop");
 Json a_budget(const std::string& name, Json spec, const std::string& ns = "shop");
 
+// The spec of a pod that mounts these claims.
+Json mounting(const std::vector<std::string>& claims);
+// A claim of that name in shop, bound to a PersistentVolume pv-NAME with these annotations.
+Json a_volume(const std::string& name, const Json& annotations = Json::object(),
+              const std::string& access_mode = "ReadWriteOnce");
+Json a_volume_attachment(const std::string& volume, const std::string& node = "n1");
+
 // Everything that a drain told, with the virtual time of it.
 class Recorder final : public drain::DrainObserver {
  public:
@@ -61,6 +68,7 @@ class Recorder final : public drain::DrainObserver {
     std::string pod;  // namespace/name
     std::string reason;
     std::string diagnosis;  // code
+    std::string volume;
     std::string message;
   };
   void on_event(const drain::Event& event) override;
@@ -89,6 +97,7 @@ class Scenario : public haulout::testing::VirtualTimeTest {
                                         const std::string& subresource = "") const;
   std::vector<sim::AuditEntry> evictions() const { return requests("create", "pods", "eviction"); }
   std::size_t accepted_evictions() const;
+  const drain::VolumeReport& volume(const drain::Report& report, const std::string& name) const;
   const drain::PodReport& pod(const drain::Report& report, const std::string& name) const;
   std::vector<std::string> pods_on(const std::string& node) const;
   bool unschedulable(const std::string& node = "n1") const;

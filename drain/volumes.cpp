@@ -1,0 +1,208 @@
+#include "drain/volumes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace haulout::drain {
+
+namespace {
+
+// What the report says while a volume is waited for.
+std::string progress_of(const k8s::VolumeAttachment& attachment) {
+  if (!attachment.detach_error.empty())
+    return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
+  if (attachment.deleting) return fmt::format("{} is detaching it", attachment.attacher);
+  return "the kubelet has not unmounted it yet, or kube-controller-manager has not asked for it to be detached";
+}
+
+std::string subject_of(const VolumeReport& report) {
+  return "PersistentVolume " + report.volume;
+}
+
+}  // namespace
+
+ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
+  ClaimUse use;
+  for (const auto& [uid, tracked] : pods) {
+    const bool gone = tracked.state == PodState::vanished;
+    const bool stays = tracked.state == PodState::left;
+    // The kubelet unmounts the volumes of a finished pod.
+    auto& claims = gone || (stays && tracked.pod.finished()) ? use.left : stays ? use.staying : use.leaving;
+    for (const std::string& claim : tracked.pod.claims) claims.insert(tracked.pod.ns + "/" + claim);
+  }
+  return use;
+}
+
+bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [](const auto& entry) {
+    return entry.second.state != PodState::left && !entry.second.pod.claims.empty();
+  });
+}
+
+void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, WallTime wall) {
+  if (attachment) {
+    if (attachment->node_name != node_) return;
+    Entry& entry = entries_[uid];
+    entry.attachment = *attachment;
+    entry.report.attachment = attachment->name;
+    entry.report.volume = attachment->persistent_volume;
+    entry.report.driver = attachment->attacher;
+    return;
+  }
+  const auto found = entries_.find(uid);
+  if (found == entries_.end()) return;
+  VolumeReport report = std::move(found->second.report);
+  entries_.erase(found);
+  const bool waited_for = report.outcome == VolumeOutcome::in_use || report.outcome == VolumeOutcome::detaching ||
+                          report.outcome == VolumeOutcome::unclear;
+  if (!waited_for) return;
+  report.outcome = VolumeOutcome::detached;
+  report.message.clear();
+  report.detached_at = wall;
+  detached_.push_back(std::move(report));
+  emit_(EventType::volume_detached, detached_.back());
+}
+
+void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, WallTime wall) {
+  std::set<std::string> missing;
+  for (const auto& [uid, entry] : entries_) missing.insert(uid);
+  for (const auto& attachment : listed) missing.erase(attachment.uid);
+  for (const std::string& uid : missing) attachment_changed(uid, nullptr, wall);
+  for (const auto& attachment : listed) attachment_changed(attachment.uid, &attachment, wall);
+}
+
+std::optional<std::string> VolumeBook::unresolved() const {
+  for (const auto& [uid, entry] : entries_)
+    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume)) return entry.report.volume;
+  return std::nullopt;
+}
+
+void VolumeBook::resolved(const std::string& volume, std::string claim) {
+  claims_[volume] = std::move(claim);
+}
+
+VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoint now) const {
+  // Which pods use an inline volume no object tells.
+  if (entry.report.volume.empty()) return VolumeOutcome::inline_volume;
+  const auto claim = claims_.find(entry.report.volume);
+  if (claim == claims_.end()) return VolumeOutcome::unclear;
+  if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
+  if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
+  if (use.left.contains(claim->second) || expect_all_) return VolumeOutcome::detaching;
+  const bool settled = entry.unused_since && now >= *entry.unused_since + leak_hold;
+  return settled ? VolumeOutcome::leaked : VolumeOutcome::unclear;
+}
+
+void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
+  for (auto& [uid, entry] : entries_) {
+    VolumeReport& report = entry.report;
+    const auto claim = claims_.find(report.volume);
+    if (claim != claims_.end()) report.claim = claim->second;
+    const bool used = use.staying.contains(report.claim) || use.leaving.contains(report.claim);
+    if (used || claim == claims_.end()) {
+      entry.unused_since.reset();
+      report.unused_at.reset();
+    } else if (!entry.unused_since) {
+      entry.unused_since = now;
+      report.unused_at = wall;
+    }
+    const VolumeOutcome outcome = judge(entry, use, now);
+    std::string message = outcome == VolumeOutcome::detaching ? progress_of(entry.attachment) : std::string();
+    const bool news = outcome == VolumeOutcome::detaching && (report.outcome != outcome || report.message != message);
+    report.outcome = outcome;
+    report.message = std::move(message);
+    if (news) emit_(EventType::volume_waiting, report);
+  }
+}
+
+bool VolumeBook::all_detached() const {
+  return count(VolumeOutcome::unclear) + count(VolumeOutcome::in_use) + count(VolumeOutcome::detaching) == 0;
+}
+
+std::size_t VolumeBook::count(VolumeOutcome outcome) const {
+  if (outcome == VolumeOutcome::detached) return detached_.size();
+  return static_cast<std::size_t>(std::count_if(
+      entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.report.outcome == outcome; }));
+}
+
+std::string VolumeBook::waiting_for() const {
+  std::string all;
+  for (const auto& [uid, entry] : entries_) {
+    const VolumeReport& report = entry.report;
+    if (report.outcome != VolumeOutcome::detaching && report.outcome != VolumeOutcome::unclear) continue;
+    all += fmt::format("{}{}{}", all.empty() ? "" : ", ", subject_of(report),
+                       report.message.empty() ? "" : " (" + report.message + ")");
+  }
+  return all;
+}
+
+bool VolumeBook::is_stuck(const Entry& entry, TimePoint now) const {
+  return limit_ > Duration::zero() && entry.report.outcome == VolumeOutcome::detaching && entry.unused_since &&
+         now >= saturating_add(*entry.unused_since, limit_);
+}
+
+std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
+  for (const auto& [uid, entry] : entries_)
+    if (is_stuck(entry, now))
+      return fmt::format("{} (claim {}) is still attached: {}", subject_of(entry.report), entry.report.claim,
+                         entry.report.message);
+  return std::nullopt;
+}
+
+TimePoint VolumeBook::next_wake(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  for (const auto& [uid, entry] : entries_) {
+    if (!entry.unused_since) continue;
+    const Duration hold = entry.report.outcome == VolumeOutcome::detaching ? limit_ : leak_hold;
+    if (const TimePoint due = saturating_add(*entry.unused_since, hold); due > now) next = std::min(next, due);
+  }
+  return next;
+}
+
+void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) const {
+  for (const auto& [uid, entry] : entries_) {
+    const VolumeReport& report = entry.report;
+    if (report.outcome == VolumeOutcome::leaked) {
+      facts.push_back(
+          {"VA_LEAKED",
+           "VolumeAttachment " + report.attachment,
+           fmt::format("{} is attached to node {}, and no pod of the node uses it; it is not waited for{}. If nothing "
+                       "needs it, delete the VolumeAttachment",
+                       subject_of(report), node_,
+                       entry.attachment.detach_error.empty()
+                           ? ""
+                           : fmt::format(" ({} cannot detach it: {})", report.driver, entry.attachment.detach_error)),
+           {}});
+      continue;
+    }
+    if (report.outcome != VolumeOutcome::detaching) continue;
+    if (!entry.attachment.detach_error.empty())
+      facts.push_back({"VOLUME_DETACH_ERROR",
+                       subject_of(report),
+                       fmt::format("{} cannot detach it from node {}: {}; it tries again by itself, look at the log of "
+                                   "its controller if this stays",
+                                   report.driver, node_, entry.attachment.detach_error),
+                       {}});
+    if (is_stuck(entry, now))
+      facts.push_back(
+          {"VOLUME_STUCK",
+           subject_of(report),
+           fmt::format("it is still attached to node {} {} s after the last pod that used claim {} has gone: {} "
+                       "(kubectl describe volumeattachment {})",
+                       node_, std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.claim,
+                       report.message, report.attachment),
+           {}});
+  }
+}
+
+std::vector<VolumeReport> VolumeBook::reports() const {
+  std::vector<VolumeReport> reports = detached_;
+  for (const auto& [uid, entry] : entries_) reports.push_back(entry.report);
+  std::sort(reports.begin(), reports.end(), [](const VolumeReport& a, const VolumeReport& b) {
+    return std::tie(a.volume, a.attachment) < std::tie(b.volume, b.attachment);
+  });
+  return reports;
+}
+
+}  // namespace haulout::drain

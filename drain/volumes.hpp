@@ -1,0 +1,85 @@
+// What is known of the volumes attached to one node, and which of them the drain waits for. Pure: pods,
+// VolumeAttachments and time come in, verdicts and diagnoses come out. No I/O, no waiting.
+//
+// A volume is detached when its VolumeAttachment has gone: nothing else counts, no deadline either (P4). Which pods use
+// it is known through the claim that its PersistentVolume is bound to. Waited for are volumes whose users all had to
+// leave: from the moment that the last of them has gone. A volume that a pod uses which stays is kept; one that no pod
+// of the node was ever seen to use is leaked, after it has stood like that for leak_hold.
+// Keyed by the UID of the VolumeAttachment. A change that is told twice changes nothing.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "drain/diagnoses.hpp"
+#include "drain/observer.hpp"
+#include "k8s/objects.hpp"
+
+namespace haulout::drain {
+
+// Claims by "namespace/name".
+struct ClaimUse {
+  std::set<std::string> staying{};  // of pods that stay on the node
+  std::set<std::string> leaving{};  // of pods that must leave and are still there
+  std::set<std::string> left{};     // of pods that have vanished, or stay but have finished
+};
+ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
+// A pod that must leave, or has left, has a claim.
+bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
+
+class VolumeBook {
+ public:
+  using Emit = std::function<void(EventType, const VolumeReport&)>;
+  // The controllers need no more than this to begin with the detaching of what a pod has used that we never saw.
+  static constexpr Duration leak_hold = std::chrono::seconds(15);
+
+  // `limit`: after how long without its last user a volume counts as stuck; 0: never.
+  VolumeBook(std::string node, Duration limit, Emit emit)
+      : node_(std::move(node)), limit_(limit), emit_(std::move(emit)) {}
+
+  // This run has begun before: pods that we never saw may have used what is attached, so nothing counts as leaked.
+  void expect_all() { expect_all_ = true; }
+
+  // nullptr: it has gone. Those of other nodes are ignored.
+  void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, WallTime wall);
+  // All that there are, by a most-recent list.
+  void reconcile(const std::vector<k8s::VolumeAttachment>& listed, WallTime wall);
+  // A PersistentVolume whose claim is not known yet.
+  std::optional<std::string> unresolved() const;
+  // Empty: it has none, or there is no such PersistentVolume.
+  void resolved(const std::string& volume, std::string claim);
+  // Judges all of them.
+  void look(const ClaimUse& use, TimePoint now, WallTime wall);
+
+  // As of the last look: nothing is left to wait for.
+  bool all_detached() const;
+  // One has been waited for longer than the limit, and how to say so.
+  std::optional<std::string> past_limit(TimePoint now) const;
+  // The volumes that are still waited for, for people; empty when there are none.
+  std::string waiting_for() const;
+  // When the next judgement can change without an event, later than `now`; max() if never.
+  TimePoint next_wake(TimePoint now) const;
+  std::size_t count(VolumeOutcome outcome) const;
+  void diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) const;
+  // Also those that have been detached. Sorted by PersistentVolume.
+  std::vector<VolumeReport> reports() const;
+
+ private:
+  struct Entry {
+    k8s::VolumeAttachment attachment;
+    VolumeReport report;
+    std::optional<TimePoint> unused_since;
+  };
+  VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
+  bool is_stuck(const Entry& entry, TimePoint now) const;
+
+  std::string node_;
+  Duration limit_;
+  Emit emit_;
+  bool expect_all_ = false;
+  std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
+  std::map<std::string, std::string> claims_;  // by PersistentVolume
+  std::vector<VolumeReport> detached_;
+};
+
+}  // namespace haulout::drain

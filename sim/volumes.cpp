@@ -1,0 +1,168 @@
+#include "sim/volumes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "k8s/codec.hpp"
+#include "sim/pod_lifecycle.hpp"
+
+namespace haulout::sim {
+namespace {
+
+// How often a controller looks again at what it cannot do yet.
+constexpr Duration retry_interval = std::chrono::seconds(5);
+
+std::vector<std::string> claims_of(const Json& pod) {
+  std::vector<std::string> claims;
+  for (const Json& volume : at(pod, "/spec/volumes")) {
+    std::string claim = text(volume, "/persistentVolumeClaim/claimName");
+    if (claim.empty() && volume.contains("ephemeral")) claim = name_of(pod) + "-" + text(volume, "/name");
+    if (!claim.empty()) claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Duration annotated(const Json& object, const char* key, Duration otherwise) {
+  return parse_duration(annotation(object, key)).value_or(otherwise);
+}
+
+bool shared_by_nodes(const Json& volume) {
+  const Json& modes = at(volume, "/spec/accessModes");
+  return std::any_of(modes.begin(), modes.end(),
+                     [](const Json& mode) { return mode == "ReadWriteMany" || mode == "ReadOnlyMany"; });
+}
+
+}  // namespace
+
+Volumes::Volumes(World& world) : world_(world) {
+  world_.store.listen([this](const Change& change) { on_change(change); });
+}
+
+void Volumes::on_change(const Change& change) {
+  const std::string& resource = change.key.resource;
+  if (resource == "pods") {
+    // Nothing else about a pod moves a volume.
+    const bool moved = change.type != ChangeType::modified || pod_finished(*change.object) ||
+                       text(*change.before, "/spec/nodeName") != text(*change.object, "/spec/nodeName");
+    if (moved) look_later(*change.object);
+  } else if (resource == "persistentvolumeclaims" && change.type != ChangeType::deleted) {
+    for (const Object& pod : world_.store.list("pods", change.key.ns)) look_later(*pod);
+  }
+}
+
+void Volumes::look_later(const Json& pod) {
+  const std::string node = text(pod, "/spec/nodeName");
+  if (node.empty() || at(pod, "/spec/volumes").is_null()) return;
+  for (const std::string& claim : claims_of(pod))
+    world_.agenda.after(world_.timing.unmount, [this, node, key = Key{"persistentvolumeclaims", ns_of(pod), claim}] {
+      const Object found = world_.store.get(key);
+      const std::string volume = found ? text(*found, "/spec/volumeName") : std::string();
+      if (!volume.empty()) look({volume, node}, world_.now());
+    });
+}
+
+bool Volumes::used(const Place& place) const {
+  for (const Object& pod : world_.store.list("pods")) {
+    if (text(*pod, "/spec/nodeName") != place.node || pod_finished(*pod)) continue;
+    for (const std::string& claim : claims_of(*pod)) {
+      const Object found = world_.store.get({"persistentvolumeclaims", ns_of(*pod), claim});
+      if (found && text(*found, "/spec/volumeName") == place.volume) return true;
+    }
+  }
+  return false;
+}
+
+bool Volumes::needs_attachment(const Json& volume) const {
+  const std::string name = text(volume, "/spec/csi/driver");
+  if (name.empty()) return false;
+  const Object driver = world_.store.get({"csidrivers", "", name});
+  return !driver || at(*driver, "/spec/attachRequired") != Json(false);
+}
+
+Object Volumes::attachment_of(const Place& place) const {
+  for (const Object& attachment : world_.store.list("volumeattachments"))
+    if (text(*attachment, "/spec/source/persistentVolumeName") == place.volume &&
+        text(*attachment, "/spec/nodeName") == place.node)
+      return attachment;
+  return nullptr;
+}
+
+void Volumes::look(const Place& place, TimePoint unused_since) {
+  const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
+  if (!world_.switches.attach_detach || !volume || !needs_attachment(*volume)) return;
+  const Object attachment = attachment_of(place);
+  const auto again = [&] {
+    world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
+  };
+  if (used(place)) {
+    if (!attachment) return attach(place, *volume);
+    if (terminating(*attachment)) again();  // it is made anew when it has gone
+    return;
+  }
+  if (!attachment || terminating(*attachment)) return;
+  // A dead kubelet does not say that it has unmounted: after this long it is not asked any more.
+  const bool silent = world_.switches.stopped_kubelets.count(place.node) > 0;
+  if (silent && world_.now() - unused_since < world_.timing.force_detach) return again();
+  detach({"volumeattachments", "", name_of(*attachment)});
+}
+
+void Volumes::attach(const Place& place, const Json& volume) {
+  if (!shared_by_nodes(volume)) {
+    for (const Object& other : world_.store.list("volumeattachments"))
+      if (text(*other, "/spec/source/persistentVolumeName") == place.volume) {
+        world_.agenda.after(retry_interval, [this, place] { look(place, world_.now()); });
+        return;
+      }
+  }
+  const std::string driver = text(volume, "/spec/csi/driver");
+  // A real name is a hash of volume handle, driver and node.
+  const Object made = world_.store.create(
+      "volumeattachments",
+      {{"metadata",
+        {{"name", fmt::format("csi-{}-{}", place.volume, place.node)},
+         {"finalizers", Json::array({"external-attacher/" + driver})}}},
+       {"spec", {{"attacher", driver}, {"nodeName", place.node}, {"source", {{"persistentVolumeName", place.volume}}}}},
+       {"status", {{"attached", false}}}});
+  if (!made) return;
+  world_.agenda.after(world_.timing.attach, [this, key = Key{"volumeattachments", "", name_of(*made)}] {
+    world_.store.modify(key, [](Json& next) {
+      if (!terminating(next)) next["status"]["attached"] = true;
+    });
+  });
+}
+
+void Volumes::detach(const Key& key) {
+  const Object attachment = world_.store.get(key);
+  const std::string driver = text(*attachment, "/spec/attacher");
+  // One that was loaded without it is the driver's all the same.
+  if (!has_finalizers(*attachment))
+    world_.store.modify(
+        key, [&](Json& next) { next["metadata"]["finalizers"] = Json::array({"external-attacher/" + driver}); });
+  delete_gracefully(world_, key, std::nullopt);
+  const Object volume =
+      world_.store.get({"persistentvolumes", "", text(*attachment, "/spec/source/persistentVolumeName")});
+  const Duration takes =
+      volume ? annotated(*volume, "sim.haulout.dev/detaches-after", world_.timing.detach) : world_.timing.detach;
+  world_.agenda.after(takes, [this, key, uid = uid_of(*attachment)] { try_to_detach(key, uid, world_.now()); });
+}
+
+void Volumes::try_to_detach(const Key& key, const std::string& uid, TimePoint first_try) {
+  const Object attachment = world_.store.get(key);
+  if (!attachment || uid_of(*attachment) != uid) return;
+  const std::string name = text(*attachment, "/spec/source/persistentVolumeName");
+  const Object volume = world_.store.get({"persistentvolumes", "", name});
+  const Duration fails =
+      volume ? annotated(*volume, "sim.haulout.dev/detach-fails-for", Duration::zero()) : Duration::zero();
+  if (world_.now() - first_try < fails) {
+    world_.store.modify(key, [&](Json& next) {
+      next["status"]["detachError"] = {{"time", k8s::format_time(world_.wall_now())},
+                                       {"message", "rpc error: code = Internal desc = volume " + name + " is busy"}};
+    });
+    world_.agenda.after(retry_interval, [this, key, uid, first_try] { try_to_detach(key, uid, first_try); });
+    return;
+  }
+  world_.store.modify(key, [](Json& next) { next["metadata"].erase("finalizers"); });
+}
+
+}  // namespace haulout::sim

@@ -1,0 +1,38 @@
+// Volumes: the attach-detach controller of the control plane, and the CSI driver's external-attacher that does what its
+// VolumeAttachments ask for.
+//
+// A pod on a node whose claim is bound to a CSI volume gets a VolumeAttachment, unless the CSIDriver says that it needs
+// none, or another node has the volume and its access mode allows one alone. When the last pod of the node that uses
+// it has gone (or finished), the volume is unmounted and the VolumeAttachment deleted; its finalizer holds it until the
+// driver has detached. VolumeAttachments that no pod of the node ever used are left alone. A PersistentVolume may say:
+//   sim.haulout.dev/detaches-after: 90s      how long the driver takes
+//   sim.haulout.dev/detach-fails-for: 60s    from its first try on; status.detachError says so
+#pragma once
+
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+class Volumes {
+ public:
+  explicit Volumes(World& world);
+
+ private:
+  struct Place {
+    std::string volume;  // PersistentVolume
+    std::string node;
+  };
+  void on_change(const Change& change);
+  void look_later(const Json& pod);
+  void look(const Place& place, TimePoint unused_since);
+  void attach(const Place& place, const Json& volume);
+  void detach(const Key& attachment);
+  void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
+  bool used(const Place& place) const;
+  bool needs_attachment(const Json& volume) const;
+  Object attachment_of(const Place& place) const;
+
+  World& world_;
+};
+
+}  // namespace haulout::sim

@@ -1,0 +1,74 @@
+// A machine goes down only when the volumes of its pods are detached.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using scenario::a_volume;
+using scenario::mounting;
+
+struct FleetVolumes : Fleet {
+  // A database on n1 whose volume takes this long to be detached.
+  void database(const char* detaching) {
+    add(a_volume("data", {{"sim.haulout.dev/detaches-after", detaching}}));
+    PodSpec db;
+    db.spec = mounting({"data"});
+    add(a_pod("db-0", db));
+    cluster.on_change([this](const sim::Change& change) {
+      const bool boots =
+          change.key.resource == "nodes" && change.before && change.object &&
+          sim::text(*change.before, "/status/nodeInfo/bootID") != sim::text(*change.object, "/status/nodeInfo/bootID");
+      if (boots && attached()) booted_with_a_volume = true;
+    });
+  }
+  bool attached() const { return !cluster.all("volumeattachments").empty(); }
+
+  bool booted_with_a_volume = false;
+};
+
+TEST_F(FleetVolumes, NoRebootBeforeTheVolumeIsDetached) {
+  Machine& n1 = machine("n1");
+  database("20m");
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "DetachingVolumes");
+    EXPECT_TRUE(attached());
+    EXPECT_FALSE(n1.shows_ready());
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_FALSE(booted_with_a_volume);
+  EXPECT_FALSE(attached());
+}
+
+// The pods have gone when the next agent looks: the volume is all that is left.
+TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
+  Machine& n1 = machine("n1");
+  database("20m");
+  after(5min, [&] { n1.kill_agent(); });
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "DetachingVolumes");
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_FALSE(booted_with_a_volume);
+}
+
+TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
+  options.drain.end_at_volume_limit = true;
+  Machine& n1 = machine("n1");
+  database("24h");
+  after(4min, [&] {
+    EXPECT_EQ(n1.boots(), 0u) << story();
+    EXPECT_EQ(state("n1"), "pending");
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_EQ(slots_held(), 0u);
+  });
+  run_for(4min + 30s);
+  EXPECT_FALSE(booted_with_a_volume);
+}
+
+}  // namespace
+}  // namespace haulout::fleet

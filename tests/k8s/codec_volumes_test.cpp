@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "k8s/codec.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+TEST(Codec, ClaimsOfAPod) {
+  const auto pod = decode_pod(
+      R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{"volumes":[
+          {"name":"data","persistentVolumeClaim":{"claimName":"data-db-0"}},
+          {"name":"scratch","ephemeral":{"volumeClaimTemplate":{"spec":{"resources":{}}}}},
+          {"name":"config","configMap":{"name":"c"}},{"name":"inline","csi":{"driver":"d"}}]}})");
+  ASSERT_TRUE(pod) << pod.error().message();
+  EXPECT_EQ(pod->claims, (std::vector<std::string>{"data-db-0", "a-scratch"}));
+}
+
+TEST(Codec, VolumeAttachment) {
+  const auto attachment = decode_volume_attachment(
+      R"({"kind":"VolumeAttachment","apiVersion":"storage.k8s.io/v1",
+          "metadata":{"name":"csi-1","uid":"u","resourceVersion":"7","deletionTimestamp":"2026-11-21T01:00:00Z",
+                      "finalizers":["external-attacher/ebs.csi.aws.com"],"annotations":{"csi.alpha.kubernetes.io/node-id":"i"}},
+          "spec":{"attacher":"ebs.csi.aws.com","nodeName":"n1","source":{"persistentVolumeName":"pvc-1"}},
+          "status":{"attached":true,"attachmentMetadata":{"devicePath":"/dev/x"},
+                    "detachError":{"time":"2026-11-21T01:00:10Z","message":"rpc error: busy"}}})");
+  ASSERT_TRUE(attachment) << attachment.error().message();
+  VolumeAttachment expected{"csi-1", "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy"};
+  EXPECT_EQ(*attachment, expected);
+  const auto of_inline = decode_volume_attachment(
+      R"({"kind":"VolumeAttachment","metadata":{"name":"csi-2","uid":"u","resourceVersion":"7"},
+          "spec":{"attacher":"d","nodeName":"n1","source":{"inlineVolumeSpec":{"csi":{}}}},"status":{"attached":true}})");
+  ASSERT_TRUE(of_inline) << of_inline.error().message();
+  EXPECT_EQ(of_inline->persistent_volume, "");
+  EXPECT_FALSE(of_inline->deleting);
+}
+
+TEST(Codec, PersistentVolumeAndItsClaim) {
+  const auto volume = decode_persistent_volume(
+      R"({"kind":"PersistentVolume","metadata":{"name":"pvc-1","uid":"u","resourceVersion":"7"},
+          "spec":{"csi":{"driver":"d","volumeHandle":"h"},
+                  "claimRef":{"kind":"PersistentVolumeClaim","namespace":"shop","name":"data-db-0","uid":"c"}}})");
+  ASSERT_TRUE(volume) << volume.error().message();
+  EXPECT_EQ(volume->claim_ns, "shop");
+  EXPECT_EQ(volume->claim_name, "data-db-0");
+  const auto free = decode_persistent_volume(
+      R"({"kind":"PersistentVolume","metadata":{"name":"pv","uid":"u","resourceVersion":"7"},"spec":{}})");
+  ASSERT_TRUE(free) << free.error().message();
+  EXPECT_EQ(free->claim_name, "");
+}
+
+}  // namespace
+}  // namespace haulout::k8s

@@ -1,0 +1,237 @@
+// Volumes: what is attached to the node when its pods have gone.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::VolumeOutcome;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Volumes : public Scenario {
+ protected:
+  void add_pod_with(const std::string& pod, const std::string& claim, PodSpec spec = {}) {
+    spec.spec = mounting({claim});
+    add(a_pod(pod, spec));
+  }
+  std::size_t attached_to(const std::string& node) const {
+    const auto all = cluster.all("volumeattachments");
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [&](const Json& object) { return sim::text(object, "/spec/nodeName") == node; }));
+  }
+  std::size_t asked_for_volumes() const {
+    return requests("list", "volumeattachments").size() + requests("watch", "volumeattachments").size() +
+           requests("get", "persistentvolumes").size();
+  }
+};
+
+TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}, {"sim.haulout.dev/detach-fails-for", "30s"}}));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+  EXPECT_GE(took(), 100s) << "10 s of grace, 90 s of detaching";
+  EXPECT_LT(took(), 102s) << "the end is seen, not polled for";
+  EXPECT_TRUE(told.raised("VOLUME_DETACH_ERROR"));
+  EXPECT_TRUE(told.withdrawn("VOLUME_DETACH_ERROR"));
+  const auto& data = volume(report, "pv-data");
+  EXPECT_EQ(data.outcome, VolumeOutcome::detached);
+  EXPECT_EQ(data.claim, "shop/data");
+  EXPECT_EQ(data.driver, "csi.example.com");
+  EXPECT_TRUE(data.unused_at && data.detached_at && *data.detached_at - *data.unused_at >= 90s);
+  EXPECT_THAT(report.message, HasSubstr("1 volume detached"));
+}
+
+TEST_F(Volumes, S64_WhatTheDriverSaysIsTold) {
+  add(a_volume("data", {{"sim.haulout.dev/detach-fails-for", "30s"}}));
+  add_pod_with("db-0", "data");
+  drain();
+  EXPECT_THAT(told.entries, ::testing::Contains(::testing::AllOf(
+                                ::testing::Field(&Recorder::Entry::type, EventType::volume_waiting),
+                                ::testing::Field(&Recorder::Entry::message, HasSubstr("volume pv-data is busy")))));
+  EXPECT_EQ(told.count(EventType::volume_detached), 1u);
+}
+
+TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  add(a_volume_attachment("pv-of-nobody"));  // not even its PersistentVolume is there
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 30});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 40s);
+  EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
+  EXPECT_EQ(volume(report, "pv-of-nobody").outcome, VolumeOutcome::leaked);
+  EXPECT_TRUE(told.raised("VA_LEAKED"));
+  EXPECT_THAT(report.diagnoses, SizeIs(2));
+  EXPECT_EQ(attached_to("n1"), 2u) << "nobody deletes them but a human";
+}
+
+TEST_F(Volumes, S66_ASharedVolumeStaysForThePodThatStays) {
+  add(a_volume("shared", Json::object(), "ReadWriteMany"));
+  add(a_workload("DaemonSet", "logs", 0, mounting({"shared"})));
+  add_pod_with("web-0", "shared");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-shared").outcome, VolumeOutcome::kept);
+  EXPECT_LT(took(), 15s);
+  EXPECT_EQ(told.count(EventType::volume_waiting), 0u);
+}
+
+TEST_F(Volumes, S66_ASharedVolumeIsWaitedForAfterItsLastUser) {
+  add(a_volume("shared", {{"sim.haulout.dev/detaches-after", "20s"}}, "ReadWriteMany"));
+  add_pod_with("web-0", "shared", {.grace = 5});
+  add_pod_with("web-1", "shared", {.grace = 40});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 60s);
+  EXPECT_EQ(told.count(EventType::volume_waiting), 2u) << "unmounted, then being detached: both after the last";
+}
+
+// A kubelet's credential: neither lists nor watches of VolumeAttachments.
+TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
+  cluster.forbid("list", "volumeattachments");
+  cluster.forbid("watch", "volumeattachments");
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  ASSERT_THAT(report.diagnoses, SizeIs(1));
+  EXPECT_THAT(report.diagnoses.front().message, HasSubstr("volumeattachments"));
+}
+
+TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched) {
+  cluster.forbid("list", "volumeattachments");
+  options.volumes = drain::VolumeWait::required;
+  add(a_volume("data"));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(20s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
+    cluster.close_watches();
+  });
+  after(5min, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(took(), 5min);
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+}
+
+TEST_F(Volumes, S68_TheDeadlineDuringTheWaitIsNoSuccess) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  options.timeout = 5min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("pv-data"));
+  EXPECT_GE(took(), 5min);
+  EXPECT_LT(took(), 5min + 1s);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detaching);
+  EXPECT_FALSE(unschedulable()) << "it ended: the cordon is taken back";
+}
+
+TEST_F(Volumes, S68_PastItsLimitItIsSaidAndWaitedFor) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "20m"}}));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  const auto raised = told.time_of(EventType::diagnosis_raised, "VOLUME_STUCK");
+  ASSERT_TRUE(raised);
+  EXPECT_GE(*raised - *volume(report, "pv-data").unused_at, options.volume_limit);
+  EXPECT_LE(*raised - *volume(report, "pv-data").unused_at, options.volume_limit + 1s);
+  EXPECT_TRUE(told.withdrawn("VOLUME_STUCK"));
+}
+
+TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  add(a_pod("slow", {.grace = 240}));
+  options.end_at_volume_limit = true;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("pv-data"));
+  EXPECT_THAT(pods_on("n1"), IsEmpty()) << "no pod is left for the sake of a volume";
+  EXPECT_GE(took(), 240s);
+}
+
+TEST_F(Volumes, NothingIsAskedWithoutAClaim) {
+  add_pods(3);
+  add(a_volume("logs"));
+  add(a_workload("DaemonSet", "logs", 0, mounting({"logs"})));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_volumes(), 0u);
+}
+
+TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
+  options.volumes = drain::VolumeWait::off;
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_volumes(), 0u);
+}
+
+// A pod that arrives after the cordon brings a volume along.
+TEST_F(Volumes, TheVolumeOfALatePod) {
+  add_pods(1, {.grace = 20});
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
+  after(3s, [this] {
+    auto late = a_pod("late", {.grace = 2, .spec = mounting({"data"})});
+    cluster.create("pods", late);
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+}
+
+// Another process had begun this run and evicted the pods: its successor does not know whose the volumes are.
+TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
+  add_pod_with("db-0", "data");
+  options.timeout = 30s;
+  options.restore_cordon_on_failure = false;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  ASSERT_EQ(attached_to("n1"), 1u);
+  options.timeout.reset();
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+}
+
+// The pod's last hour: its claim goes with it, the volume's record stays until it is detached.
+TEST_F(Volumes, AGenericEphemeralVolume) {
+  add(a_volume("db-0-scratch", {{"sim.haulout.dev/detaches-after", "40s"}}));
+  add(a_pod("db-0", {.spec = {{"volumes", {{{"name", "scratch"}, {"ephemeral", Json::object()}}}}}}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 50s);
+  EXPECT_EQ(attached_to("n1"), 0u);
+}
+
+TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(15s, [this] { cluster.silence_watches(); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 5min);
+}
+
+}  // namespace
+}  // namespace haulout::scenario

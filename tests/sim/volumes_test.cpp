@@ -1,0 +1,153 @@
+// Volumes that are attached, detached, and fail to be.
+#include "tests/sim/sim_test.hpp"
+
+namespace haulout::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::awaitable;
+
+class VolumesTest : public SimTest {
+ protected:
+  void SetUp() override {
+    add_node("n1");
+    add_node("n2");
+  }
+  void add_volume(Json annotations = Json::object(), const char* mode = "ReadWriteOnce") {
+    cluster.create("persistentvolumes", {{"metadata", {{"name", "pv"}, {"annotations", annotations}}},
+                                         {"spec",
+                                          {{"accessModes", {mode}},
+                                           {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "h"}}},
+                                           {"claimRef", {{"namespace", "shop"}, {"name", "data"}}}}}});
+    cluster.create("persistentvolumeclaims",
+                   {{"metadata", {{"name", "data"}, {"namespace", "shop"}}}, {"spec", {{"volumeName", "pv"}}}});
+  }
+  static Json user(const std::string& name, const std::string& node) {
+    Json result = ready_pod("shop", name, node, 5);
+    result["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
+    return result;
+  }
+  Json attachment(const std::string& node = "n1") const {
+    for (const Json& object : cluster.all("volumeattachments"))
+      if (sim::text(object, "/spec/nodeName") == node) return object;
+    return {};
+  }
+  bool attached(const std::string& node = "n1") const { return !attachment(node).is_null(); }
+};
+
+TEST_F(VolumesTest, AttachedForAPodDetachedAfterIt) {
+  add_volume();
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    EXPECT_EQ(sim::text(attachment(), "/spec/attacher"), "csi.example.com");
+    EXPECT_EQ(sim::text(attachment(), "/spec/source/persistentVolumeName"), "pv");
+    EXPECT_TRUE(sim::flag(attachment(), "/status/attached"));
+    co_await evict("shop", "db-0");
+    co_await pass(5s + 200ms);
+    EXPECT_FALSE(sim::terminating(attachment())) << "the pod has gone, its volume is still mounted";
+    co_await pass(1s);
+    EXPECT_TRUE(sim::terminating(attachment()));
+    co_await pass(2s);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, ASharedVolumeStaysForItsOtherPod) {
+  add_volume();
+  cluster.create("pods", user("db-0", "n1"));
+  cluster.create("pods", user("db-1", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(1min);
+    EXPECT_TRUE(attached());
+    cluster.remove("pods", "shop", "db-1");
+    co_await pass(1min);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, OneNodeAtATimeHasAVolumeThatAllowsOne) {
+  add_volume({{"sim.haulout.dev/detaches-after", "30s"}});
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.create("pods", user("db-1", "n2"));
+    co_await pass(20s);
+    EXPECT_FALSE(attached("n2"));
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(20s);
+    EXPECT_TRUE(attached("n1"));
+    EXPECT_FALSE(attached("n2"));
+    co_await pass(30s);
+    EXPECT_FALSE(attached("n1"));
+    EXPECT_TRUE(attached("n2"));
+  });
+}
+
+TEST_F(VolumesTest, ManyNodesHaveAVolumeThatAllowsMany) {
+  add_volume(Json::object(), "ReadWriteMany");
+  cluster.create("pods", user("db-0", "n1"));
+  cluster.create("pods", user("db-1", "n2"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    EXPECT_TRUE(attached("n1"));
+    EXPECT_TRUE(attached("n2"));
+  });
+}
+
+TEST_F(VolumesTest, ADriverThatNeedsNoAttachmentHasNone) {
+  cluster.create("csidrivers", {{"metadata", {{"name", "csi.example.com"}}}, {"spec", {{"attachRequired", false}}}});
+  add_volume();
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(10s);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, WhatTheDriverSaysStandsInTheStatus) {
+  add_volume({{"sim.haulout.dev/detach-fails-for", "20s"}});
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(5s);
+    EXPECT_NE(sim::text(attachment(), "/status/detachError/message"), "");
+    co_await pass(25s);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, ASilentKubeletCostsSixMinutes) {
+  add_volume();
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.stop_kubelet("n1");
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(5min);
+    EXPECT_TRUE(attached());
+    co_await pass(90s);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, WhatNoPodEverUsedIsLeftAlone) {
+  add_volume();
+  cluster.create(
+      "volumeattachments",
+      {{"metadata", {{"name", "old"}}},
+       {"spec", {{"attacher", "csi.example.com"}, {"nodeName", "n1"}, {"source", {{"persistentVolumeName", "pv"}}}}}});
+  cluster.create("pods", ready_pod("shop", "web-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.remove("pods", "shop", "web-0");
+    co_await pass(1h);
+    EXPECT_TRUE(attached());
+  });
+}
+
+}  // namespace
+}  // namespace haulout::testing
