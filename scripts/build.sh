@@ -11,7 +11,7 @@ build_preset() {
     cat "build/$preset.configure.log" >&2
     return 1
   }
-  cmake --build "build/$preset" -j "$(jobs)" --target "$@" >&2
+  cmake --build --preset "$preset" -j "$(jobs)" --target "$@" >&2
 }
 
 release_binary=build/release/agent/haulout

@@ -54,13 +54,11 @@ std::string place_of(const Json& object) {
 }
 
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
-                         std::optional<std::size_t> remaining, const std::vector<Object>& objects) {
+                         std::optional<std::size_t> remaining, const std::vector<Object>& objects, Texts& texts) {
   std::string items;
   for (const Object& object : objects) {
-    Json bare = *object;
-    bare.erase("kind");
-    bare.erase("apiVersion");
-    items += (items.empty() ? "" : ",") + bare.dump();
+    if (!items.empty()) items += ',';
+    items += texts.of(object);
   }
   nlohmann::ordered_json metadata = {{"resourceVersion", std::to_string(revision)}};
   if (!next.empty()) metadata["continue"] = next;
@@ -163,14 +161,14 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
               [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
   // The token names the last key given out; its final zero byte makes the next page begin after it.
   if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
-  if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen);
+  if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen, items_);
 
   const std::size_t remaining = chosen.size() - limit;
   chosen.resize(limit);
   if (snapshots_.size() >= most_snapshots) snapshots_.erase(snapshots_.begin());
   snapshots_[fmt::format("{} {}", what, revision)] = {revision, std::move(objects)};
   return list_body(*call.info, revision, token(static_cast<std::int64_t>(revision), place_of(*chosen.back())),
-                   selection.narrowed ? std::nullopt : std::optional(remaining), chosen);
+                   selection.narrowed ? std::nullopt : std::optional(remaining), chosen, items_);
 }
 
 std::shared_ptr<WatchChannel> ApiServer::watch(const Call& call, http::Response* answer) {

@@ -84,6 +84,7 @@ class ApiServer final : public http::Transport {
   std::uint64_t epoch_ = 0;      // of connections
   std::vector<Intercept> intercepts_;
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;
+  Texts items_{Texts::Form::item};
   std::map<std::string, Snapshot> snapshots_;  // by what was listed and its revision
 };
 

@@ -20,8 +20,8 @@ void WatchHub::send(WatchChannel& channel, std::string line) {
   channel.changed.notify();
 }
 
-void WatchHub::send_object(WatchChannel& channel, std::string_view type, const Json& object) {
-  send(channel, fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object.dump()));
+void WatchHub::send_object(WatchChannel& channel, std::string_view type, const Object& object) {
+  send(channel, fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, texts_.of(object)));
 }
 
 void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end) {
@@ -51,7 +51,7 @@ std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
     for (const Change& change : world_.store.history()) offer(watch, change);
   } else {
     for (const Object& object : world_.store.list(wanted.selection.resource, wanted.selection.ns))
-      if (wanted.selection.matches(*object)) send_object(*channel, "ADDED", *object);
+      if (wanted.selection.matches(*object)) send_object(*channel, "ADDED", object);
     if (wanted.initial_events_end && wanted.bookmarks) send_bookmark(*watch, *channel, true);
   }
   watches_.push_back(watch);
@@ -96,12 +96,12 @@ void WatchHub::offer(const std::shared_ptr<Watch>& watch, const Change& change) 
   const bool matches = change.type != ChangeType::deleted && request.selection.matches(*change.object);
   const bool matched = change.before && request.selection.matches(*change.before);
   if (matches) {
-    send_object(*channel, matched ? "MODIFIED" : "ADDED", *change.object);
+    send_object(*channel, matched ? "MODIFIED" : "ADDED", change.object);
   } else if (matched) {
     // Left the selection: the last state that was in it, at the revision of the change.
     Json last = *change.before;
     last["metadata"]["resourceVersion"] = std::to_string(change.revision);
-    send_object(*channel, "DELETED", last);
+    send_object(*channel, "DELETED", std::make_shared<const Json>(std::move(last)));
   }
 }
 

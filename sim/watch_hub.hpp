@@ -8,6 +8,7 @@
 
 #include "retry/notifier.hpp"
 #include "sim/selectors.hpp"
+#include "sim/texts.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
@@ -52,11 +53,12 @@ class WatchHub {
   void on_change(const Change& change);
   void offer(const std::shared_ptr<Watch>& watch, const Change& change);
   void send(WatchChannel& channel, std::string line);
-  void send_object(WatchChannel& channel, std::string_view type, const Json& object);
+  void send_object(WatchChannel& channel, std::string_view type, const Object& object);
   void send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end);
   void plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end);
 
   World& world_;
+  Texts texts_{Texts::Form::whole};
   boost::asio::any_io_executor executor_;
   std::deque<std::shared_ptr<Watch>> watches_;
 };

@@ -4,7 +4,6 @@
 
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
-#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 using namespace std::chrono_literals;
@@ -44,14 +43,15 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   options.times.soak = plan_.soak;
   way = [this] { return &wire(); };
   gates = [this](k8s::Client&, const std::string&) {
-    return std::make_unique<ScriptedGates>(clock, [this](const agent::GateQuestion& question) {
+    const auto answer = [this](const agent::GateQuestion& question) {
       const agent::Record& record = question.record;
       const bool again = !record.reboots.empty() && question.pending.need == agent::Need::yes &&
                          record.reboots.back().target == question.pending.target && !question.requested;
       if (again) return closed("RebootLoop", agent::Gate::Effect::degrades);
       return paused_.contains(question.node.name) ? closed("Paused", agent::Gate::Effect::gives_up)
                                                   : agent::GateAnswer{};
-    });
+    };
+    return std::make_unique<ScriptedGates>(clock, answer, &pauses_);
   };
   if (traces_requests)
     cluster.server().on_answer([this](const sim::AuditEntry& entry) { note("    server: " + entry.text()); });
@@ -166,8 +166,14 @@ void SeededFleet::perform_on_node(const Incident& incident) {
   switch (incident.deed) {
     case Deed::cordon: cordon(name); break;
     case Deed::uncordon: uncordon(name); break;
-    case Deed::pause: paused_.insert(name); break;
-    case Deed::resume: paused_.erase(name); break;
+    case Deed::pause:
+      paused_.insert(name);
+      pauses_.publish();
+      break;
+    case Deed::resume:
+      paused_.erase(name);
+      pauses_.publish();
+      break;
     case Deed::request_reboot:
       cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
       break;
@@ -235,6 +241,7 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
 void SeededFleet::repair() {
   note("* everything is repaired");
   paused_.clear();
+  pauses_.publish();
   for (const auto& each : machines) {
     const std::string reason = label(each->node(), "haulout.dev/reason");
     each->repair();

@@ -4,6 +4,7 @@
 
 #include "tests/fleet/fleet.hpp"
 #include "tests/fleet/fleet_plan.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 
@@ -45,6 +46,7 @@ class SeededFleet : public Fleet {
   SeededRng fault_rng_;
   sim::FaultTransport faulty_;
   std::set<std::string> paused_;
+  GateNews pauses_;
   SeededOutcome outcome_;
 };
 
