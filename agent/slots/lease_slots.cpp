@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "k8s/entries.hpp"
 #include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 #include "retry/notifier.hpp"
@@ -71,7 +72,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
   last_seen_.clear();
   for (const k8s::Lease& lease : leases.items)
-    if (pool_.empty() || lease.labels.at(std::string(pool_label)) == pool_)
+    if (pool_.empty() || k8s::value_at(lease.labels, pool_label) == pool_)
       last_seen_.emplace(lease.uid, lease.resource_version);
   co_return std::move(leases.items);
 }

@@ -107,5 +107,16 @@ TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   EXPECT_NE(reboot_brake(past, wanted({}), now), std::nullopt);
 }
 
+// Their clock was wrong, or this one is: they say nothing about how often it reboots now.
+TEST(RebootBrakeTest, RebootsOfTheFutureDoNotHoldItForYears) {
+  std::vector<PastReboot> past;
+  for (int day = 1; day <= 3; ++day) past.push_back(reboot(fmt::format("2031-01-0{}T03:00", day), {"old"}, "", true));
+  EXPECT_EQ(reboot_brake(past, wanted({"new"}), now), std::nullopt);
+  past.clear();
+  for (int hour = 13; hour <= 15; ++hour)
+    past.push_back(reboot(fmt::format("2026-11-21T{}:00", hour), {"old"}, "", true));
+  EXPECT_TRUE(reboot_brake(past, wanted({"new"}), now)) << "a clock that was put back by an hour or two";
+}
+
 }  // namespace
 }  // namespace haulout::agent
