@@ -56,8 +56,7 @@ TEST_F(FileRivals, ABusThatIsAwayHidesNoPods) {
     "ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"kured","uid":"d","controller":true}]},
     "spec":{"nodeName":"n1"},"status":{"phase":"Running"}}]})"));
   k8s::Client client(api, clock);
-  const Rivals rivals =
-      run(find_rivals(client, "n1", access, true, clock.now() + std::chrono::seconds(10)));
+  const Rivals rivals = run(find_rivals(client, "n1", access, true, clock.now() + std::chrono::seconds(10)));
   EXPECT_THAT(rivals.found, ElementsAre(HasSubstr("kured")));
   EXPECT_THAT(rivals.problems, ElementsAre(HasSubstr("services")));
   ASSERT_EQ(api.requests().size(), 1u);
