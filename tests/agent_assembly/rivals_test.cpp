@@ -52,7 +52,7 @@ TEST_F(FileRivals, UnattendedUpgradesThatReboots) {
 TEST_F(FileRivals, ABusThatIsAwayHidesNoPods) {
   testing::ScriptedTransport api(clock);
   api.answer(testing::json_response(200, R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},
-    "items":[{"metadata":{"name":"kured-1","namespace":"kube-system","uid":"u","labels":{"name":"kured"},
+    "items":[{"metadata":{"name":"kured-1","namespace":"kube-system","uid":"u","resourceVersion":"6","labels":{"name":"kured"},
     "ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"kured","uid":"d","controller":true}]},
     "spec":{"nodeName":"n1"},"status":{"phase":"Running"}}]})"));
   k8s::Client client(api, clock);
