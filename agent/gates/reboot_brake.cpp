@@ -29,7 +29,8 @@ std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& want
 std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now, std::size_t per_day) {
   std::vector<WallTime> recent;
   for (const PastReboot& reboot : past) {
-    if (reboot.at > now - a_day) recent.push_back(reboot.at);
+    // What lies further ahead than a day was written by a clock that was wrong, and says nothing about today.
+    if (reboot.at > now - a_day && reboot.at < now + a_day) recent.push_back(reboot.at);
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
   Brake brake{

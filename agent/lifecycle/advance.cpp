@@ -84,6 +84,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.since = moment.now;
   record.boot_id = moment.boot_id;
   record.deadline.reset();
+  record.asked = false;
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();
     record.cause_message.clear();

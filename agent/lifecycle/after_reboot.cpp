@@ -19,6 +19,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   TimePoint deadline = std::exchange(announced_, false)
                            ? start_again()
                            : at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
+  // Nor is it late when a predecessor never got so far.
+  if (!record_.asked && deadline <= now()) deadline = start_again();
   std::string problem = "the machine did not go down";
   while (!reload_ && now() < deadline) {
     // Somebody else's shutdown refuses to be joined; where it comes to nothing, the next way is tried.
@@ -38,6 +40,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
       const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
       if (lost) problem = methods[record_.method] + ": " + asked.error().message();
       if (asked || lost) {
+        record_.asked = true;
         co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
         co_await until_down(deadline);
       } else {

@@ -15,6 +15,9 @@ namespace {
 
 constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
+// Another writer was faster, which is nothing unusual on a Node.
+constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
+                                           BackoffOptions::Jitter::equal};
 
 // Our own writes are known before the watch tells of them.
 bool older(const std::string& a, const std::string& b) {
@@ -81,13 +84,15 @@ asio::awaitable<void> Agent::Impl::keep_going() {
 
 asio::awaitable<void> Agent::Impl::load() {
   reload_ = announced_ = false;
+  // What was proved was proved of the Node as it was, and this may take as long as the API server is away.
+  show_ready(false);
   Backoff backoff(patience);
   for (;;) {
+    auto node = co_await client_.get_node(options_.node, within(request_timeout));
     auto id = parts_.host.boot_id();
-    auto node = id ? co_await client_.get_node(options_.node, within(request_timeout))
-                   : Result<k8s::Node>(std::move(id).error());
+    if (node && !id) node = std::move(id).error();
     if (node) {
-      boot_id_ = *parts_.host.boot_id();
+      boot_id_ = *std::move(id);
       node_ = std::move(*node);
       parts_.node_is(node_.uid);
       break;
@@ -266,7 +271,10 @@ asio::awaitable<Event> Agent::Impl::activity() {
     case State::rebooting: return reboot();
     case State::verifying: return verify();
     // Its duty is its work: the cordon has been taken back.
-    case State::uncordoning: return [](Event event) -> asio::awaitable<Event> { co_return event; }(Event::uncordoned);
+    case State::uncordoning:
+      return [](Event event) -> asio::awaitable<Event> {
+        co_return event;
+      }(rebooted() ? Event::boot_changed : Event::uncordoned);
     case State::soaking: return soak();
     case State::degraded: return stay_degraded();
   }
@@ -306,6 +314,7 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
 
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {
   Backoff backoff(patience);
+  Backoff after_conflicts(conflict_patience);
   while (!reload_) {
     if (has_foreign_record()) {
       reload_ = true;
@@ -322,8 +331,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
       if (node) {
         reload_ = node->uid != node_.uid;
         learn(std::move(*node));
-        co_await clock_.sleep_until(now() +
-                                    rng_.between(std::chrono::milliseconds(10), std::chrono::milliseconds(100)));
+        co_await clock_.sleep_until(now() + after_conflicts.next(rng_));
         continue;
       }
     }

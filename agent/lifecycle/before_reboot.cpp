@@ -65,6 +65,9 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
   while (!reload_) {
     if (!wanted() && pending_.need != Need::unknown) co_return Event::not_needed;
     TimePoint until = TimePoint::max();
+    // Written by a clock that was ahead: no wait is longer than the longest that there is.
+    const WallTime latest = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.backoff_cap);
+    if (record_.not_before) record_.not_before = std::min(*record_.not_before, latest);
     const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
     if (const Gate* brake = gates.closed_with(Gate::Effect::degrades)) {
       cause_ = brake->reason;

@@ -27,6 +27,7 @@ struct Record {
   std::string from{};                             // the version that ran when the turn was taken
   std::string to{};                               // the version that the reboot is to lead to
   std::size_t method = 0;                         // of the host's ways to reboot
+  bool asked = false;                             // the reboot has been asked for in this way, as far as is known
   std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
   unsigned failures = 0;                          // attempts in a row that came to nothing
   std::optional<WallTime> not_before{};           // the next attempt

@@ -65,6 +65,7 @@ Record decoded(const Json& json) {
   read(json, "from", record.from);
   read(json, "to", record.to);
   read_count(json, "method", record.method);
+  read(json, "asked", record.asked);
   record.deadline = time_at(json, "deadline");
   read_count(json, "failures", record.failures);
   record.not_before = time_at(json, "notBefore");
@@ -101,6 +102,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "from", record.from);
   put_unless_default(json, "to", record.to);
   put_unless_default(json, "method", record.method);
+  put_unless_default(json, "asked", record.asked);
   put(json, "deadline", record.deadline);
   put_unless_default(json, "failures", record.failures);
   put(json, "notBefore", record.not_before);

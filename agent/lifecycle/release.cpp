@@ -82,6 +82,7 @@ class Releasing {
   using Patch = std::function<std::optional<std::string>(const k8s::Node&)>;
   // One guarded patch of the Node, built anew where somebody else was faster.
   asio::awaitable<void> change(std::string done, std::string not_done, Patch patch, bool status) {
+    Backoff backoff(patience);
     for (;;) {
       const auto wanted = patch(node_);
       if (!wanted) co_return;
@@ -90,8 +91,13 @@ class Releasing {
                       : parts_.client.patch_node(name_, *wanted, k8s::DryRun::none, limit);
       });
       const bool conflict = !node && k8s::is_conflict(node.error());
-      if (conflict)
+      if (conflict) {
+        Clock& clock = parts_.client.clock();
+        const TimePoint next = clock.now() + backoff.next(parts_.rng);
+        if (next >= deadline_) co_return failed(not_done, node.error());
+        co_await clock.sleep_until(next);
         node = co_await insist<k8s::Node>([this](TimePoint limit) { return parts_.client.get_node(name_, limit); });
+      }
       if (!node) co_return failed(not_done, node.error());
       node_ = *std::move(node);
       if (!conflict) co_return out_.done.push_back(std::move(done));

@@ -69,6 +69,7 @@ constexpr std::array rows{
     Row{State::verifying, Event::not_verified, State::degraded},
 
     Row{State::uncordoning, Event::uncordoned, State::soaking},
+    Row{State::uncordoning, Event::boot_changed, State::verifying},
 
     Row{State::soaking, Event::soaked, State::idle},
     Row{State::soaking, Event::hook_failed, State::degraded},

@@ -10,7 +10,9 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration check_limit = std::chrono::seconds(30);
+constexpr Duration start_limit = std::chrono::seconds(30);
+// Of each question: one that nobody answers must not use up the time of the others.
+constexpr Duration answer_limit = std::chrono::seconds(10);
 
 enum class Mark { ok, note, off, failed };
 
@@ -49,12 +51,12 @@ awaitable<void> AgentService::check() {
 }
 
 awaitable<void> AgentService::check_all(TaskGroup& group) {
-  const TimePoint deadline = in_.process.clock.now() + check_limit;
+  const auto soon = [this] { return in_.process.clock.now() + answer_limit; };
   const auto tell = [this](Mark mark, std::string_view subject, std::string_view text) {
     say(line_of(mark, subject, text));
     if (mark == Mark::failed) exit_code_ = std::max(exit_code_, exit_not_done);
   };
-  auto begun = co_await begin(group, try_once(deadline));
+  auto begun = co_await begin(group, try_once(in_.process.clock.now() + start_limit));
   if (!begun) {
     failed(begun.error());
     tell(Mark::failed, "start", begun.error().message());
@@ -68,7 +70,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   for (const std::string& off : authority.switched_off) tell(Mark::off, "rights", off);
   tell(Mark::ok, "slots", whole_->slots().name());
 
-  const Pending pending = co_await whole_->backend().pending(deadline);
+  const Pending pending = co_await whole_->backend().pending(soon());
   tell(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
        whole_->backend().name() + ": " + words_of(pending));
   auto boot_id = whole_->host().boot_id();
@@ -77,7 +79,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   if (methods.empty()) {
     tell(Mark::off, "reboot", "somebody else reboots this machine when it is ready");
   } else {
-    auto can = co_await whole_->host().can_reboot(deadline);
+    auto can = co_await whole_->host().can_reboot(soon());
     tell(can ? Mark::ok : Mark::failed, "reboot",
          can ? "permitted by " + methods.front() + "; ways: " + joined(methods, ", ") : can.error().message());
   }
@@ -89,10 +91,11 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
       tell(Mark::ok, "hooks", std::string(to_string(point)) + ": " + joined(files->names, ", "));
     for (const std::string& skipped : files->skipped) tell(Mark::note, "hooks", skipped);
   }
-  auto node = co_await whole_->client().get_node(authority.node.name, deadline);
+  auto node = co_await whole_->client().get_node(authority.node.name, soon());
+  if (!node) tell(Mark::failed, "gate", "nobody can judge the gates: " + node.error().message());
   if (node) {
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
-    const GateAnswer answer = co_await whole_->gates().ask(std::move(question), deadline);
+    const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
     const Cautions cautions =
         co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
@@ -100,7 +103,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
     for (const std::string& caution : cautions.hooks) tell(Mark::note, "hooks", caution);
   }
   const Rivals rivals =
-      co_await find_rivals(whole_->client(), authority.node.name, whole_->host_access(), whole_->uses_bus(), deadline);
+      co_await find_rivals(whole_->client(), authority.node.name, whole_->host_access(), whole_->uses_bus(), soon());
   for (const std::string& rival : rivals.found) tell(Mark::note, "rival", rival);
   for (const std::string& problem : rivals.problems) tell(Mark::note, "rivals", problem);
 }

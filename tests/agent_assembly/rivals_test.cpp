@@ -1,6 +1,8 @@
 #include "agent/assembly/rivals.hpp"
 
+#include "k8s/client.hpp"
 #include "tests/agent_assembly/host_fixture.hpp"
+#include "tests/support/scripted_transport.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -44,6 +46,21 @@ TEST_F(FileRivals, UnattendedUpgradesThatReboots) {
   EXPECT_THAT(file_rivals(root).value(), IsEmpty());
   dir.write("etc/apt/apt.conf.d/51local", "Unattended-Upgrade::Automatic-Reboot \"true\";");
   EXPECT_THAT(file_rivals(root).value(), ElementsAre(HasSubstr("unattended-upgrades")));
+}
+
+// Nobody is on this bus, which takes until the deadline to be known.
+TEST_F(FileRivals, ABusThatIsAwayHidesNoPods) {
+  testing::ScriptedTransport api(clock);
+  api.answer(testing::json_response(200, R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},
+    "items":[{"metadata":{"name":"kured-1","namespace":"kube-system","uid":"u","resourceVersion":"6","labels":{"name":"kured"},
+    "ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"kured","uid":"d","controller":true}]},
+    "spec":{"nodeName":"n1"},"status":{"phase":"Running"}}]})"));
+  k8s::Client client(api, clock);
+  const Rivals rivals = run(find_rivals(client, "n1", access, true, clock.now() + std::chrono::seconds(10)));
+  EXPECT_THAT(rivals.found, ElementsAre(HasSubstr("kured")));
+  EXPECT_THAT(rivals.problems, ElementsAre(HasSubstr("services")));
+  ASSERT_EQ(api.requests().size(), 1u);
+  EXPECT_LT(api.requests().front().at, start + std::chrono::seconds(1));
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ TEST(RebootBrakeTest, TooManyInADay) {
       {{"2026-11-21T11:00", "2026-11-21T09:00", "2026-11-21T10:00"}, 3, "2026-11-22T09:00"},  // any order
       {{"2026-11-21T11:00"}, 1, "2026-11-22T11:00"},
       {{"2026-11-20T11:00"}, 1, ""},
-      {{"2026-12-01T00:00"}, 1, "2026-12-02T00:00"},  // the clock was put back
+      {{"2026-11-22T11:00"}, 1, "2026-11-23T11:00"},  // the clock was put back
+      {{"2026-12-01T00:00"}, 1, ""},                  // or had been far ahead
       {{}, 0, ""},                                    // no limit
       {{"2026-11-21T09:00", "2026-11-21T10:00", "2026-11-21T11:00", "2026-11-21T11:30"}, 0, ""},
   };
@@ -105,6 +106,17 @@ TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   EXPECT_EQ(reboot_brake(past, wanted({}), now), std::nullopt);
   past.push_back(past.front());
   EXPECT_NE(reboot_brake(past, wanted({}), now), std::nullopt);
+}
+
+// Their clock was wrong, or this one is: they say nothing about how often it reboots now.
+TEST(RebootBrakeTest, RebootsOfTheFutureDoNotHoldItForYears) {
+  std::vector<PastReboot> past;
+  for (int day = 1; day <= 3; ++day) past.push_back(reboot(fmt::format("2031-01-0{}T03:00", day), {"old"}, "", true));
+  EXPECT_EQ(reboot_brake(past, wanted({"new"}), now), std::nullopt);
+  past.clear();
+  for (int hour = 13; hour <= 15; ++hour)
+    past.push_back(reboot(fmt::format("2026-11-21T{}:00", hour), {"old"}, "", true));
+  EXPECT_TRUE(reboot_brake(past, wanted({"new"}), now)) << "a clock that was put back by an hour or two";
 }
 
 }  // namespace

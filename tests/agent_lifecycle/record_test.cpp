@@ -22,6 +22,7 @@ Record full() {
   record.from = "1.0";
   record.to = "1.1";
   record.method = 1;
+  record.asked = true;
   record.deadline = seconds(200);
   record.failures = 3;
   record.not_before = seconds(300);

@@ -1,9 +1,12 @@
-// P8: never silently stuck. Whatever a node waits for, label, message, condition, Event, metric, log and the service
-// manager say the same.
+// P8: never silently stuck. Whatever a node waits for, label, message, condition, Event, metric, log, the service
+// manager, `haulout status` and `haulout explain` say the same.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
+#include "agent/people/explanation.hpp"
+#include "agent/people/status_json.hpp"
+#include "agent/people/status_table.hpp"
 #include "agent/report/metrics.hpp"
 #include "agent/report/reasons.hpp"
 #include "agent/report/status_words.hpp"
@@ -13,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -23,7 +27,20 @@ struct Everywhere {
   LogEntry log;
   std::string metrics;
   std::string line;
+  std::string status, explanation;
+  Json status_json;
 };
+
+// The Node as it is after this patch.
+k8s::Node patched(k8s::Node node, const Json& patch) {
+  const auto apply = [](std::map<std::string, std::string>& entries, const Json& changes) {
+    for (const auto& [key, value] : changes.items())
+      if (!value.is_null()) entries[key] = value.get<std::string>();
+  };
+  apply(node.labels, patch["metadata"]["labels"]);
+  apply(node.annotations, patch["metadata"]["annotations"]);
+  return node;
+}
 
 Everywhere shown(const Status& before, const Status& status) {
   k8s::Node node;
@@ -43,6 +60,14 @@ Everywhere shown(const Status& before, const Status& status) {
   metrics.show(status);
   all.metrics = metrics.text();
   all.line = line_of(status);
+  const k8s::Node seen = patched(node, patch);
+  const NodeView view = node_view(seen, {}, status.since);
+  StatusTable table({});
+  table.fit({view}, status.since);
+  all.status = table.row(view, status.since);
+  all.status_json = Json::parse(node_status_json(view));
+  for (const std::string& text : explanation_text(explain({.node = seen}, status.since)))
+    all.explanation += text + "\n";
   return all;
 }
 
@@ -68,6 +93,11 @@ TEST(P8_NeverSilentlyStuck, EveryReasonIsTheSameEverywhere) {
       EXPECT_THAT(all.log.fields, Contains(Pair("reason", status.reason)));
       EXPECT_EQ(all.log.message, all.line);
       EXPECT_EQ(all.line, name + ", " + status.reason + ": " + message);
+      EXPECT_THAT(all.status, AllOf(HasSubstr(name), HasSubstr(" " + status.reason + " "), HasSubstr(message)));
+      EXPECT_EQ(all.status_json["state"], name);
+      EXPECT_EQ(all.status_json["reason"], status.reason);
+      EXPECT_EQ(all.status_json["message"], message);
+      EXPECT_THAT(all.explanation, AllOf(HasSubstr(name + " (" + status.reason + ")"), HasSubstr(message)));
       EXPECT_THAT(all.metrics, HasSubstr("haulout_state{node=\"n1\",state=\"" + name + "\"} 1\n"));
       EXPECT_THAT(all.metrics, HasSubstr("haulout_reason_info{node=\"n1\",reason=\"" + status.reason + "\",state=\"" +
                                          name + "\"} 1\n"));

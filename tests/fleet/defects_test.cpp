@@ -124,5 +124,114 @@ TEST_F(Defects, ATurnThatNobodyCanReadAboutIsNotAskedForAllTheTime) {
   run_for(12min);
 }
 
+// Nothing holds a machine's turn any more when its Node is deleted, so nobody may reboot it as ready.
+TEST_F(Defects, TheReadyFileGoesWithTheNode) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_TRUE(n1.shows_ready()) << story();
+    checks.by_a_person([&] { cluster.remove("nodes", "", "n1"); });
+  });
+  after(5min + 1s, [&] { EXPECT_FALSE(n1.shows_ready()) << story(); });
+  run_for(10min);
+}
+
+// What was never asked for is not late, however long the API server and the agent itself were away.
+TEST_F(Defects, ARestartedAgentAsksForTheRebootThatIsOverdue) {
+  Machine& n1 = machine("n1", {.methods = {"logind"}});
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.name != "n1" || state("n1") != "rebooting") return;
+    seen = true;
+    cluster.after(0s, [&] { cluster.restart(1h); });
+    cluster.after(30min, [&] { n1.kill_agent(); });
+  });
+  run_fleet();
+  EXPECT_TRUE(seen);
+  expect_updated(n1);
+  EXPECT_THAT(n1.asked, ElementsAre("logind"));
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded"))) << story();
+}
+
+// A machine whose clock was a month ahead when an attempt came to nothing does not wait for a month.
+TEST_F(Defects, ABackoffEndsThoughTheClockWasFarAhead) {
+  options.drain.timeout = 2min;
+  Machine& n1 = machine("n1");
+  PodSpec held;
+  held.labels = {{"app", "held"}};
+  add(a_pod("held-0", held));
+  add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  after(5s, [&] { clock.shift_wall(30 * 24h); });
+  after(4min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackingOff") << story();
+    clock.shift_wall(-30 * 24h);
+    n1.kill_agent();
+    cluster.remove("poddisruptionbudgets", "shop", "held");
+  });
+  run_fleet(4h);
+  expect_updated(n1);
+}
+
+// It went down before it took pods again: what runs now has not been looked at.
+TEST_F(Defects, ANodeThatGoesDownRightAfterItsVerificationIsVerifiedAgain) {
+  Machine& n1 = machine("n1");
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.name != "n1" || state("n1") != "uncordoning") return;
+    seen = true;
+    cluster.after(0s, [&] {
+      cluster.restart(4min);
+      n1.plan().version = "1.0";
+      n1.plan().rolls_back = true;
+      n1.power_cycle();
+    });
+  });
+  run_for(1h);
+  EXPECT_TRUE(seen);
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RolledBack");
+  EXPECT_EQ(n1.boots(), 2u) << story();
+  EXPECT_EQ(slots_held(), 1u);
+}
+
+// Refuses to give a node back to load balancers for twenty seconds: somebody else was faster.
+class Conflicts final : public http::Transport {
+ public:
+  Conflicts(sim::Cluster& cluster, Clock& clock) : cluster_(cluster), clock_(clock) {}
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+    const bool ours = request.method == "PATCH" &&
+                      request.body.find("exclude-from-external-load-balancers") != std::string::npos &&
+                      request.body.find("null") != std::string::npos;
+    if (ours && began_ == TimePoint()) began_ = clock_.now();
+    if (!ours || clock_.now() > began_ + 20s)
+      co_return co_await cluster_.api().round_trip(std::move(request), deadline);
+    ++refused;
+    http::Response response;
+    response.status = 409;
+    response.body = R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409})";
+    co_return response;
+  }
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
+    co_return co_await cluster_.api().open(std::move(request), deadline);
+  }
+  std::size_t refused = 0;
+
+ private:
+  sim::Cluster& cluster_;
+  Clock& clock_;
+  TimePoint began_{};
+};
+
+// Each time that the server says that somebody else was faster: it is asked again, but not at once.
+TEST_F(Defects, ConflictsAreNotAnsweredWithAStorm) {
+  Conflicts conflicts(cluster, clock);
+  way = [&] { return &conflicts; };
+  options.lb_drain_wait = 5s;
+  Machine& n1 = machine("n1");
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_GT(conflicts.refused, 1u);
+  EXPECT_LT(conflicts.refused, 60u);
+}
+
 }  // namespace
 }  // namespace haulout::fleet

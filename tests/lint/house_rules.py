@@ -220,13 +220,18 @@ def test_names(tree):
 
 
 def scenarios(tree):
-    """docs/scenarios.md: '| 3 | what happens | `Suite.S03_Name` |', and every test S<number>_… has its row."""
+    """docs/scenarios.md: '| 3 | what happens | `Suite.S03_Name` |', and every test S<number>_… has its row. What stands in
+    the last column of its other tables are tests, too."""
     page = "docs/scenarios.md"
     tests = test_names(tree)
     claimed, numbers = set(), set()
     for number, line in enumerate(tree.files.get(page, "").splitlines(), 1):
         row = re.match(r"\|\s*(\d+)\s*\|(.*)\|([^|]*)\|\s*$", line)
         if not row:
+            others = re.match(r"\|.*\|([^|]*)\|\s*$", line)
+            for name in re.findall(r"`([A-Za-z]\w*(?:\.\w+)?)`", others.group(1) if others else ""):
+                if name not in tests:
+                    yield Finding(page, number, "scenarios", f"there is no test {name}")
             continue
         scenario, listed = int(row.group(1)), re.findall(r"[A-Za-z]\w*(?:\.\w+)?", row.group(3))
         if scenario in numbers:

@@ -1,0 +1,161 @@
+// What other tools of this kind get wrong, by their behaviour: named tests that show that this one does not. The table
+// is in docs/scenarios.md; what stands there with tests of other files is not repeated here.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Not;
+
+struct OtherTools : Fleet {
+  void held_pod() {
+    PodSpec held;
+    held.labels = {{"app", "held"}};
+    add(a_pod("held-0", held));
+    add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
+  }
+  void when_a_turn_is_given_back(const std::function<void()>& action) {
+    cluster.on_change([action](const sim::Change& change) {
+      if (change.key.resource == "leases" && change.type == sim::ChangeType::deleted) action();
+    });
+  }
+  // As soon as the node is shown in this state, once.
+  void once_in(const std::string& wanted, std::function<void()> action) {
+    cluster.on_change([this, wanted, action = std::move(action), done = false](const sim::Change& change) mutable {
+      if (done || change.key.resource != "nodes" || state("n1") != wanted) return;
+      done = true;
+      cluster.after(0s, action);
+    });
+  }
+};
+
+// Elsewhere the lock is given back first, or its delay is slept through with the node still cordoned.
+TEST_F(OtherTools, ANodeTakesPodsAgainBeforeItsTurnIsGivenBack) {
+  options.times.soak = 10min;
+  Machine& n1 = machine("n1");
+  std::size_t given_back = 0;
+  when_a_turn_is_given_back([&] {
+    ++given_back;
+    EXPECT_FALSE(unschedulable("n1")) << story();
+  });
+  once_in("soaking", [&] { EXPECT_FALSE(unschedulable("n1")) << story(); });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(given_back, 1u);
+}
+
+TEST_F(OtherTools, ANodeWhoseDrainFailedTakesPodsAgainBeforeItsTurnIsGivenBack) {
+  options.drain.timeout = 2min;
+  machine("n1");
+  held_pod();
+  std::size_t given_back = 0;
+  when_a_turn_is_given_back([&] {
+    ++given_back;
+    EXPECT_FALSE(unschedulable("n1")) << story();
+  });
+  run_for(5min);
+  EXPECT_GE(given_back, 1u);
+}
+
+// Elsewhere one failed look at the lock after the boot leaves node and lock as they are until somebody restarts the
+// pod.
+TEST_F(OtherTools, TurnsThatCannotBeReadAfterTheBootAreGivenBackOnceTheyCan) {
+  Machine& n1 = machine("n1");
+  once_in("verifying", [&] { cluster.forbid("list", "leases"); });
+  after(20min, [&] {
+    EXPECT_FALSE(unschedulable("n1")) << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "CannotRelease") << story();
+    EXPECT_EQ(slots_held(), 1u);
+    cluster.permit("list", "leases");
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// Elsewhere another limit is another format of the lock, and what stood in the old one is lost or never read again.
+TEST_F(OtherTools, ALimitThatIsRaisedTakesNobodysTurnAway) {
+  for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name);
+  after(40s, [&] {
+    EXPECT_EQ(slots_held(), 1u) << story();
+    limit = 2;
+    for (const auto& each : machines) each->kill_agent();
+  });
+  run_fleet();
+  for (const auto& each : machines) {
+    expect_updated(*each);
+    EXPECT_EQ(each->boots(), 1u);
+  }
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// Elsewhere an agent dies on a Node that has no annotations.
+TEST_F(OtherTools, ANodeWithoutLabelsAndAnnotations) {
+  Machine& n1 = machine("n1");
+  cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", nullptr}, {"annotations", nullptr}}}});
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
+// Elsewhere the refusal comes after the cordon, and the agent restarts for ever with the node cordoned.
+TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp) {
+  options.drain.policy.unmanaged = drain::Treatment::refuse;
+  machine("n1");
+  Machine& n2 = machine("n2", {.target = ""});
+  PodSpec alone;
+  alone.owner_kind = "";
+  add(a_pod("alone-0", alone));
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource == "nodes" && change.key.name == "n1") EXPECT_FALSE(unschedulable("n1")) << story();
+  });
+  after(3min, [&] { n2.want("1.1"); });
+  run_for(3h);
+  EXPECT_EQ(state("n1"), "pending") << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackingOff");
+  EXPECT_THAT(node("n1")["metadata"]["annotations"].value("haulout.dev/message", ""),
+              ::testing::HasSubstr("shop/alone-0"));
+  EXPECT_EQ(checks.evictions, 0u);
+  expect_updated(n2);
+}
+
+// Elsewhere an agent that starts with a lock of its own believes that it has rebooted.
+TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
+  Machine& n1 = machine("n1", {.agent_starts = 20s});
+  once_in("draining", [&] { n1.kill_agent(); });
+  after(10s, [&] { EXPECT_EQ(n1.boots(), 0u); });
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.name == "n1" && n1.boots() == 0)
+      EXPECT_THAT((std::set<std::string>{"verifying", "uncordoning", "soaking"}), Not(Contains(state("n1"))));
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+// A machine that was replaced is nobody's to go on with, whatever its predecessor was in the middle of.
+TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
+  for (const char* where : {"waiting", "draining", "ready", "soaking"}) {
+    struct OneNode : OtherTools {
+      void TestBody() override {}
+      void go(const std::string& where) {
+        options.times.soak = 5min;
+        Machine& n1 = machine(
+            "n1", {.methods = where == "ready" ? std::vector<std::string>{} : std::vector<std::string>{"logind"}});
+        once_in(where, [&] { cluster.after(1s, [&] { checks.by_a_person([&] { cluster.replace_node("n1"); }); }); });
+        if (where == "ready") after(30min, [&] { n1.power_cycle(); });
+        run_fleet(3h);
+        expect_updated(n1);
+        EXPECT_FALSE(n1.shows_ready());
+        EXPECT_EQ(slots_held(), 0u) << where << "\n" << story();
+      }
+    };
+    OneNode().go(where);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::fleet
