@@ -70,6 +70,7 @@ class Drain::Impl {
   boost::asio::awaitable<bool> look_around(TaskGroup& group);
   // Until when the views may leave news unread.
   TimePoint gather_until() const;
+  void hurry_views();
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
@@ -139,6 +140,7 @@ class Drain::Impl {
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> budgets_view_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> node_view_;
   std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> volumes_view_;
+  Duration patience_{};  // what the views were last told
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;

@@ -10,9 +10,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// While nothing depends on them, events are read in one go this often (a budget that opens must be answered within 50
-// ms), and what they mean for all pods together is looked at that often.
-constexpr Duration gathering = std::chrono::milliseconds(40);
+// While nothing depends on it, what events mean for all pods together is looked at this often.
 constexpr Duration glance = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -75,6 +73,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
       looked_at = now();
       look_at = next_wake(looked_at);
     }
+    hurry_views();
     const bool news = co_await changed_->wait_until(clock_, look_at);
     if (news) look_at = std::min(look_at, looked_at + glance);
   }
@@ -94,7 +93,16 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
 // Rounded up, so that all views read in the same moment.
 TimePoint Drain::Impl::gather_until() const {
   const TimePoint at = now();
-  return pipeline_->unhurried() ? at - at.time_since_epoch() % gathering + gathering : at;
+  const Duration patience = pipeline_->patience();
+  return patience > Duration::zero() ? at - at.time_since_epoch() % patience + patience : at;
+}
+
+// An answer may have made news urgent that are still being gathered.
+void Drain::Impl::hurry_views() {
+  const Duration patience = pipeline_->patience();
+  if (patience >= std::exchange(patience_, patience)) return;
+  if (pods_view_) pods_view_->read_on();
+  if (budgets_view_) budgets_view_->read_on();
 }
 
 bool Drain::Impl::concluded(TimePoint at) {

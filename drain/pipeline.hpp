@@ -101,9 +101,10 @@ class Pipeline {
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
 
-  // No news of a pod or a budget can let an eviction go before an answer does, and the end is not near: what is read of
-  // such news may be gathered for a moment.
-  bool unhurried() const;
+  // How long news of pods and budgets may be left unread. Zero while any of them may let an eviction go or be the last;
+  // otherwise an answer comes first.
+  Duration patience() const;
+  bool unhurried() const { return patience() > Duration::zero(); }
   // The evictions to send now; each is in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
   // When the next decision can change without an event, always later than `now`; max() if never. What is due already

@@ -9,6 +9,10 @@ namespace {
 
 // With so few pods left to go, any news may be the last.
 constexpr std::size_t few = 10;
+// All the others may go in one moment, too, but not before they have been asked to: an end is to be seen within 100 ms.
+constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
+// Long enough that reading costs little, short enough that people see things move.
+constexpr Duration patience_before = std::chrono::milliseconds(200);
 
 // A refusal by a budget is no failure: such a pod is woken when it can go.
 bool troubled(const TrackedPod& tracked) {
@@ -22,10 +26,12 @@ std::size_t Pipeline::places_taken() const {
       std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
 }
 
-bool Pipeline::unhurried() const {
-  if (order_.size() < few) return false;
-  const bool for_a_place = options_.max_places != 0 && count_of(PodState::queued) > 0;
-  return full() || (count_of(PodState::parked) == 0 && !for_a_place);
+Duration Pipeline::patience() const {
+  if (order_.size() < few) return Duration::zero();
+  const std::size_t queued = count_of(PodState::queued);
+  const bool for_a_place = options_.max_places != 0 && queued > 0;
+  if (!full() && (count_of(PodState::parked) > 0 || for_a_place)) return Duration::zero();
+  return queued > 0 || full() ? patience_before : patience_at_the_end;
 }
 
 void Pipeline::send(TrackedPod& tracked) {

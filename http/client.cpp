@@ -54,22 +54,44 @@ class ClientStream final : public BodyStream {
 
   Task<std::string> read_some(TimePoint deadline) override {
     if (!conversation_) co_return Error(Errc::reset, "the body of " + peer_ + " was given up after a failure");
-    // Whatever is taken out here is gone unless the read succeeds: cancelled or failed, the stream is spent.
-    auto conversation = std::move(conversation_);
-    auto& parser = conversation->parser();
+    SpentUnless succeeded(conversation_);
+    auto& parser = conversation_->parser();
     if (parser.body().empty() && !parser.done()) {
-      const auto read = co_await with_deadline(clock_, deadline, read_until_something(*conversation));
+      const auto read = co_await with_deadline(clock_, deadline, read_until_something(*conversation_));
       if (!read && read.error().code() == Errc::timeout)
         co_return Error(Errc::timeout, "nothing came from " + peer_ + " before the deadline");
       if (!read) co_return read.error();
     }
-    if (parser.done()) recycle_(*conversation);
-    std::string piece = std::exchange(parser.body(), {});
-    conversation_ = std::move(conversation);
-    co_return piece;
+    read_on();  // the connection may go to somebody in a hurry
+    if (parser.done()) recycle_(*conversation_);
+    succeeded.keep();
+    co_return std::exchange(parser.body(), {});
+  }
+
+  bool hold_back() override {
+    held_ = conversation_ && conversation_->hold_back();
+    return held_;
+  }
+  void read_on() override {
+    if (std::exchange(held_, false) && conversation_) conversation_->read_on();
   }
 
  private:
+  // Cancelled or failed, a stream is spent.
+  class SpentUnless {
+   public:
+    explicit SpentUnless(std::unique_ptr<Conversation>& conversation) : conversation_(&conversation) {}
+    SpentUnless(const SpentUnless&) = delete;
+    SpentUnless& operator=(const SpentUnless&) = delete;
+    ~SpentUnless() {
+      if (conversation_) conversation_->reset();
+    }
+    void keep() { conversation_ = nullptr; }
+
+   private:
+    std::unique_ptr<Conversation>* conversation_;
+  };
+
   static Task<> read_until_something(Conversation& conversation) {
     while (conversation.parser().body().empty() && !conversation.parser().done())
       CO_CHECK(co_await conversation.advance());
@@ -81,6 +103,7 @@ class ClientStream final : public BodyStream {
   Clock& clock_;
   std::string peer_;
   std::function<void(Conversation&)> recycle_;
+  bool held_ = false;
 };
 
 }  // namespace

@@ -82,6 +82,19 @@ Task<> Conversation::advance() {
   co_return Result<>();
 }
 
+bool Conversation::hold_back() {
+  // Well within the receive buffer that a socket begins with (128 KB, half of which is bookkeeping): a sender who has
+  // to wait for us is a watch that the server soon gives up.
+  constexpr int plenty = 48 * 1024;
+  if (!wire_ || !parser_.body().empty() || parser_.done() || !wire_->quiet()) return false;
+  wire_->wake_from(plenty);
+  return true;
+}
+
+void Conversation::read_on() {
+  if (wire_) wire_->wake_from(1);
+}
+
 std::unique_ptr<Wire> Conversation::release() {
   if (!parser_.done() || !parser_.keep_alive() || !buffer_.view().empty()) return nullptr;
   return std::move(wire_);

@@ -24,6 +24,9 @@ class Conversation {
   Task<> start(const std::string& bytes, Phase* phase);
   // Reads once and decodes; at the end of the stream decides whether the message is complete.
   Task<> advance();
+  // As those of BodyStream.
+  bool hold_back();
+  void read_on();
 
   ResponseParser& parser() { return parser_; }
   std::uint64_t generation() const { return generation_; }

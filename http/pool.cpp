@@ -14,7 +14,7 @@ std::unique_ptr<Wire> Pool::take(TimePoint now) {
 
 void Pool::put(std::unique_ptr<Wire> wire, std::uint64_t generation, TimePoint now) {
   drop_old(now);
-  if (generation != generation_ || max_idle_ == 0 || !wire->quiet()) return;
+  if (generation != generation_ || max_idle_ == 0) return;
   if (idle_.size() >= max_idle_) idle_.erase(idle_.begin());
   idle_.push_back({std::move(wire), now});
 }

@@ -22,6 +22,12 @@ class BodyStream {
   // At least one byte, or an empty string at the proper end of the body. Errc::reset if the connection ended before
   // that; Errc::timeout if nothing came before the deadline. After a failure the stream is spent.
   virtual Task<std::string> read_some(TimePoint deadline) = 0;
+  // For a reader in no hurry, between two reads: as far as the system can, the next read_some() returns only when much
+  // has come, when the stream ends, at its deadline, or once read_on() is called, so that what comes in small pieces
+  // wakes us once. False, and nothing has changed, when something is there to be read already.
+  virtual bool hold_back() { return false; }
+  // Ends it; may be called while read_some() is under way.
+  virtual void read_on() {}
 };
 
 class Transport {

@@ -42,6 +42,13 @@ bool nothing_to_read(int descriptor) {
   return ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+// Linux tells epoll at once when the new mark is reached already.
+template <class Socket>
+void set_low_watermark(Socket& socket, int bytes) {
+  Ec ignored;
+  socket.set_option(asio::socket_base::receive_low_watermark(bytes), ignored);
+}
+
 template <class Socket>
 void reset(Socket& socket) {
   Ec ignored;
@@ -55,6 +62,7 @@ class PlainWire final : public Wire {
   explicit PlainWire(Socket socket) : socket_(std::move(socket)) {}
   asio::awaitable<Outcome> read_some(std::span<char> into) override { return read_from(socket_, into); }
   asio::awaitable<Ec> write(std::string_view bytes) override { return write_to(socket_, bytes); }
+  void wake_from(int bytes) override { set_low_watermark(socket_, bytes); }
   bool quiet() override { return socket_.is_open() && nothing_to_read(socket_.native_handle()); }
   void finish_sending() override {
     Ec ignored;
@@ -88,6 +96,7 @@ class TlsWire final : public Wire {
     co_return outcome;
   }
   asio::awaitable<Ec> write(std::string_view bytes) override { return write_to(stream_, bytes); }
+  void wake_from(int bytes) override { set_low_watermark(stream_.lowest_layer(), bytes); }
   bool quiet() override {
     return stream_.lowest_layer().is_open() && !anything_held() &&
            nothing_to_read(stream_.lowest_layer().native_handle());

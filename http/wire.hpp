@@ -26,6 +26,9 @@ class Wire {
   virtual boost::asio::awaitable<Outcome> read_some(std::span<char> into) = 0;
   // All of it.
   virtual boost::asio::awaitable<boost::system::error_code> write(std::string_view bytes) = 0;
+  // As far as the system can, a read returns only when so much has come: for a stream that is read in no hurry. 1 is
+  // how a wire begins. May be called while a read is under way, which then ends if so much is there.
+  virtual void wake_from(int bytes) = 0;
   // Open, and the peer has sent nothing that was not asked for: only such a connection can carry another request.
   virtual bool quiet() = 0;
   // Says that no more will be sent, so that the peer reads to the end of what was.

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "k8s/codec.hpp"
 
@@ -25,19 +30,79 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
   return npos;
 }
 
-// Past the closing bracket of the object or array that begins at `at`.
+// One bit for each of 64 bytes, the first byte's lowest.
+using Bits = std::uint64_t;
+constexpr std::size_t block_size = 64;
+
+Bits where(const char* block, char wanted) {
+  Bits bits = 0;
+#ifdef __SSE2__
+  const __m128i all = _mm_set1_epi8(wanted);
+  for (unsigned at = 0; at < block_size; at += 16) {
+    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
+    bits |= Bits(static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(part, all)))) << at;
+  }
+#else
+  for (unsigned at = 0; at < block_size; ++at) bits |= Bits(block[at] == wanted) << at;
+#endif
+  return bits;
+}
+
+Bits lowest(Bits bits) {
+  return bits & (~bits + 1);
+}
+
+// The bytes that follow a backslash which is not escaped itself. `carry`: the last backslash of one block escapes the
+// first byte of the next.
+Bits escaped_bytes(Bits backslashes, bool& carry) {
+  Bits escaped = carry ? 1 : 0;
+  carry = false;
+  for (backslashes &= ~escaped; backslashes != 0;) {
+    const Bits one = lowest(backslashes);
+    carry = one >> (block_size - 1) != 0;
+    escaped |= one << 1;
+    backslashes &= ~(one | one << 1);
+  }
+  return escaped;
+}
+
+// From each odd quote up to the next one: the insides of strings, with their opening quote.
+Bits between_pairs(Bits quotes) {
+  for (unsigned width = 1; width < block_size; width *= 2) quotes ^= quotes << width;
+  return quotes;
+}
+
+// Past the closing bracket of the object or array that begins at `at`. Most of what a server sends is skipped here,
+// hence block by block: a bracket counts unless it stands in a string.
 std::size_t end_of_structure(std::string_view text, std::size_t at) {
+  std::array<char, block_size> tail{};
   std::size_t depth = 0;
-  while (at < text.size()) {
-    const char c = text[at];
-    if (c == '"') {
-      at = end_of_string(text, at);
-      if (at == npos) return npos;
+  bool escape = false;
+  Bits inside = 0;  // all bits when the block begins in a string
+  for (; at < text.size(); at += block_size) {
+    const char* block = text.data() + at;
+    if (text.size() - at < block_size) {
+      text.copy(tail.data(), block_size, at);
+      block = tail.data();
+    }
+    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
+    const Bits strings = between_pairs(quotes) ^ inside;
+    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
+    const Bits opening = (where(block, '{') | where(block, '[')) & ~strings;
+    const Bits closing = (where(block, '}') | where(block, ']')) & ~strings;
+    const auto closed = static_cast<std::size_t>(std::popcount(closing));
+    if (closed < depth) {
+      depth += static_cast<std::size_t>(std::popcount(opening)) - closed;
       continue;
     }
-    ++at;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && --depth == 0) return at;
+    for (Bits brackets = opening | closing; brackets != 0; brackets &= brackets - 1) {
+      const Bits one = lowest(brackets);
+      if ((opening & one) != 0) {
+        ++depth;
+      } else if (--depth == 0) {
+        return at + static_cast<std::size_t>(std::countr_zero(one)) + 1;
+      }
+    }
   }
   return npos;
 }

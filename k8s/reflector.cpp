@@ -159,7 +159,16 @@ asio::awaitable<WatchEnd> Reflector<T>::watch_once() {
 
 template <class T>
 asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoint end_expected) {
+  const auto executor = co_await asio::this_coro::executor;
   LineSplitter lines;
+  struct Reading {
+    Reflector& owner;
+    ~Reading() {
+      owner.gathered_.reset();
+      owner.stream_ = nullptr;
+    }
+  } const reading{*this};
+  stream_ = &stream;
   for (;;) {
     const auto deadline = std::min(end_expected, saturating_add(now(), options_.silence_limit));
     auto bytes = co_await stream.read_some(deadline);
@@ -178,8 +187,21 @@ asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoi
       end.error = std::move(applied).error();
       co_return end;
     }
-    if (options_.gather_until) co_await pause(options_.gather_until() - now());
+    gather(executor);
   }
+}
+
+template <class T>
+void Reflector<T>::gather(asio::any_io_executor executor) {
+  gathered_.reset();
+  const TimePoint until = options_.gather_until ? options_.gather_until() : TimePoint::min();
+  if (until <= now() || !stream_->hold_back()) return;
+  gathered_ = client_.clock().set_alarm(executor, until, [this] { read_on(); });
+}
+
+template <class T>
+void Reflector<T>::read_on() {
+  if (stream_) stream_->read_on();
 }
 
 template <class T>

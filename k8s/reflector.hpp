@@ -46,8 +46,8 @@ struct ReflectorOptions {
   Duration watch_retry = std::chrono::minutes(5);  // while polling: is the watch still forbidden?
   Duration page_timeout = std::chrono::seconds(60);
   Duration head_timeout = std::chrono::seconds(30);
-  // Asked after each batch of events: when to read on. The later, the more events come with one wake-up, and the older
-  // is the view. Unset: at once.
+  // Asked after each batch of events: when to read on, unless read_on() is called before or much has come. The later,
+  // the more events come with one wake-up, and the older is the view. Unset: at once.
   std::function<TimePoint()> gather_until{};
   // kube client-go's reflector uses the same figures.
   BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
@@ -68,6 +68,8 @@ class Reflector {
   // Takes over a list that the caller has already made.
   void seed(List<T> list);
   Task<> run();
+  // Now somebody waits for the news that are still being gathered.
+  void read_on();
 
   const std::map<std::string, T>& objects() const { return objects_; }
   const ReflectorHealth& health() const { return health_; }
@@ -83,6 +85,7 @@ class Reflector {
   // Reads events until the stream ends, one way or another.
   boost::asio::awaitable<WatchEnd> follow(http::BodyStream& stream, TimePoint end_expected);
   boost::asio::awaitable<void> pause(Duration delay);
+  void gather(boost::asio::any_io_executor executor);
 
   Result<> apply_bytes(LineSplitter& lines, std::string_view bytes);
   Result<> apply_line(std::string_view line);
@@ -106,6 +109,8 @@ class Reflector {
   std::set<std::string> gone_;
   std::string resource_version_;
   ReflectorHealth health_;
+  http::BodyStream* stream_ = nullptr;  // while events are read
+  std::unique_ptr<Alarm> gathered_;
   bool opened_before_ = false;
   bool changed_ = false;  // since the last on_batch
 };

@@ -37,7 +37,8 @@ class ChannelStream final : public http::BodyStream {
   Task<std::string> read_some(TimePoint deadline) override {
     for (;;) {
       const TimePoint now = clock_.now();
-      if (!channel_->lines.empty() && channel_->lines.front().first <= now) {
+      const bool held = held_ && channel_->end == WatchChannel::End::open;
+      if (!held && something_waits()) {
         std::string line = std::move(channel_->lines.front().second);
         channel_->lines.pop_front();
         co_return line;
@@ -45,15 +46,26 @@ class ChannelStream final : public http::BodyStream {
       if (channel_->end == WatchChannel::End::reset) co_return Error(Errc::reset, "the simulated server went away");
       if (channel_->end == WatchChannel::End::proper && channel_->lines.empty()) co_return std::string();
       if (now >= deadline) co_return Error(Errc::timeout, "no event before the deadline");
-      const TimePoint next = channel_->lines.empty() ? TimePoint::max() : channel_->lines.front().first;
+      const TimePoint next = held || channel_->lines.empty() ? TimePoint::max() : channel_->lines.front().first;
       co_await channel_->changed.wait_until(clock_, std::min(deadline, next));
     }
   }
 
+  bool hold_back() override {
+    held_ = channel_->end == WatchChannel::End::open && !something_waits();
+    return held_;
+  }
+  void read_on() override {
+    if (std::exchange(held_, false)) channel_->changed.notify();
+  }
+
  private:
+  bool something_waits() const { return !channel_->lines.empty() && channel_->lines.front().first <= clock_.now(); }
+
   Clock& clock_;
   http::ResponseHead head_;
   std::shared_ptr<WatchChannel> channel_;
+  bool held_ = false;
 };
 
 std::string http_date(WallTime time) {

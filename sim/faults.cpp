@@ -75,6 +75,9 @@ class FaultyStream final : public http::BodyStream {
     co_return next_part();
   }
 
+  bool hold_back() override { return rest_.empty() && !finished_ && inner_->hold_back(); }
+  void read_on() override { inner_->read_on(); }
+
  private:
   Task<std::string> strike(TimePoint deadline) {
     if (fault_.kind == FaultKind::stall) {

@@ -56,10 +56,11 @@ TEST_F(UnhurriedTest, WhileOnlyAnswersCanLetAnEvictionGo) {
   begin({.max_places = 0, .max_requests = 10});
   EXPECT_TRUE(pipeline->unhurried()) << "all are about to be sent";
   EXPECT_EQ(take().size(), 10u);
-  EXPECT_TRUE(pipeline->unhurried()) << "no more requests may be out";
+  EXPECT_GT(pipeline->patience(), 100ms) << "no more requests may be out";
   for (int i = 0; i < 10; ++i) accept(pods[static_cast<std::size_t>(i)]);
   take();
   EXPECT_TRUE(pipeline->unhurried()) << "none is left to be sent";
+  EXPECT_LE(pipeline->patience(), 50ms) << "all may vanish in one moment";
   for (int i = 0; i < 3; ++i) gone(pods[static_cast<std::size_t>(i)]);
   EXPECT_FALSE(pipeline->unhurried()) << "the end is near";
 }

@@ -12,30 +12,39 @@ import (
 	"time"
 )
 
-// contender is a tool with the flags that make it a column of its own.
+// contender is a tool with the flags that make it a row of its own.
 type contender struct {
-	name  string
-	tool  Tool
-	flags []string
+	short, name string
+	tool        Tool
+	flags       []string
 }
 
 func contenders() []contender {
-	all := []contender{{name: "kubectl drain", tool: cluster.Kubectl()}}
-	if noHaulout != nil {
-		return all
+	all := []contender{{short: "kubectl", name: "kubectl drain", tool: cluster.Kubectl()}}
+	if noHaulout == nil {
+		all = append(all,
+			contender{"settle0", "haulout drain --settle 0", haulout, []string{"--settle=0"}},
+			contender{"default", "haulout drain", haulout, nil},
+			contender{"five", "haulout drain --max-concurrent 5", haulout, []string{"--max-concurrent=5"}},
+		)
 	}
-	return append(all,
-		contender{"haulout drain --settle 0", haulout, []string{"--settle=0"}},
-		contender{"haulout drain", haulout, nil},
-		contender{"haulout drain --max-concurrent 5", haulout, []string{"--max-concurrent=5"}},
-	)
+	return slices.DeleteFunc(all, func(c contender) bool { return !chosen("HAULOUT_BENCH_TOOLS", c.short) })
+}
+
+// chosen is whether a variable lists the name, or nothing at all.
+func chosen(variable, name string) bool {
+	list := os.Getenv(variable)
+	return list == "" || slices.Contains(strings.Split(list, ","), name)
 }
 
 // measurement is one drain, or the median of several.
 type measurement struct {
 	wall     time.Duration
 	requests int
-	cpu      time.Duration
+	user     time.Duration
+	system   time.Duration
+	switches int64
+	faults   int64
 	rss      int64
 	failed   string
 }
@@ -43,8 +52,9 @@ type measurement struct {
 // TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table. It judges
 // nothing but that every drain drains: the numbers are for people, and for the README.
 //
-// HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken, HAULOUT_BENCH_ONLY
-// names the workloads, separated by commas.
+// HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken. HAULOUT_BENCH_ONLY names
+// the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five), both separated by commas; the ratios
+// are to the first row.
 func TestBench(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
@@ -57,17 +67,16 @@ func TestBench(t *testing.T) {
 		}
 		runs = n
 	}
-	only := os.Getenv("HAULOUT_BENCH_ONLY")
 	if noHaulout != nil {
 		shout("THE BENCHMARK HAS KUBECTL ALONE", noHaulout)
 	}
-	fmt.Println("| workload | tool | wall (median) | to kubectl | requests | CPU | peak memory |")
-	fmt.Println("|---|---|---:|---:|---:|---:|---:|")
+	fmt.Println("| workload | tool | wall (median) | to kubectl | requests | CPU (user + system) | to kubectl " +
+		"| switches | faults | peak memory |")
+	fmt.Println("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, load := range workloads() {
-		if only != "" && !slices.Contains(strings.Split(only, ","), load.name) {
-			continue
+		if chosen("HAULOUT_BENCH_ONLY", load.name) {
+			bench(t, load, runs)
 		}
-		bench(t, load, runs)
 	}
 }
 
@@ -79,18 +88,25 @@ func bench(t *testing.T, load workload, runs int) {
 			samples[i] = append(samples[i], measure(t, load, c))
 		}
 	}
-	base := median(samples[0], func(m measurement) time.Duration { return m.wall })
+	wallOf := func(m measurement) time.Duration { return m.wall }
+	cpuOf := func(m measurement) time.Duration { return m.user + m.system }
+	base, baseCPU := median(samples[0], wallOf), median(samples[0], cpuOf)
 	for i, c := range all {
 		for _, sample := range samples[i] {
 			if sample.failed != "" {
 				t.Errorf("%s, %s: %s", load.name, c.name, sample.failed)
 			}
 		}
-		wall := median(samples[i], func(m measurement) time.Duration { return m.wall })
-		fmt.Printf("| %s | %s | %.2f s | %.2f | %d | %.2f s | %.1f MB |\n", load.title, c.name, wall.Seconds(),
-			wall.Seconds()/base.Seconds(),
+		wall, cpu := median(samples[i], wallOf), median(samples[i], cpuOf)
+		fmt.Printf("| %s | %s | %.2f s | %.2f | %d | %.2f s (%.2f + %.2f) | %.2f | %d | %d | %.1f MB |\n",
+			load.title, c.name, wall.Seconds(), wall.Seconds()/base.Seconds(),
 			median(samples[i], func(m measurement) int { return m.requests }),
-			median(samples[i], func(m measurement) time.Duration { return m.cpu }).Seconds(),
+			cpu.Seconds(),
+			median(samples[i], func(m measurement) time.Duration { return m.user }).Seconds(),
+			median(samples[i], func(m measurement) time.Duration { return m.system }).Seconds(),
+			cpu.Seconds()/baseCPU.Seconds(),
+			median(samples[i], func(m measurement) int64 { return m.switches }),
+			median(samples[i], func(m measurement) int64 { return m.faults }),
 			float64(median(samples[i], func(m measurement) int64 { return m.rss }))/1e6)
 	}
 }
@@ -118,7 +134,10 @@ func measure(t *testing.T, load workload, c contender) measurement {
 	must(t, err)
 	requests, err := w.Requests()
 	must(t, err)
-	m := measurement{wall: result.Wall, requests: len(requests), cpu: result.CPU, rss: result.MaxRSS}
+	m := measurement{
+		wall: result.Wall, requests: len(requests), user: result.User, system: result.System,
+		switches: result.Switches, faults: result.Faults, rss: result.MaxRSS,
+	}
 	if got := observe(t, w, result); !got.done || got.left != "" || got.namesakes != "" {
 		m.failed = fmt.Sprintf("exit %d, %+v\n%s", result.Exit, got, result.Stderr)
 	}

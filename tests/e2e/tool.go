@@ -34,8 +34,10 @@ type Result struct {
 	Exit           int
 	Stdout, Stderr string
 	Wall           time.Duration
-	CPU            time.Duration // user and system
-	MaxRSS         int64         // bytes
+	User, System   time.Duration
+	Switches       int64 // of context, because it waited
+	Faults         int64 // of pages, answered without a disk
+	MaxRSS         int64 // bytes
 }
 
 // Start runs a tool with the world's identity; the context's end kills it.
@@ -80,7 +82,10 @@ func (r *Run) Wait() (Result, error) {
 	}
 	state := r.cmd.ProcessState
 	result.Exit = state.ExitCode()
-	result.CPU = state.UserTime() + state.SystemTime()
+	result.User, result.System = state.UserTime(), state.SystemTime()
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		result.Switches, result.Faults = usage.Nvcsw, usage.Minflt
+	}
 	result.MaxRSS = <-r.peak
 	if result.Exit < 0 {
 		return result, fmt.Errorf("%s was killed: %v\n%s", r.cmd.Path, state, result.Stderr)

@@ -85,6 +85,31 @@ TEST_F(StreamTest, EachEventArrivesWithoutWaitingForTheNext) {
   });
 }
 
+TEST_F(StreamTest, WhatIsHeldBackComesAtLast) {
+  const auto says_one_by_one = [](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, chunked_head);
+    for (int i = 0; i < 20; ++i) co_await say(socket, chunk(fmt::format("event {}\n", i)));
+    co_await wait_for_end(socket);
+  };
+  ScriptedPeer peer(context, {says_one_by_one});
+  auto client = plain_client(peer.port());
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    auto stream = co_await client->open(get("/watch"), soon());
+    EXPECT_TRUE(stream);
+    std::string all;
+    while (!all.ends_with("event 19\n")) {
+      (*stream)->hold_back();
+      const auto alarm = clock.set_alarm(context.get_executor(), clock.now() + 5ms, [&] { (*stream)->read_on(); });
+      const auto piece = co_await (*stream)->read_some(soon());
+      EXPECT_TRUE(piece && !piece->empty());
+      if (!piece || piece->empty()) co_return;
+      all += *piece;
+    }
+    EXPECT_TRUE(all.starts_with("event 0\nevent 1\n"));
+  });
+}
+
 TEST_F(StreamTest, AFailureStatusIsAStreamToo) {
   ScriptedPeer peer(context, {always("HTTP/1.1 410 Gone\r\nContent-Length: 4\r\n\r\ngone")});
   auto client = plain_client(peer.port());

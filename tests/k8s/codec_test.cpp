@@ -255,6 +255,32 @@ TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
   }
 }
 
+// They are skipped in blocks, so everything has to stand at every place of a block once.
+TEST(Codec, DroppedStructuresEndWhereverTheyEnd) {
+  const std::string tricky = R"(,"]":"}]","\"}":["\\","\\\"]",{"a":[[],{}]}],"b":"\\\\"}])";
+  for (std::size_t shift = 0; shift < 130; ++shift) {
+    for (const std::string& filler :
+         {std::string(shift, 'x'), std::string(2 * shift, '\\'), "[" + std::string(shift, '{')}) {
+      const auto pod = decode_pod(
+          R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1","managedFields":[{"m":")" +
+          filler + "\"" + tricky + R"(,"labels":{"app":"web"}},"spec":{"containers":[{"args":[")" + filler +
+          R"("]}],"priority":7}})");
+      ASSERT_TRUE(pod) << filler << ": " << pod.error().message();
+      EXPECT_THAT(pod->labels, ElementsAre(Pair("app", "web"))) << filler;
+      EXPECT_EQ(pod->priority, 7) << filler;
+    }
+  }
+}
+
+TEST(Codec, WhatIsCutAnywhereIsRefused) {
+  const std::string list = fixtures::list("PodList", "1", fixtures::full_pod);
+  for (std::size_t size = 0; size < list.size(); ++size) {
+    const auto decoded = decode_pod_list(std::string_view(list).substr(0, size));
+    ASSERT_FALSE(decoded) << size;
+    EXPECT_EQ(decoded.error().code(), Errc::decode);
+  }
+}
+
 TEST(Codec, WatchEvents) {
   const auto modified = decode_watch_event<Pod>(fixtures::event("MODIFIED", fixtures::pod("a", "u", "7")));
   ASSERT_TRUE(modified) << modified.error().message();

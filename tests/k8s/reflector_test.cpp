@@ -54,6 +54,23 @@ TEST_F(ReflectorTest, GatheringEndsInTime) {
   EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@12"));
 }
 
+TEST_F(ReflectorTest, GatheringEndsWhenSomebodyWaits) {
+  gathering = 10s;
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11"), 1s), bytes(added("b", "ub", "12"))});
+  const auto alarm = clock.set_alarm(context.get_executor(), start + 2s, [this] { reflector.read_on(); });
+  run_for(2s + 1ms);
+  EXPECT_THAT(changes, ElementsAre("+ua@11", "+ub@12"));
+}
+
+TEST_F(ReflectorTest, TheEndOfAWatchIsNotGathered) {
+  gathering = 10s;
+  answer_list("10", {});
+  transport.stream({bytes(added("a", "ua", "11"), 1s), end(1s)});
+  run_for(2s + 1ms);
+  EXPECT_FALSE(reflector.health().connected);
+}
+
 TEST_F(ReflectorTest, TheTimeoutOfAWatchIsJittered) {
   answer_list("10", {});
   for (int i = 0; i < 8; ++i) transport.stream({end(20s)});

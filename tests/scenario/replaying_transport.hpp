@@ -29,6 +29,8 @@ class ReplayingTransport final : public http::Transport {
       so_far_ += piece;
       co_return ++pieces_ % 5 == 0 ? piece + so_far_ : piece + piece;
     }
+    bool hold_back() override { return inner_->hold_back(); }
+    void read_on() override { inner_->read_on(); }
 
    private:
     std::unique_ptr<http::BodyStream> inner_;

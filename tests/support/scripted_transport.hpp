@@ -12,6 +12,7 @@
 
 #include "http/transport.hpp"
 #include "retry/clock.hpp"
+#include "retry/notifier.hpp"
 
 namespace haulout::testing {
 
@@ -122,8 +123,16 @@ class ScriptedTransport final : public http::Transport {
         co_return Error(Errc::timeout, "nothing came in time");
       }
       if (after > Duration::zero()) co_await clock_.sleep_until(clock_.now() + after);
+      gate_.emplace(co_await boost::asio::this_coro::executor);
+      while (held_ && step.kind == Step::Kind::bytes) (void)co_await gate_->wait_until(clock_, TimePoint::max());
       if (step.kind == Step::Kind::reset) co_return Error(Errc::reset, "connection reset");
       co_return step.kind == Step::Kind::end ? std::string() : step.bytes;
+    }
+    // Each step comes just after one asked.
+    bool hold_back() override { return held_ = true; }
+    void read_on() override {
+      held_ = false;
+      if (gate_) gate_->notify();
     }
 
    private:
@@ -131,6 +140,8 @@ class ScriptedTransport final : public http::Transport {
     std::shared_ptr<std::size_t> open_;
     Stream stream_;
     std::size_t next_ = 0;
+    bool held_ = false;
+    std::optional<Notifier> gate_;
   };
 
   boost::asio::awaitable<bool> pass(Duration delay, TimePoint deadline) {
