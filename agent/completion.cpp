@@ -18,7 +18,8 @@ bool takes_nodes(Command command) {
     case Command::explain:
     case Command::pause:
     case Command::resume:
-    case Command::request_reboot: return true;
+    case Command::request_reboot:
+    case Command::rehearse: return true;
     default: return false;
   }
 }

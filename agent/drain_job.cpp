@@ -3,6 +3,8 @@
 #include "agent/advice.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/report_json.hpp"
+#include "agent/text.hpp"
+#include "agent/timeline_file.hpp"
 
 namespace haulout::agent {
 
@@ -14,11 +16,18 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
       live_(live) {
   observers_.add(view);
   if (settings_.output == OutputFormat::jsonl) observers_.add(jsonl_);
+  if (!settings_.timeline.empty()) observers_.add(timeline_);
 }
 
 DrainJob::~DrainJob() = default;
 
 boost::asio::awaitable<void> DrainJob::run() {
+  if (!settings_.timeline.empty())
+    if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
+      tools_.console.warn("error: " + printable(possible.error().message()));
+      failure_exit_code_ = exit_usage;
+      co_return;
+    }
   auto names = co_await resolve_nodes(tools_.client, settings_, saturating_add(tools_.clock.now(), call_limit));
   if (!names) {
     failure_exit_code_ = report_failure(tools_, names.error());
@@ -86,6 +95,15 @@ void DrainJob::summarise(NodeDrain& node) {
   for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
 }
 
+// The drain is what it is, whether or not its picture can be kept.
+void DrainJob::draw() {
+  if (settings_.timeline.empty() || nodes_.empty()) return;
+  std::vector<std::string> names;
+  for (const NodeDrain& node : nodes_) names.push_back(node.drain->report().node);
+  const auto written = write_timeline(settings_.timeline, timeline_svg(timeline_, "Drain of " + joined(names, ", ")));
+  if (!written) tools_.console.warn("warning: " + printable(written.error().message()));
+}
+
 int DrainJob::finish(std::optional<int> signal) {
   charge_requests();
   current_ = nullptr;
@@ -100,6 +118,7 @@ int DrainJob::finish(std::optional<int> signal) {
     const bool single = settings_.selector.empty() && reports.size() == 1;
     tools_.out.write(single ? report_json(reports.front()) : report_list_json(reports));
   }
+  draw();
   if (signal) return exit_code_of_signal(*signal);
   return failure_exit_code_ ? *failure_exit_code_ : exit_code(reports);
 }

@@ -6,6 +6,7 @@
 
 #include "agent/job.hpp"
 #include "agent/live_view.hpp"
+#include "agent/timeline.hpp"
 #include "agent/views.hpp"
 #include "drain/drain.hpp"
 
@@ -32,12 +33,14 @@ class DrainJob final : public Job {
   void after_stage(NodeDrain& node, Stage stage, bool goes_on);
   void charge_requests();
   void summarise(NodeDrain& node);
+  void draw();
   drain::Report report_of(const NodeDrain& node) const;
 
   Tools tools_;
   Settings settings_;
   Wording wording_;
   JsonlView jsonl_;
+  Timeline timeline_;
   Observers observers_;
   LiveView* live_;
   std::vector<NodeDrain> nodes_;

@@ -98,6 +98,15 @@ std::vector<Flag> kubectl_drain_flags() {
   };
 }
 
+Flag timeline_flag() {
+  return {"timeline",
+          0,
+          Flag::Kind::value,
+          "",
+          "Draw what happened to each pod, and when, into this file (SVG).",
+          text([](Settings& settings) -> std::string& { return settings.timeline; })};
+}
+
 // What kubectl drain has not.
 std::vector<Flag> own_drain_flags() {
   using drain::Treatment;
@@ -125,6 +134,7 @@ std::vector<Flag> own_drain_flags() {
        "says so) or fail (the drain ends, and did not succeed).",
        one_of<bool>({{"wait", false}, {"fail", true}},
                     [](Settings& s, bool ends) { s.drain.end_at_volume_limit = ends; })},
+      timeline_flag(),
       {"uncordon-on-failure", 0, Kind::boolean, "false",
        "When the drain fails, put the cordon back as it was; without it the node stays cordoned, as with kubectl.",
        boolean([](Settings& s, bool on) { s.drain.restore_cordon_on_failure = on; })},
@@ -141,15 +151,45 @@ std::vector<Flag> own_drain_flags() {
   };
 }
 
+std::vector<Flag> drain_flags() {
+  std::vector<Flag> flags = kubectl_drain_flags();
+  for (Flag& flag : own_drain_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+// The drain's, but for what has no meaning without a server, and its own.
+std::vector<Flag> rehearse_flags() {
+  using Kind = Flag::Kind;
+  std::vector<Flag> flags;
+  for (Flag& flag : drain_flags())
+    if (flag.name != "dry-run" && flag.name != "chunk-size" && flag.name != "output") flags.push_back(std::move(flag));
+  flags.push_back({"output", 'o', Kind::value, "text", "text or json.",
+                   one_of<OutputFormat>({{"text", OutputFormat::text}, {"json", OutputFormat::json}},
+                                        [](Settings& s, OutputFormat format) { s.output = format; })});
+  flags.push_back({"ready-after", 0, Kind::value, "30s",
+                   "Assume that a new pod is Ready this long after it found a node.",
+                   duration([](Settings& s, Duration d) { s.rehearse.ready_after = d; })});
+  flags.push_back({"snapshot", 'f', Kind::value, "",
+                   "The cluster: a file with objects as kubectl get -o json or yaml prints them, - for stdin; may be "
+                   "repeated. Without it they are read from the cluster.",
+                   [](Settings& s, const std::string& file) -> std::string {
+                     if (file.empty()) return "it names a file, or - for stdin";
+                     s.rehearse.snapshots.push_back(file);
+                     return {};
+                   }});
+  flags.push_back({"terminate-within", 0, Kind::value, "",
+                   "Assume that no pod takes longer than this to terminate; without it each takes its whole grace "
+                   "period, which is the upper bound.",
+                   duration([](Settings& s, Duration d) { s.rehearse.terminate_within = d; })});
+  return flags;
+}
+
 }  // namespace
 
 std::vector<Flag> command_flags(Command command) {
   switch (command) {
-    case Command::drain: {
-      std::vector<Flag> flags = kubectl_drain_flags();
-      for (Flag& flag : own_drain_flags()) flags.push_back(std::move(flag));
-      return flags;
-    }
+    case Command::drain: return drain_flags();
+    case Command::rehearse: return rehearse_flags();
     case Command::cordon:
     case Command::uncordon: return {dry_run_flag(), selector_flag()};
     case Command::agent: return agent_flags();

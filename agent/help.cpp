@@ -68,6 +68,28 @@ std::string drain_text(std::string_view program) {
       program);
 }
 
+std::string rehearse_text(std::string_view program) {
+  return fmt::format(
+      "Plays the drain of nodes on a simulated copy of the cluster, in virtual time: the very drain that `{0} drain`\n"
+      "runs, with the same flags. Says how long it would take, which pods would hold it up and why, and which would\n"
+      "find no room elsewhere. Changes nothing; of the cluster it only lists objects, and with --snapshot not even "
+      "that.\n\n"
+      "Assumed is what no snapshot tells: how soon new pods are Ready, and that each pod takes its whole grace period\n"
+      "to terminate, which makes the time an upper bound. Room is reckoned as the scheduler does it, from requests,\n"
+      "taints, node affinity and pod anti-affinity; pods for which that is not all are listed.\n\n"
+      "Usage:\n  {0} rehearse NODE... [flags]\n  {0} rehearse -l SELECTOR [flags]\n\n"
+      "Examples:\n"
+      "  # The cluster of the kubeconfig\n"
+      "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
+      "  # A cluster out of reach, with a picture\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds -A -o json > cluster.json\n"
+      "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
+      "Exit codes:\n"
+      "  0 it would be drained, and all pods find room   1 it would not   2 wrong usage\n"
+      "  3 kubeconfig, connection or permission, or a snapshot that cannot be read\n",
+      program);
+}
+
 std::string cordon_text(std::string_view program, Command command) {
   const bool on = command == Command::cordon;
   return fmt::format(
@@ -107,6 +129,7 @@ std::string agent_text(std::string_view program) {
 std::string head_of(Command command, std::string_view program) {
   switch (command) {
     case Command::drain: return drain_text(program);
+    case Command::rehearse: return rehearse_text(program);
     case Command::cordon:
     case Command::uncordon: return cordon_text(program, command);
     default: return people_text(command, program);
@@ -125,6 +148,8 @@ const std::vector<CommandRow>& command_rows() {
       {Command::pause, "pause", "Begin no further update: of some nodes, a pool, or the cluster"},
       {Command::resume, "resume", "End a pause"},
       {Command::request_reboot, "request-reboot", "Ask the agent of a node to reboot it when it is its turn"},
+      {Command::rehearse, "rehearse",
+       "Play a drain on a copy of the cluster: how long, what blocks it, what finds no room"},
       {Command::agent, "agent", "Take this machine's node through updates of its operating system, from now on"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},

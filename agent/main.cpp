@@ -12,6 +12,7 @@
 #include "agent/demo_cluster.hpp"
 #include "agent/people/people_job.hpp"
 #include "agent/program.hpp"
+#include "agent/rehearsal/rehearse_program.hpp"
 #include "agent/service/agent_program.hpp"
 #include "retry/real_clock.hpp"
 
@@ -61,7 +62,9 @@ int main(int argc, char** argv) {
   agent::Process process{context.get_executor(),     clock, rng, out, err, haulout::k8s::Environment::of_process(),
                          agent::program_name(called)};
   auto settings = std::get<agent::Settings>(std::move(parsed));
-  return run(context, settings.command == agent::Command::agent
-                          ? agent::run_agent(process, std::move(settings))
-                          : agent::run_program(process, std::move(settings), agent::make_people_job));
+  if (settings.command == agent::Command::agent) return run(context, agent::run_agent(process, std::move(settings)));
+  if (settings.command != agent::Command::rehearse)
+    return run(context, agent::run_program(process, std::move(settings), agent::make_people_job));
+  if (!settings.rehearse.snapshots.empty()) return agent::rehearse_files(process, settings);
+  return run(context, agent::run_program(process, std::move(settings), agent::make_rehearse_job));
 }

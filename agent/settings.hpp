@@ -22,6 +22,7 @@ enum class Command {
   resume,
   request_reboot,
   agent,
+  rehearse,
   completion,
   complete_nodes,  // hidden: what the completion of a shell asks for
   version,
@@ -39,6 +40,13 @@ struct PeopleSettings {
   std::optional<std::variant<Duration, WallTime>> until;  // unset: until somebody resumes
 };
 
+// Of `rehearse`: what is drained is in `nodes`, `selector` and `drain`.
+struct RehearseSettings {
+  std::vector<std::string> snapshots;  // files, "-" is stdin; none: the cluster of the connection
+  Duration ready_after = std::chrono::seconds(30);
+  std::optional<Duration> terminate_within;
+};
+
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
@@ -47,6 +55,8 @@ struct Settings {
   std::string selector;                     // instead of names
   drain::Options drain = kubectl_defaults();
   PeopleSettings people;
+  RehearseSettings rehearse;
+  std::string timeline;  // file for the picture of a drain; empty: none
   OutputFormat output = OutputFormat::text;
   unsigned verbosity = 0;
   LogFormat log_format = LogFormat::text;

@@ -88,7 +88,8 @@ void Kubelet::plan_stop(const Key& key, const Json& pod) {
   if (stopping.finished) return;
   const TimePoint now = world_.now();
   const Duration grace = std::chrono::seconds(number(pod, "/metadata/deletionGracePeriodSeconds"));
-  const auto share = std::chrono::duration_cast<Duration>(grace * world_.timing.termination);
+  const auto share = std::min(std::chrono::duration_cast<Duration>(grace * world_.timing.termination),
+                              world_.timing.termination_limit);
   const Duration wanted = std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
   if (first) stopping.asked = now;
   // A shorter grace period counts from the moment it was asked for; it can only bring the end forward.

@@ -127,12 +127,13 @@ bool pod_ready(const Json& pod) {
   return text(condition(pod, "Ready"), "/status") == "True";
 }
 
-bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect) {
+bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value) {
   for (const Json& toleration : at(pod, "/spec/tolerations")) {
     const std::string key = text(toleration, "/key");
     const std::string of = text(toleration, "/effect");
-    const bool key_fits = key == taint_key || (key.empty() && text(toleration, "/operator") == "Exists");
-    if (key_fits && (of.empty() || of == effect)) return true;
+    const bool exists = text(toleration, "/operator") == "Exists";
+    const bool about = key == taint_key ? exists || text(toleration, "/value") == value : key.empty() && exists;
+    if (about && (of.empty() || of == effect)) return true;
   }
   return false;
 }

@@ -56,7 +56,7 @@ bool has_finalizers(const Json& object);
 
 bool pod_finished(const Json& pod);  // Succeeded or Failed
 bool pod_ready(const Json& pod);
-bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect);
+bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value = {});
 // The condition of that type in status.conditions, or null.
 const Json& condition(const Json& object, std::string_view type);
 // Adds or replaces it; lastTransitionTime moves only when the status does.

@@ -1,6 +1,6 @@
-// Binds pods to nodes: Ready, schedulable, with tolerated taints and the pod's nodeSelector; the one with the fewest
-// pods wins. Decides when it sees the pod and binds scheduler_lag later, so that a cordon can come in between, as it
-// does in a real cluster.
+// Binds pods to nodes where there is room for them (sim/placement.hpp). Decides when it sees the pod and binds
+// scheduler_lag later, so that a cordon can come in between, as it does in a real cluster. A pod that found no room is
+// tried again when a node changes or a pod goes.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@ class Scheduler {
  private:
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
-  std::string choose(const Json& pod) const;
-  void mark_unschedulable(const Key& key, const Json& pod);
+  void mark_unschedulable(const Key& key, const Json& pod, const std::string& why);
   void retry_later();
 
   World& world_;
   // Pods that are being decided on or bound, by uid; the node is empty until it is chosen, then it counts as taken.
   std::map<std::string, std::string> under_way_;
   bool retry_planned_ = false;
+  bool no_room_ = false;  // for some pod, when it was last looked at
 };
 
 }  // namespace haulout::sim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/placement.hpp"
 #include "sim/pod_lifecycle.hpp"
 
 namespace haulout::sim {
@@ -147,13 +148,11 @@ void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
 void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
   std::set<std::string> served;
   for (const Object& pod : pods_of(set)) served.insert(text(*pod, "/spec/nodeName"));
-  const Json& wanted = at(set, "/spec/template/spec/nodeSelector");
+  Json pod = {{"spec", at(set, "/spec/template/spec")}};
+  for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
   for (const Object& node : world_.store.list("nodes")) {
-    const Json& labels = at(*node, "/metadata/labels");
-    bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0;
-    if (wanted.is_object())
-      for (const auto& [label, value] : wanted.items())
-        chosen = chosen && labels.is_object() && labels.contains(label) && labels[label] == value;
+    const bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0 && wants_node(pod, *node) &&
+                        tolerates_node(pod, *node);
     if (chosen) create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
   }
 }

@@ -1,0 +1,52 @@
+// A drain, played on a copy of a cluster: the simulated cluster is loaded with the objects of a real one, and the very
+// drain that would run there runs here, in virtual time. Changes nothing anywhere and knows no network; hours of the
+// cluster take seconds.
+//
+// Blocks until it is over. Same objects, options and seed: same result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/timeline.hpp"
+#include "drain/options.hpp"
+
+namespace haulout::agent {
+
+struct Assumptions {
+  Duration ready_after = std::chrono::seconds(30);  // from binding a replacement to its being Ready
+  std::optional<Duration> terminate_within;         // unset: every pod takes its whole grace period, the upper bound
+  Duration give_up = std::chrono::hours(24);        // on a node, unless the drain has a timeout of its own
+};
+
+struct RehearsalInput {
+  std::vector<std::string> documents;  // objects as kubectl prints them: Lists, single objects, JSON or YAML
+  std::vector<std::string> nodes;      // names; drained as `haulout drain` drains several
+  std::string selector;                // instead of names
+  drain::Options drain;
+  Assumptions assumptions;
+  WallTime now{};  // when the snapshot was taken
+  std::uint64_t seed = 1;
+};
+
+// A pod that has found no node at the end.
+struct NoRoom {
+  std::string pod;  // namespace/name
+  std::string controller;
+  std::string message;  // the scheduler's
+};
+
+struct Rehearsal {
+  std::vector<drain::Report> drains;  // one per node, in their order
+  Duration took{};                    // of all of them
+  std::vector<NoRoom> no_room;        // not those that had none before
+  // Pods that leave and whose placement depends on what the rehearsal does not weigh (volumes, topology spread, pod
+  // affinity, host ports): where it finds room for them, a real scheduler may not.
+  std::vector<std::string> not_weighed;
+  Timeline timeline;
+};
+
+// Errc::invalid: objects that cannot be used, no node of that name or label. Errc::unavailable never.
+Result<Rehearsal> rehearse(const RehearsalInput& input);
+
+}  // namespace haulout::agent

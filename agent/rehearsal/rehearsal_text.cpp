@@ -1,0 +1,101 @@
+#include "agent/rehearsal/rehearsal_text.hpp"
+
+#include "agent/duration.hpp"
+#include "agent/exit_code.hpp"
+#include "agent/text.hpp"
+#include "agent/wording.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::Outcome;
+using drain::PodOutcome;
+
+// More would bury what matters; -o json has them all.
+constexpr std::size_t most_waits = 10;
+
+std::string for_people(Duration duration) {
+  return format_duration(std::chrono::round<std::chrono::seconds>(duration));
+}
+
+std::size_t count(const drain::Report& report, PodOutcome outcome) {
+  return static_cast<std::size_t>(
+      std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
+}
+
+std::string verdict_line(const drain::Report& report) {
+  const std::string took = for_people(report.finished_at - report.started_at);
+  switch (report.outcome) {
+    case Outcome::drained:
+      return fmt::format("node/{} would be drained in {}: {} would leave, {} would stay", report.node, took,
+                         count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
+                         count(report, PodOutcome::skipped));
+    case Outcome::refused:
+      return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
+                         printable(report.message));
+    default:
+      return fmt::format("node/{} would not be drained ({} after {}): {}", report.node,
+                         drain::to_string(report.outcome), took, printable(report.message));
+  }
+}
+
+void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
+  for (const drain::PodReport& pod : report.pods) {
+    if (pod.outcome == PodOutcome::refused) {
+      const std::string known = refusal_of(pod.reason);
+      lines.push_back(fmt::format("  pod {}: {}", pod.key(), known.empty() ? printable(pod.message) : known));
+    }
+    if (pod.outcome == PodOutcome::waiting || pod.outcome == PodOutcome::terminating)
+      lines.push_back(fmt::format("  pod {} would still be there: {}", pod.key(),
+                                  pod.message.empty() ? "terminating" : printable(pod.message)));
+  }
+  for (const drain::Diagnosis& diagnosis : report.diagnoses) lines.push_back("  " + printable(diagnosis.message));
+}
+
+void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {
+  const WallTime end = rehearsal.timeline.last();
+  std::vector<const Timeline::Row*> rows;
+  for (const Timeline::Row& row : rehearsal.timeline.rows())
+    if (row.vanished && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
+  if (rows.empty()) return;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const auto* a, const auto* b) { return waited(*a, end) > waited(*b, end); });
+  lines.emplace_back("held up, the longest first:");
+  for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
+    lines.push_back(fmt::format("  pod {} by {}: {}", rows[i]->pod, for_people(waited(*rows[i], end)),
+                                printable(rows[i]->waits.back().message)));
+  if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
+}
+
+}  // namespace
+
+int exit_code(const Rehearsal& rehearsal) {
+  const int drains = exit_code(rehearsal.drains);
+  return drains == exit_done && rehearsal.no_room.empty() ? exit_done : exit_not_done;
+}
+
+std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assumptions& assumptions) {
+  std::vector<std::string> lines;
+  for (const drain::Report& report : rehearsal.drains) {
+    lines.push_back(verdict_line(report));
+    if (report.outcome != Outcome::drained) add_stuck(lines, report);
+  }
+  if (rehearsal.drains.size() > 1) lines.push_back("in all: " + for_people(rehearsal.took));
+  add_waits(lines, rehearsal);
+  if (!rehearsal.no_room.empty()) {
+    lines.emplace_back("no room elsewhere:");
+    for (const NoRoom& pod : rehearsal.no_room)
+      lines.push_back(fmt::format("  pod {} ({}): {}", pod.pod, pod.controller, printable(pod.message)));
+  }
+  if (!rehearsal.not_weighed.empty()) {
+    lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+    for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
+  }
+  lines.push_back(fmt::format(
+      "assumed: a new pod is Ready {} after it found a node; a pod terminates {}", for_people(assumptions.ready_after),
+      assumptions.terminate_within ? "within " + for_people(*assumptions.terminate_within)
+                                   : std::string("after its whole grace period, so the time is an upper bound")));
+  return lines;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,19 @@
+// The report of a rehearsal, for people and for programs. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/rehearsal/rehearsal.hpp"
+
+namespace haulout::agent {
+
+// 0 when every node would be drained and every pod finds room, else 1.
+int exit_code(const Rehearsal& rehearsal);
+
+std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assumptions& assumptions);
+
+// One object, kind RehearsalReport (docs/output.md).
+std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assumptions);
+
+}  // namespace haulout::agent

@@ -1,0 +1,20 @@
+// What the report of a rehearsal asks the simulated cluster. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/rehearsal/rehearsal.hpp"
+#include "sim/cluster.hpp"
+
+namespace haulout::agent {
+
+// UIDs of pods that no node has been found for.
+std::set<std::string> homeless(const sim::Cluster& cluster);
+// The same pods with the reason, but those in `before`.
+std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
+// Of the pods on that node.
+std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
+
+}  // namespace haulout::agent

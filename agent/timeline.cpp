@@ -1,0 +1,57 @@
+#include "agent/timeline.hpp"
+
+namespace haulout::agent {
+
+using drain::EventType;
+
+Timeline::Node& Timeline::node_of(const drain::Event& event) {
+  for (Node& node : nodes_)
+    if (node.name == event.node) return node;
+  return nodes_.emplace_back(Node{event.node, event.at, {}, {}, {}});
+}
+
+Timeline::Row& Timeline::row_of(const drain::Event& event) {
+  const auto [entry, first] = by_uid_.emplace(event.pod->uid, rows_.size());
+  if (first) {
+    Row row;
+    row.node = event.node;
+    row.pod = event.pod->key();
+    row.controller = event.pod->controller;
+    rows_.push_back(std::move(row));
+  }
+  return rows_[entry->second];
+}
+
+void Timeline::on_event(const drain::Event& event) {
+  last_ = std::max(last_, event.at);
+  Node& node = node_of(event);
+  if (event.type == EventType::cordoned) node.cordoned = event.at;
+  if (event.type == EventType::finished) {
+    node.ended = event.at;
+    node.outcome = event.message;
+  }
+  if (event.pod == nullptr) return;
+  Row& row = row_of(event);
+  const bool waits = event.type == EventType::parked;
+  if (!row.waits.empty() && !row.waits.back().until) {
+    Wait& open = row.waits.back();
+    // Another message about the same reason is the same wait.
+    if (waits && open.reason == event.pod->reason) {
+      open.message = event.pod->message;
+      return;
+    }
+    open.until = event.at;
+  }
+  if (waits) row.waits.push_back({event.at, std::nullopt, event.pod->reason, event.pod->message});
+  if (event.type == EventType::eviction_sent && !row.sent) row.sent = event.at;
+  if (event.type == EventType::evicted) row.evicted = event.at;
+  if (event.type == EventType::vanished) row.vanished = event.at;
+}
+
+Duration waited(const Timeline::Row& row, WallTime now) {
+  Duration sum{};
+  for (const Timeline::Wait& wait : row.waits) sum += wait.until.value_or(now) - wait.from;
+  return sum;
+}
+
+}  // namespace haulout::agent

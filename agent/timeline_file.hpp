@@ -1,0 +1,15 @@
+// Where --timeline goes. A file stands under its name when it is whole, never half written.
+#pragma once
+
+#include <string>
+
+#include "agent/timeline.hpp"
+#include "retry/result.hpp"
+
+namespace haulout::agent {
+
+// Errc::invalid, naming the file and the cause. Asked before anything is done, so that no drain ends without a picture.
+Result<> can_write_timeline(const std::string& path);
+Result<> write_timeline(const std::string& path, const std::string& svg);
+
+}  // namespace haulout::agent

@@ -1,0 +1,216 @@
+#include "agent/rehearsal/rehearsal.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/rehearsal/rehearsal_text.hpp"
+#include "agent/settings.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+// As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
+// ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
+class RehearsalTest : public ::testing::Test {
+ protected:
+  RehearsalTest() {
+    add_node("n1", "2");
+    add_node("n2", "2");
+    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
+    items.push_back(workload("DaemonSet", "logs", Json::object()));
+    for (const char* name : {"web-a", "web-b", "web-c"}) items.push_back(pod(name, "ReplicaSet", "web", "500m"));
+    items.push_back(pod("logs-1", "DaemonSet", "logs", "100m"));
+    input.nodes = {"n1"};
+    input.drain = Settings::kubectl_defaults();
+    input.drain.policy.daemon_set = drain::Treatment::skip;
+    input.now = WallTime(std::chrono::seconds(1'800'000'000));
+  }
+
+  void add_node(const std::string& name, const std::string& cpu) {
+    items.push_back({{"apiVersion", "v1"},
+                     {"kind", "Node"},
+                     {"metadata", {{"name", name}, {"uid", name}, {"labels", {{"pool", "old"}}}}},
+                     {"status",
+                      {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}},
+                       {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+  }
+
+  static Json workload(const std::string& kind, const std::string& name, Json spec) {
+    spec["selector"] = {{"matchLabels", {{"app", name}}}};
+    spec["template"] = {{"metadata", {{"labels", {{"app", name}}}}}, {"spec", pod_spec("500m")}};
+    return {{"apiVersion", "apps/v1"},
+            {"kind", kind},
+            {"metadata", {{"name", name}, {"namespace", "shop"}, {"uid", name}}},
+            {"spec", spec}};
+  }
+
+  static Json pod_spec(const std::string& cpu) {
+    return {
+        {"terminationGracePeriodSeconds", 20},
+        {"containers",
+         {{{"name", "main"}, {"image", "registry.example/main:1"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}};
+  }
+
+  static Json pod(const std::string& name, const std::string& kind, const std::string& owner, const std::string& cpu) {
+    Json spec = pod_spec(cpu);
+    spec["nodeName"] = "n1";
+    return {{"apiVersion", "v1"},
+            {"kind", "Pod"},
+            {"metadata",
+             {{"name", name},
+              {"namespace", "shop"},
+              {"uid", name},
+              {"labels", {{"app", owner}}},
+              {"ownerReferences",
+               {{{"apiVersion", "apps/v1"}, {"kind", kind}, {"name", owner}, {"uid", owner}, {"controller", true}}}}}},
+            {"spec", spec},
+            {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+  }
+
+  void add_budget(int min_available) {
+    items.push_back({{"apiVersion", "policy/v1"},
+                     {"kind", "PodDisruptionBudget"},
+                     {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
+                     {"spec", {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
+  }
+
+  Rehearsal play() {
+    input.documents = {Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump()};
+    auto result = rehearse(input);
+    if (!result) throw std::runtime_error(result.error().message());
+    return *std::move(result);
+  }
+  std::string lines_of(const Rehearsal& rehearsal) const {
+    std::string text;
+    for (const std::string& line : rehearsal_lines(rehearsal, input.assumptions)) text += line + '\n';
+    return text;
+  }
+
+  Json items = Json::array();
+  RehearsalInput input;
+};
+
+TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
+  const Rehearsal rehearsal = play();
+  ASSERT_THAT(rehearsal.drains, SizeIs(1));
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_GE(rehearsal.took, 20s) << "the grace period of all three";
+  EXPECT_LE(rehearsal.took, 27s) << "which end together, and five seconds of settling";
+  EXPECT_THAT(rehearsal.no_room, IsEmpty());
+  EXPECT_EQ(exit_code(rehearsal), 0);
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n1 would be drained in 2"));
+}
+
+TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
+  add_budget(2);
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_GE(rehearsal.took, 3 * 30s) << "three times until a replacement is Ready, the last for its successor's sake";
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("held up, the longest first:"));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("shop/web"));
+}
+
+TEST_F(RehearsalTest, AssumptionsAreOptions) {
+  input.assumptions.terminate_within = 2s;
+  EXPECT_LE(play().took, 9s);
+  add_budget(2);
+  input.assumptions.ready_after = 5s;
+  EXPECT_LE(play().took, 60s);
+}
+
+TEST_F(RehearsalTest, ABudgetThatNeverOpensIsNamed) {
+  add_budget(3);
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("would not be drained (blocked after 24h"), HasSubstr("shop/web-a"),
+                                         HasSubstr("PodDisruptionBudget shop/web")));
+}
+
+TEST_F(RehearsalTest, WhatFindsNoRoomIsNamedWithTheSchedulersReason) {
+  items[1]["status"]["allocatable"]["cpu"] = "1";
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << "no budget holds them";
+  ASSERT_THAT(rehearsal.no_room, SizeIs(2)) << "beside the DaemonSet's pod there is room for one";
+  EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable"));
+  EXPECT_EQ(rehearsal.no_room[0].controller, "ReplicaSet/web");
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
+TEST_F(RehearsalTest, APodThatHadNoRoomBeforeIsNotTheDrainsFault) {
+  Json homeless = pod("big", "ReplicaSet", "elsewhere", "64");
+  homeless["spec"].erase("nodeName");
+  homeless["status"] = {{"phase", "Pending"}};
+  items.push_back(homeless);
+  EXPECT_THAT(play().no_room, IsEmpty());
+}
+
+TEST_F(RehearsalTest, WhatPolicyRefusesIsRefused) {
+  input.drain.policy.daemon_set = drain::Treatment::refuse;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("shop/logs-1"));
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
+TEST_F(RehearsalTest, WhatIsNotWeighedIsSaid) {
+  for (Json& item : items)
+    if (item["metadata"]["name"] == "web-a")
+      item["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
+  EXPECT_THAT(play().not_weighed, ElementsAre("shop/web-a (volumes)"));
+}
+
+TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
+  add_node("n3", "4");
+  input.nodes.clear();
+  input.selector = "pool=old";
+  for (Json& item : items)
+    if (item["metadata"]["name"] == "n3") item["metadata"]["labels"] = {{"pool", "new"}};
+  const Rehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.drains, SizeIs(2));
+  for (const Timeline::Row& row : rehearsal.timeline.rows())
+    EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
+}
+
+TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
+  add_budget(2);
+  EXPECT_EQ(rehearsal_json(play(), input.assumptions), rehearsal_json(play(), input.assumptions));
+}
+
+TEST_F(RehearsalTest, UnusableInputIsNamed) {
+  input.nodes = {"n9"};
+  input.documents = {Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump()};
+  const auto unknown = rehearse(input);
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message(), AllOf(HasSubstr("n9"), HasSubstr("2 nodes")));
+  input.documents = {"{"};
+  EXPECT_FALSE(rehearse(input));
+}
+
+TEST_F(RehearsalTest, JsonHasEverything) {
+  add_budget(2);
+  const Rehearsal rehearsal = play();
+  const Json report = Json::parse(rehearsal_json(rehearsal, input.assumptions));
+  EXPECT_EQ(report["kind"], "RehearsalReport");
+  EXPECT_EQ(report["assumptions"]["readyAfterSeconds"], 30.0);
+  EXPECT_TRUE(report["assumptions"]["terminateWithinSeconds"].is_null());
+  EXPECT_EQ(report["drains"][0]["kind"], "DrainReport");
+  EXPECT_EQ(report["drains"][0]["startedAt"].get<std::string>().substr(0, 4), "2027") << "the snapshot's own time";
+  EXPECT_GE(report["waits"].size(), 2u);
+  EXPECT_EQ(report["seconds"].get<double>(),
+            std::chrono::duration<double>(std::chrono::round<std::chrono::milliseconds>(rehearsal.took)).count());
+}
+
+}  // namespace
+}  // namespace haulout::agent

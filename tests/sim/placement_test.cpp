@@ -1,0 +1,163 @@
+#include "sim/placement.hpp"
+
+#include <gmock/gmock.h>
+
+#include "sim/quantity.hpp"
+
+namespace haulout::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct QuantityCase {
+  const char* text;
+  std::optional<std::int64_t> value;
+};
+
+TEST(Quantity, IsReadAsTheApiReadsIt) {
+  const QuantityCase cases[] = {
+      {"2", 2000},
+      {"500m", 500},
+      {"1.5", 1500},
+      {"0.1", 100},
+      {"100u", 1},
+      {"1Ki", 1024'000},
+      {"1k", 1000'000},
+      {"128Mi", 134217728'000},
+      {"1e3", 1000'000},
+      {"0", 0},
+      {"", std::nullopt},
+      {"x", std::nullopt},
+      {"1Zi", std::nullopt},
+      {"1 Gi", std::nullopt},
+      {"100Ei", std::nullopt},
+  };
+  for (const QuantityCase& c : cases) EXPECT_EQ(thousandths(c.text), c.value) << c.text;
+}
+
+Json pod_with(const char* spec, const char* labels = "{}", const char* name = "p") {
+  return {{"metadata", {{"name", name}, {"namespace", "shop"}, {"uid", name}, {"labels", Json::parse(labels)}}},
+          {"spec", Json::parse(spec)},
+          {"status", {{"phase", "Running"}}}};
+}
+
+Json node_with(const char* name, const char* more = "{}") {
+  Json node = {{"metadata", {{"name", name}, {"labels", {{"zone", "a"}, {"kubernetes.io/hostname", name}}}}},
+               {"spec", Json::object()},
+               {"status", {{"allocatable", {{"cpu", "2"}, {"memory", "4Gi"}, {"pods", "3"}}}}}};
+  node.merge_patch(Json::parse(more));
+  return node;
+}
+
+constexpr const char* wants_1500m = R"({"containers":[{"resources":{"requests":{"cpu":"1500m","memory":"1Gi"}}}]})";
+
+Placement place_on(const Json& pod, const std::vector<Json>& nodes, const std::vector<Json>& pods = {},
+                   const std::map<std::string, std::string>& under_way = {}) {
+  std::vector<Object> all_nodes, all_pods;
+  for (const Json& node : nodes) all_nodes.push_back(std::make_shared<const Json>(node));
+  for (const Json& other : pods) all_pods.push_back(std::make_shared<const Json>(other));
+  return place(pod, all_nodes, all_pods, under_way);
+}
+
+Json standing(Json pod, const char* node) {
+  pod["spec"]["nodeName"] = node;
+  return pod;
+}
+
+struct Misfit {
+  const char* what;
+  const char* pod_spec;
+  const char* node;
+  const char* message;  // empty: it fits
+};
+
+TEST(Placement, FiltersOfTheScheduler) {
+  const Misfit cases[] = {
+      {"room", wants_1500m, "{}", ""},
+      {"cordoned", wants_1500m, R"({"spec":{"unschedulable":true}})", "1 node(s) were unschedulable"},
+      {"not ready", wants_1500m, R"({"status":{"conditions":[{"type":"Ready","status":"False"}]}})",
+       "1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }"},
+      {"taint", wants_1500m, R"({"spec":{"taints":[{"key":"gpu","value":"yes","effect":"NoSchedule"}]}})",
+       "1 node(s) had untolerated taint {gpu: yes}"},
+      {"another value tolerated",
+       R"({"tolerations":[{"key":"gpu","operator":"Equal","value":"no","effect":"NoSchedule"}]})",
+       R"({"spec":{"taints":[{"key":"gpu","value":"yes","effect":"NoSchedule"}]}})",
+       "1 node(s) had untolerated taint {gpu: yes}"},
+      {"tolerated", R"({"tolerations":[{"key":"gpu","value":"yes"}]})",
+       R"({"spec":{"taints":[{"key":"gpu","value":"yes","effect":"NoSchedule"}]}})", ""},
+      {"only preferred", wants_1500m, R"({"spec":{"taints":[{"key":"gpu","effect":"PreferNoSchedule"}]}})", ""},
+      {"selector", R"({"nodeSelector":{"zone":"b"}})", "{}", "1 node(s) didn't match Pod's node affinity/selector"},
+      {"affinity holds",
+       R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+          {"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]},{"key":"gpu","operator":"DoesNotExist"}]}]}}}})",
+       "{}", ""},
+      {"affinity fails",
+       R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+          {"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]},
+          {"matchFields":[{"key":"metadata.name","operator":"In","values":["n9"]}]},{}]}}}})",
+       "{}", "1 node(s) didn't match Pod's node affinity/selector"},
+      {"cpu", R"({"containers":[{"resources":{"requests":{"cpu":"2001m"}}}]})", "{}", "1 Insufficient cpu"},
+      {"memory", R"({"containers":[{"resources":{"requests":{"memory":"5Gi"}}}]})", "{}", "1 Insufficient memory"},
+      {"an init container alone", R"({"initContainers":[{"resources":{"requests":{"cpu":"3"}}}],"containers":[{}]})",
+       "{}", "1 Insufficient cpu"},
+      {"nothing stated", wants_1500m, R"({"status":{"allocatable":null}})", ""},
+  };
+  for (const Misfit& c : cases) {
+    SCOPED_TRACE(c.what);
+    const Placement found = place_on(pod_with(c.pod_spec), {node_with("n1", c.node)});
+    EXPECT_EQ(found.node, *c.message == '\0' ? "n1" : "");
+    if (*c.message != '\0') EXPECT_EQ(found.message, std::string("0/1 nodes are available: ") + c.message + ".");
+  }
+}
+
+TEST(Placement, WhatOthersUseIsNotFree) {
+  const Json pod = pod_with(wants_1500m);
+  const Json other = pod_with(wants_1500m, "{}", "other");
+  EXPECT_EQ(place_on(pod, {node_with("n1"), node_with("n2")}, {standing(other, "n1")}).node, "n2");
+  EXPECT_THAT(place_on(pod, {node_with("n1")}, {standing(other, "n1")}).message, HasSubstr("1 Insufficient cpu"));
+  EXPECT_THAT(place_on(pod, {node_with("n1")}, {other}, {{"other", "n1"}}).message, HasSubstr("1 Insufficient cpu"))
+      << "it is being bound there";
+  Json finished = standing(other, "n1");
+  finished["status"]["phase"] = "Succeeded";
+  EXPECT_EQ(place_on(pod, {node_with("n1")}, {finished}).node, "n1");
+}
+
+TEST(Placement, PodsPerNodeAreCounted) {
+  std::vector<Json> pods;
+  for (const char* name : {"a", "b", "c"}) pods.push_back(standing(pod_with("{}", "{}", name), "n1"));
+  EXPECT_THAT(place_on(pod_with("{}"), {node_with("n1")}, pods).message, HasSubstr("1 Too many pods"));
+}
+
+TEST(Placement, AntiAffinityKeepsPodsApartBothWays) {
+  constexpr const char* apart = R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+      {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"db"}}}]}}})";
+  const Json careful = pod_with(apart, R"({"app":"db"})", "careful");
+  const Json careless = pod_with("{}", R"({"app":"db"})", "careless");
+  const Json unrelated = pod_with("{}", R"({"app":"web"})", "unrelated");
+  const std::vector<Json> nodes = {node_with("n1"), node_with("n2")};
+  EXPECT_EQ(place_on(careful, nodes, {standing(careless, "n1")}).node, "n2");
+  EXPECT_EQ(place_on(careless, nodes, {standing(careful, "n1")}).node, "n2");
+  EXPECT_EQ(place_on(unrelated, {nodes[0]}, {standing(careful, "n1")}).node, "n1");
+  EXPECT_THAT(place_on(careful, {nodes[0]}, {standing(careless, "n1")}).message,
+              HasSubstr("1 node(s) didn't match pod anti-affinity rules"));
+}
+
+TEST(Placement, EveryReasonIsCounted) {
+  const Placement found = place_on(pod_with(wants_1500m), {node_with("n1", R"({"spec":{"unschedulable":true}})"),
+                                                           node_with("n2", R"({"status":{"allocatable":{"cpu":"1"}}})"),
+                                                           node_with("n3", R"({"spec":{"unschedulable":true}})")});
+  EXPECT_EQ(found.message, "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.");
+}
+
+TEST(Requests, AreThoseOfEverythingThatRunsAtOnce) {
+  const auto requests = requests_of(pod_with(R"({
+      "containers":[{"resources":{"requests":{"cpu":"100m"}}},{"resources":{"requests":{"cpu":"200m"}}}],
+      "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"50m"}}},
+                        {"resources":{"requests":{"cpu":"250m"}}}],
+      "overhead":{"cpu":"10m"}})"));
+  EXPECT_EQ(requests.at("cpu"), 360);  // 100 + 200 + 50 beside 250 + 50, and the overhead
+  EXPECT_EQ(requests.at("pods"), 1000);
+}
+
+}  // namespace
+}  // namespace haulout::sim
