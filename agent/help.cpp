@@ -82,7 +82,7 @@ std::string rehearse_text(std::string_view program) {
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
       "  # A cluster out of reach, with a picture\n"
-      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds -A -o json > cluster.json\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
       "Exit codes:\n"
       "  0 it would be drained, and all pods find room   1 it would not   2 wrong usage\n"

@@ -22,6 +22,9 @@ constexpr Kind kinds[] = {
     {"replicasets", "/apis/apps/v1/replicasets"},
     {"statefulsets", "/apis/apps/v1/statefulsets"},
     {"daemonsets", "/apis/apps/v1/daemonsets"},
+    {"persistentvolumes", "/api/v1/persistentvolumes"},
+    {"persistentvolumeclaims", "/api/v1/persistentvolumeclaims"},
+    {"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments"},
 };
 
 std::string percent_encoded(std::string_view text) {
