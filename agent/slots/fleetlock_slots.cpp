@@ -15,8 +15,8 @@ constexpr std::string_view steady_state = "/v1/steady-state";
 constexpr int locked = 423;
 // The server may be slow to carry out what we no longer wait for.
 constexpr Duration settling = std::chrono::seconds(5);
-constexpr Duration look_from = std::chrono::seconds(48);
-constexpr Duration look_to = std::chrono::seconds(72);
+constexpr Duration look_from = std::chrono::seconds(24);
+constexpr Duration look_to = std::chrono::seconds(36);
 constexpr std::size_t answer_limit = std::size_t{64} * 1024;
 
 // Says that the turn is not ours, and not that the server has a problem or is busy.
