@@ -48,10 +48,13 @@ class HumanReboot : public LiveBusTest {
     });
   }
   bool unschedulable() const { return sim::flag(cluster.get("nodes", "", "n1"), "/spec/unschedulable"); }
-  std::string reason() const {
-    return sim::text(cluster.get("nodes", "", "n1"), "/metadata/labels/haulout.dev~1reason");
+  std::string label(const char* key) const {
+    const sim::Json node = cluster.get("nodes", "", "n1");
+    const sim::Json& labels = sim::at(node, "/metadata/labels");
+    return labels.is_object() ? labels.value(key, "") : "";
   }
-  std::string state() const { return sim::text(cluster.get("nodes", "", "n1"), "/metadata/labels/haulout.dev~1state"); }
+  std::string reason() const { return label("haulout.dev/reason"); }
+  std::string state() const { return label("haulout.dev/state"); }
 
   SeededRng world_rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
