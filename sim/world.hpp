@@ -29,7 +29,7 @@ struct Timing {
   Duration controller_lag = std::chrono::milliseconds(50);   // a workload controller notices
   Duration scheduler_lag = std::chrono::milliseconds(100);   // from seeing a pod to binding it
   Duration pod_start = std::chrono::seconds(1);
-  double termination = 1.0;  // fraction of the grace period that a pod uses
+  double termination = 1.0;                      // fraction of the grace period that a pod uses
   Duration termination_limit = Duration::max();  // and no more than this
   Duration disruption_lag = std::chrono::milliseconds(20);
   Duration disruption_timeout = std::chrono::minutes(2);  // an eviction not seen as a deletion by then is given back

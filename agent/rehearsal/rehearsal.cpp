@@ -1,6 +1,5 @@
 #include "agent/rehearsal/rehearsal.hpp"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "agent/rehearsal/world_json.hpp"
@@ -8,6 +7,7 @@
 #include "k8s/client.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
+#include "sim/play.hpp"
 #include "sim/virtual_clock.hpp"
 
 namespace haulout::agent {
@@ -55,18 +55,8 @@ class Stage {
       auto loaded = cluster_.load(document);
       if (!loaded) return std::move(loaded).error();
     }
-    std::exception_ptr failure;
-    bool ended = false;
-    asio::co_spawn(context_, run(), [&](std::exception_ptr thrown) {
-      ended = true;
-      failure = thrown;
-    });
-    const auto stop = clock_.run();
-    if (failure) std::rethrow_exception(failure);
-    if (!ended)
-      return Error(Errc::invalid, stop == sim::VirtualClock::Stop::idle
-                                      ? "the rehearsal came to a standstill: this is a defect of it"
-                                      : "the rehearsal does not come to an end: give the drain a --timeout");
+    auto played = sim::play(context_, clock_, run());
+    if (!played) return std::move(played).error().with_context("the rehearsal cannot be played to its end");
     if (error_) return std::move(*error_);
     return std::move(result_);
   }

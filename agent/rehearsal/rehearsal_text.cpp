@@ -58,8 +58,10 @@ void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {
   for (const Timeline::Row& row : rehearsal.timeline.rows())
     if (row.vanished && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const auto* a, const auto* b) { return waited(*a, end) > waited(*b, end); });
+  // What waited equally long stays in the order of its first event, which is that of the addresses.
+  std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
+    return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
+  });
   lines.emplace_back("held up, the longest first:");
   for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
     lines.push_back(fmt::format("  pod {} by {}: {}", rows[i]->pod, for_people(waited(*rows[i], end)),

@@ -50,6 +50,12 @@ LogEntry pod_entry(Severity severity, std::string_view what, const drain::PodRep
   return entry;
 }
 
+LogEntry volume_entry(std::string_view what, const drain::VolumeReport& volume) {
+  LogEntry entry{Severity::info, fmt::format("volume {} {}", volume.volume, what), {{"volume", volume.volume}}};
+  if (!volume.claim.empty()) entry.fields.emplace_back("claim", volume.claim);
+  return entry;
+}
+
 LogEntry diagnosis_entry(Severity severity, std::string_view what, const drain::Diagnosis& diagnosis) {
   return {severity,
           fmt::format("{}: {}: {}", what, diagnosis.subject, diagnosis.message),
@@ -145,6 +151,12 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       return std::nullopt;
     case diagnosis_withdrawn:
       if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);
+      return std::nullopt;
+    case volume_waiting:
+      if (event.volume) return volume_entry("is still attached: " + event.volume->message, *event.volume);
+      return std::nullopt;
+    case volume_detached:
+      if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;
     case throttled:
     case disconnected: return plain_entry(Severity::notice, event);

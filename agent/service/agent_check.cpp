@@ -98,7 +98,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
     const Cautions cautions =
-        co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
+        co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, soon());
     for (const std::string& caution : cautions.config) tell(Mark::note, "config", caution);
     for (const std::string& caution : cautions.hooks) tell(Mark::note, "hooks", caution);
   }

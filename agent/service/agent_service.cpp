@@ -17,7 +17,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration rivals_limit = std::chrono::seconds(30);
+constexpr Duration look_around_limit = std::chrono::seconds(30);
 constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
@@ -128,7 +128,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
 }
 
 awaitable<void> AgentService::tell_rivals() {
-  const TimePoint deadline = in_.process.clock.now() + rivals_limit;
+  const TimePoint deadline = in_.process.clock.now() + look_around_limit;
   const Rivals rivals = co_await find_rivals(whole_->client(), whole_->authority().node.name, whole_->host_access(),
                                              whole_->uses_bus(), deadline);
   for (const std::string& rival : rivals.found) in_.log.write(Severity::warning, rival);
@@ -136,7 +136,7 @@ awaitable<void> AgentService::tell_rivals() {
 }
 
 awaitable<void> AgentService::tell_cautions() {
-  const TimePoint deadline = in_.process.clock.now() + start_limit;
+  const TimePoint deadline = in_.process.clock.now() + look_around_limit;
   const auto node = co_await whole_->client().get_node(whole_->authority().node.name, deadline);
   if (!node) co_return;
   const Cautions cautions =
