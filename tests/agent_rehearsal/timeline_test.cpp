@@ -31,7 +31,13 @@ class TimelineTest : public ::testing::Test {
 
   WallTime begin{std::chrono::seconds(1'800'000'000)};
   std::string node = "n1";
-  drain::PodReport pod{.ns = "shop", .name = "web-0", .uid = "u"};
+  drain::PodReport pod = [] {
+    drain::PodReport report;
+    report.ns = "shop";
+    report.name = "web-0";
+    report.uid = "u";
+    return report;
+  }();
   Timeline timeline;
 };
 
