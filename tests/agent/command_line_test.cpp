@@ -105,6 +105,7 @@ TEST(CommandLineTest, EveryFlag) {
        [](const Settings& s) { return s.drain.policy.do_not_disrupt == Treatment::park; }},
       {{"--settle=1.5s"}, [](const Settings& s) { return s.drain.settle == Duration(1500ms); }},
       {{"--settle=0"}, [](const Settings& s) { return s.drain.settle == Duration::zero(); }},
+      {{"--timeline", "t.svg"}, [](const Settings& s) { return s.timeline == "t.svg"; }},
       {{"--uncordon-on-failure"}, [](const Settings& s) { return s.drain.restore_cordon_on_failure; }},
       {{"--wait-volumes"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::required; }},
       {{"--wait-volumes=false"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::off; }},
@@ -148,6 +149,17 @@ TEST(CommandLineTest, EveryFlag) {
                         flag.name == "selector";
     EXPECT_TRUE(tested) << "--" << flag.name << " has no row here";
   }
+}
+
+TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
+  const auto settings = parsed({"rehearse", "n1", "-f", "a.json", "--snapshot=-", "--ready-after=5s",
+                                "--terminate-within", "2s", "--ignore-daemonsets", "-o", "json"});
+  EXPECT_EQ(settings.command, Command::rehearse);
+  EXPECT_THAT(settings.rehearse.snapshots, ElementsAre("a.json", "-"));
+  EXPECT_EQ(settings.rehearse.ready_after, Duration(5s));
+  EXPECT_EQ(settings.rehearse.terminate_within, Duration(2s));
+  EXPECT_EQ(settings.drain.policy.daemon_set, Treatment::skip);
+  EXPECT_EQ(settings.output, OutputFormat::json);
 }
 
 TEST(CommandLineTest, GrammarOfPflag) {
