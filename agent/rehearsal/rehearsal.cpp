@@ -53,7 +53,7 @@ class Stage {
   Result<Rehearsal> play() {
     for (const std::string& document : input_.documents) {
       auto loaded = cluster_.load(document);
-      if (!loaded) return std::move(loaded).error();
+      if (!loaded) return std::move(loaded).error().with_context("the snapshot cannot be used");
     }
     auto played = sim::play(context_, clock_, run());
     if (!played) return std::move(played).error().with_context("the rehearsal cannot be played to its end");

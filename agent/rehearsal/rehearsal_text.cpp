@@ -64,7 +64,7 @@ void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {
   });
   lines.emplace_back("held up, the longest first:");
   for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
-    lines.push_back(fmt::format("  pod {} by {}: {}", rows[i]->pod, for_people(waited(*rows[i], end)),
+    lines.push_back(fmt::format("  pod {} for {}: {}", rows[i]->pod, for_people(waited(*rows[i], end)),
                                 printable(rows[i]->waits.back().message)));
   if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
 }
