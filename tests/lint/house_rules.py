@@ -251,6 +251,35 @@ def scenarios(tree):
             yield Finding(path, line, "scenarios", f"{name} has no row in {page}")
 
 
+def behaviours(tree):
+    """docs/behaviours.md: '| K1 | what others do | **as there**, … | `drain/a.cpp` | `Suite.Name` |'. Where it stands and what
+    shows it exists, and only what is left out or not yet there needs no test."""
+    page = "docs/behaviours.md"
+    tests = test_names(tree)
+    numbers = set()
+    for number, line in enumerate(tree.files.get(page, "").splitlines(), 1):
+        row = re.match(r"\|\s*([A-Z]\d+)\s*\|[^|]*\|\s*(.*?)\s*\|([^|]*)\|([^|]*)\|\s*$", line)
+        if not row:
+            if re.match(r"\|\s*[A-Z]\d+\s*\|", line):
+                yield Finding(page, number, "behaviours", "a row has a number and four columns more")
+            continue
+        name, verdict = row.group(1), re.match(r"\*\*(as there|differs|left out|not yet)\*\*", row.group(2))
+        if name in numbers:
+            yield Finding(page, number, "behaviours", f"row {name} stands here twice")
+        numbers.add(name)
+        if not verdict:
+            yield Finding(page, number, "behaviours", f"row {name} begins with none of: as there, differs, left out, not yet")
+        for place in re.findall(r"`([^`]+)`", row.group(3)):
+            if place not in tree.files and not any(path.startswith(place.rstrip("/") + "/") for path in tree.files):
+                yield Finding(page, number, "behaviours", f"row {name}: {place} is not in this tree")
+        shown = re.findall(r"`([^`]+)`", row.group(4))
+        for test in shown:
+            if test not in tests:
+                yield Finding(page, number, "behaviours", f"row {name}: there is no test {test}")
+        if not shown and verdict and verdict.group(1) in ("as there", "differs"):
+            yield Finding(page, number, "behaviours", f"row {name} names no test")
+
+
 def formatting(tree):
     """clang-format with the file .clang-format; gofmt where there is one."""
     program = shutil.which("clang-format-19") or shutil.which("clang-format")
@@ -279,7 +308,7 @@ def compare(path, text, run, remedy):
 
 
 RULES = [directions, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, unfinished,
-         own_words, dev_commands, scenarios, formatting]
+         own_words, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -53,6 +53,13 @@ SAMPLES = {
          {"docs/scenarios.md": "| it ends | `T.A`, `T.B` |\n", "tests/a_test.cpp": "TEST(T, A) {}\n"}],
         [{"docs/scenarios.md": "| # | what | test |\n|---|---|---|\n| 3 | it \\| ends | `Scenario.S03_Ends`, TestEnds |\n",
           "tests/scenario/a_test.cpp": "TEST_F(Scenario,\n       S03_Ends) {}\n", "tests/e2e/a_test.go": "func TestEnds(t *testing.T) {\n"}]),
+    "behaviours": (
+        [{"docs/behaviours.md": row, "drain/a.cpp": "int a;\n", "tests/a_test.cpp": "TEST(T, A) {}\n"} for row in (
+            "| K1 | a | **as there** | `drain/a.cpp` | `T.B` |\n", "| K1 | a | **as there** | `drain/b.cpp` | `T.A` |\n",
+            "| K1 | a | **differs**: so | `drain/a.cpp` | |\n", "| K1 | a | as there | `drain/a.cpp` | `T.A` |\n",
+            "| K1 | a | **as there** | `T.A` |\n", "| K1 | a | **not yet** | | |\n| K1 | b | **not yet** | | |\n")],
+        [{"docs/behaviours.md": "| # | there | here |\n|---|---|---|\n| K1 | a | **as there**; b | `drain/a.cpp`, `drain/` | `T.A` (c) |\n"
+          "| K2 | a | **left out**: b | | |\n", "drain/a.cpp": "int a;\n", "tests/a_test.cpp": "TEST_F(T, A) {}\n"}]),
     "formatting": ([{"drain/a.cpp": "int   f( ) ;\n"}, {"drain/a.cpp": "int a;\nint\n b;\n"}], [{"drain/a.cpp": "int f();\n"}]),
 }
 
