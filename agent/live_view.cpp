@@ -155,7 +155,10 @@ void LiveState::apply(const drain::Event& event) {
       if (event.pod != nullptr) held.erase(event.pod->uid);
       break;
     case EventType::volume_waiting:
-      if (event.volume != nullptr)
+      if (event.volume == nullptr) break;
+      if (event.volume->outcome != drain::VolumeOutcome::detaching)
+        attached.erase(event.volume->attachment);
+      else
         attached[event.volume->attachment] = {event.volume->claim.empty() ? event.volume->volume : event.volume->claim,
                                               event.volume->message, event.volume->unused_at.value_or(event.at)};
       break;

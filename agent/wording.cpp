@@ -67,6 +67,8 @@ std::string name_of(const drain::VolumeReport& volume) {
 std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.volume == nullptr) return std::nullopt;
   if (event.type == EventType::volume_detached) return name_of(*event.volume) + " detached";
+  if (event.volume->outcome != drain::VolumeOutcome::detaching)
+    return name_of(*event.volume) + " is no longer waited for";
   return fmt::format("{} is still attached: {}", name_of(*event.volume), printable(event.volume->message));
 }
 

@@ -52,11 +52,11 @@ class Drain::Impl {
   bool wants_volumes() const;
   bool resumes() const;
   boost::asio::awaitable<bool> list_volumes();
-  bool volumes_unseen(const Error& error);
   void look_at_volumes(TaskGroup& group);
   boost::asio::awaitable<void> follow_volumes();
   boost::asio::awaitable<void> resolve_volumes();
   boost::asio::awaitable<void> doubt_volumes();
+  TimePoint doubt_volumes_at() const;
   boost::asio::awaitable<bool> volumes_listed();
   bool volumes_clear() const;
   boost::asio::awaitable<bool> volumes_confirmed();
@@ -126,7 +126,9 @@ class Drain::Impl {
   bool budgets_forbidden_ = false;
   VolumeBook volumes_;
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
-  std::optional<Error> volumes_error_;  // why they are not waited for
+  std::optional<Error> volumes_error_;    // why they are not waited for
+  std::optional<Error> volumes_trouble_;  // of the last question about them; unset when it was answered
+  bool volumes_resolved_ = false;         // some PersistentVolume could be read
   bool follows_volumes_ = false;
   bool resolves_volumes_ = false;
   TimePoint doubt_volumes_not_before_{};

@@ -100,7 +100,9 @@ TimePoint Drain::Impl::gather_until() const {
 // An answer may have made news urgent that are still being gathered.
 void Drain::Impl::hurry_views() {
   const Duration patience = pipeline_->patience();
-  if (patience >= std::exchange(patience_, patience)) return;
+  const Duration before = std::exchange(patience_, patience);
+  // In a hurry always: a view may have begun to gather since we looked. Nothing happens to one that does not.
+  if (patience > Duration::zero() && patience >= before) return;
   if (pods_view_) pods_view_->read_on();
   if (budgets_view_) budgets_view_->read_on();
 }
@@ -191,7 +193,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
-  if (doubt_volumes_not_before_ > at && volumes_.past_limit(at)) next = std::min(next, doubt_volumes_not_before_);
+  if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
   return pipeline_->any_held_by_policy() ? std::min(next, at + policy_tick) : next;
 }

@@ -16,7 +16,8 @@ enum class EventType {
   parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change
   resumed,  // is tried again after it was parked
   vanished,
-  volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes
+  volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes, and
+                   // when it is no longer waited for: its outcome says so
   volume_detached,
   late_pod,  // appeared after the plan was made
   diagnosis_raised,

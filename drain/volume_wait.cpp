@@ -1,11 +1,20 @@
-// Drain's view of the VolumeAttachments of its node: taken when a pod that must leave has a claim, given up, and said
-// so, where it is forbidden.
+// Drain's view of the VolumeAttachments of its node: listed before anything is touched, followed when there is one or a
+// pod that must leave has a claim. Where they may not be seen they are not waited for, and that is said; but what could
+// be seen once is waited for until it is seen to have gone.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
+
+namespace {
+
+// Between two questions about volumes that were not answered; also what the reflector does when it gives up.
+constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
+                                          BackoffOptions::Jitter::equal};
+
+}  // namespace
 
 bool Drain::Impl::wants_volumes() const {
   return options_.volumes != VolumeWait::off && options_.dry_run == DryRunMode::none && !volumes_error_;
@@ -20,28 +29,25 @@ bool Drain::Impl::resumes() const {
 // Before the first eviction: what is attached then is expected to be detached in the end.
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (resumes()) volumes_.expect_all();
-  if (!wants_volumes() || (!resumes() && !any_claim_leaves(pipeline_->pods()))) co_return true;
+  if (!wants_volumes()) co_return true;
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
       [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
-  if (!listed) co_return volumes_unseen(listed.error());
+  if (!listed && (options_.volumes == VolumeWait::required || !k8s::is_forbidden(listed.error())))
+    co_return give_up(listed.error(), "the volumes of node " + node_name_ + " could not be listed");
+  if (!listed) {
+    volumes_error_ = listed.error();
+    co_return true;
+  }
   std::erase_if(listed->items, [this](const auto& attachment) { return attachment.node_name != node_name_; });
-  volumes_.reconcile(listed->items, clock_.wall_now());
+  volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
   co_return true;
-}
-
-// False when the drain has ended of it.
-bool Drain::Impl::volumes_unseen(const Error& error) {
-  if (options_.volumes == VolumeWait::required)
-    return give_up(error, "the volumes of node " + node_name_ + " cannot be waited for");
-  volumes_error_ = error;
-  return true;
 }
 
 void Drain::Impl::look_at_volumes(TaskGroup& group) {
   if (!wants_volumes()) return;
   if (!follows_volumes_) {
-    if (!listed_volumes_ && !any_claim_leaves(pipeline_->pods())) return;
+    if (volumes_.empty() && !any_claim_leaves(pipeline_->pods())) return;
     follows_volumes_ = true;
     group.spawn(follow_volumes());
   }
@@ -50,10 +56,15 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
     resolves_volumes_ = true;
     group.spawn(resolve_volumes());
   }
-  if (volumes_.past_limit(now()) && now() >= doubt_volumes_not_before_) {
+  if (now() >= doubt_volumes_at()) {
     doubt_volumes_not_before_ = now() + doubt_interval;
     group.spawn(doubt_volumes());
   }
+}
+
+// When one has been waited for so long that its end may have been missed.
+TimePoint Drain::Impl::doubt_volumes_at() const {
+  return std::max(saturating_add(volumes_.waiting_since(), doubt_interval), doubt_volumes_not_before_);
 }
 
 asio::awaitable<void> Drain::Impl::follow_volumes() {
@@ -62,31 +73,47 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   volumes_view_ = std::make_unique<k8s::Reflector<k8s::VolumeAttachment>>(
       client_, rng_, k8s::Resource::volume_attachments, options,
       [this](const std::string& uid, const k8s::VolumeAttachment* attachment) {
-        volumes_.attachment_changed(uid, attachment, clock_.wall_now());
+        volumes_.attachment_changed(uid, attachment, now(), clock_.wall_now());
       },
       [this] { changed_->notify(); });
   volumes_view_->keep_only(
       [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; });
   if (listed_volumes_) volumes_view_->seed(*std::exchange(listed_volumes_, std::nullopt));
-  auto ended = co_await volumes_view_->run();
-  if (!ended) volumes_unseen(ended.error());
-  changed_->notify();
+  Backoff backoff(volumes_patience);
+  for (;;) {
+    auto ended = co_await volumes_view_->run();
+    if (ended) co_return;
+    volumes_trouble_ = std::move(ended).error();
+    changed_->notify();
+    co_await clock_.sleep_until(now() + backoff.next(rng_, volumes_trouble_->retry_after));
+  }
 }
 
 // Which claim each volume is bound to: its users are found by that.
 asio::awaitable<void> Drain::Impl::resolve_volumes() {
+  Backoff backoff(volumes_patience);
+  unsigned refusals = 0;
   while (const auto name = volumes_.unresolved()) {
-    auto volume = co_await insist<k8s::PersistentVolume>(
-        [this, &name](TimePoint limit) { return client_.get_persistent_volume(*name, limit); }, request_timeout);
-    if (volume) {
-      volumes_.resolved(*name, volume->claim_name.empty() ? "" : volume->claim_ns + "/" + volume->claim_name);
-    } else if (k8s::is_gone(volume.error())) {
-      volumes_.resolved(*name, "");
-    } else {
-      if (!k8s::is_transient(volume.error())) volumes_unseen(volume.error());
+    auto volume = co_await client_.get_persistent_volume(*name, within(request_timeout));
+    if (volume || k8s::is_gone(volume.error())) {
+      const bool bound = volume && !volume->claim_name.empty();
+      volumes_.resolved(*name, bound ? volume->claim_ns + "/" + volume->claim_name : "");
+      volumes_resolved_ = true;
+      volumes_trouble_.reset();
+      continue;
+    }
+    // The first refusal after a reconnect proves nothing, and none proves anything of a right that we have had.
+    if (k8s::is_forbidden(volume.error()) && ++refusals > 1 && !volumes_resolved_ &&
+        options_.volumes == VolumeWait::if_permitted) {
+      volumes_error_ = std::move(volume).error();
       break;
     }
+    volumes_trouble_ = std::move(volume).error();
+    changed_->notify();
+    co_await clock_.sleep_until(now() + backoff.next(rng_, volumes_trouble_->retry_after));
   }
+  // It may have gone before it could be read.
+  volumes_trouble_.reset();
   resolves_volumes_ = false;
   changed_->notify();
 }
@@ -98,12 +125,15 @@ asio::awaitable<void> Drain::Impl::doubt_volumes() {
 }
 
 asio::awaitable<bool> Drain::Impl::volumes_listed() {
+  const TimePoint asked = now();
   auto listed = co_await client_.list_volume_attachments(within(list_timeout));
   if (!listed) {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
+    volumes_trouble_ = std::move(listed).error();
+    verify_not_before_ = now() + verify_backoff_.next(rng_, volumes_trouble_->retry_after);
     co_return false;
   }
-  volumes_.reconcile(listed->items, clock_.wall_now());
+  volumes_trouble_.reset();
+  volumes_.reconcile(listed->items, asked, now(), clock_.wall_now());
   volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
   co_return true;
 }
@@ -116,7 +146,10 @@ bool Drain::Impl::volumes_clear() const {
 
 asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
   if (!wants_volumes() || !follows_volumes_) co_return true;
-  co_return co_await volumes_listed() && volumes_.all_detached();
+  const bool confirmed = co_await volumes_listed() && volumes_.all_detached();
+  // What the list has brought is looked at, and waited for.
+  if (!confirmed) changed_->notify();
+  co_return confirmed;
 }
 
 // A volume has had its time, and that is to end the drain: it did not succeed.
@@ -136,13 +169,20 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
                      "\"\")",
                      volumes_error_->message()),
          {}});
-  const auto error = volumes_view_ ? volumes_view_->health().error : std::nullopt;
+  const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
+  const auto& error = seen ? seen : volumes_trouble_;
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
     facts.push_back({"RBAC_DENIED",
                      "volumes of node " + node_name_,
                      fmt::format("whether they are detached cannot be seen any more: {}; grant verbs list and watch on "
-                                 "resource volumeattachments (API group \"storage.k8s.io\")",
+                                 "resource volumeattachments (API group \"storage.k8s.io\") and verb get on resource "
+                                 "persistentvolumes (API group \"\")",
                                  error->message()),
+                     {}});
+  else if (!volumes_error_ && volumes_trouble_)
+    facts.push_back({"VOLUMES_UNSEEN",
+                     "volumes of node " + node_name_,
+                     "whether they are detached cannot be seen: " + volumes_trouble_->message(),
                      {}});
   if (wants_volumes()) volumes_.diagnose(at, facts);
 }

@@ -40,16 +40,18 @@ bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods) {
   });
 }
 
-void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, WallTime wall) {
+void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
+                                    WallTime wall) {
   if (attachment) {
-    if (attachment->node_name != node_) return;
-    Entry& entry = entries_[uid];
+    if (attachment->node_name != node_ || gone_.contains(uid)) return;
+    Entry& entry = entries_.try_emplace(uid, Entry{{}, {}, now, {}}).first->second;
     entry.attachment = *attachment;
     entry.report.attachment = attachment->name;
     entry.report.volume = attachment->persistent_volume;
     entry.report.driver = attachment->attacher;
     return;
   }
+  gone_.insert(uid);
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return;
   VolumeReport report = std::move(found->second.report);
@@ -64,12 +66,14 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
   emit_(EventType::volume_detached, detached_.back());
 }
 
-void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, WallTime wall) {
+void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now,
+                           WallTime wall) {
   std::set<std::string> missing;
-  for (const auto& [uid, entry] : entries_) missing.insert(uid);
+  for (const auto& [uid, entry] : entries_)
+    if (entry.seen <= asked) missing.insert(uid);
   for (const auto& attachment : listed) missing.erase(attachment.uid);
-  for (const std::string& uid : missing) attachment_changed(uid, nullptr, wall);
-  for (const auto& attachment : listed) attachment_changed(attachment.uid, &attachment, wall);
+  for (const std::string& uid : missing) attachment_changed(uid, nullptr, now, wall);
+  for (const auto& attachment : listed) attachment_changed(attachment.uid, &attachment, now, wall);
 }
 
 std::optional<std::string> VolumeBook::unresolved() const {
@@ -89,12 +93,15 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
   if (claim == claims_.end()) return VolumeOutcome::unclear;
   if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
   if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
-  if (use.left.contains(claim->second) || expect_all_) return VolumeOutcome::detaching;
+  if (left_.contains(claim->second) || entry.attachment.deleting || expect_all_) return VolumeOutcome::detaching;
   const bool settled = entry.unused_since && now >= *entry.unused_since + leak_hold;
   return settled ? VolumeOutcome::leaked : VolumeOutcome::unclear;
 }
 
 void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
+  // A finished pod may be deleted, and is forgotten, before its volume is detached.
+  left_.insert(use.leaving.begin(), use.leaving.end());
+  left_.insert(use.left.begin(), use.left.end());
   for (auto& [uid, entry] : entries_) {
     VolumeReport& report = entry.report;
     const auto claim = claims_.find(report.volume);
@@ -109,7 +116,10 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
     }
     const VolumeOutcome outcome = judge(entry, use, now);
     std::string message = outcome == VolumeOutcome::detaching ? progress_of(entry.attachment) : std::string();
-    const bool news = outcome == VolumeOutcome::detaching && (report.outcome != outcome || report.message != message);
+    // Also that it is no longer waited for.
+    const bool news = report.outcome != outcome
+                          ? outcome == VolumeOutcome::detaching || report.outcome == VolumeOutcome::detaching
+                          : report.message != message;
     report.outcome = outcome;
     report.message = std::move(message);
     if (news) emit_(EventType::volume_waiting, report);
@@ -118,6 +128,14 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
 
 bool VolumeBook::all_detached() const {
   return count(VolumeOutcome::unclear) + count(VolumeOutcome::in_use) + count(VolumeOutcome::detaching) == 0;
+}
+
+TimePoint VolumeBook::waiting_since() const {
+  TimePoint since = TimePoint::max();
+  for (const auto& [uid, entry] : entries_)
+    if (entry.report.outcome == VolumeOutcome::detaching && entry.unused_since)
+      since = std::min(since, *entry.unused_since);
+  return since;
 }
 
 std::size_t VolumeBook::count(VolumeOutcome outcome) const {
@@ -188,10 +206,11 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
       facts.push_back(
           {"VOLUME_STUCK",
            subject_of(report),
-           fmt::format("it is still attached to node {} {} s after the last pod that used claim {} has gone: {} "
-                       "(kubectl describe volumeattachment {})",
-                       node_, std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.claim,
-                       report.message, report.attachment),
+           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {} (kubectl describe "
+                       "volumeattachment {})",
+                       node_, report.claim.empty() ? "it" : "claim " + report.claim,
+                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message,
+                       report.attachment),
            {}});
   }
 }

@@ -3,9 +3,9 @@
 //
 // A volume is detached when its VolumeAttachment has gone: nothing else counts, no deadline either (P4). Which pods use
 // it is known through the claim that its PersistentVolume is bound to. Waited for are volumes whose users all had to
-// leave: from the moment that the last of them has gone. A volume that a pod uses which stays is kept; one that no pod
-// of the node was ever seen to use is leaked, after it has stood like that for leak_hold.
-// Keyed by the UID of the VolumeAttachment. A change that is told twice changes nothing.
+// leave, from the moment that the last of them has gone, and whatever is being detached already. A volume that a pod
+// uses which stays is kept; one that no pod of the node was ever seen to use is leaked, after it has stood like that
+// for leak_hold. Keyed by the UID of the VolumeAttachment. A change that is told twice changes nothing.
 #pragma once
 
 #include <map>
@@ -41,9 +41,11 @@ class VolumeBook {
   void expect_all() { expect_all_ = true; }
 
   // nullptr: it has gone. Those of other nodes are ignored.
-  void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, WallTime wall);
-  // All that there are, by a most-recent list.
-  void reconcile(const std::vector<k8s::VolumeAttachment>& listed, WallTime wall);
+  void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
+                          WallTime wall);
+  // All that there are, by a most-recent list that was asked for at `asked`: what was first seen since may be missing
+  // in it.
+  void reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now, WallTime wall);
   // A PersistentVolume whose claim is not known yet.
   std::optional<std::string> unresolved() const;
   // Empty: it has none, or there is no such PersistentVolume.
@@ -51,8 +53,12 @@ class VolumeBook {
   // Judges all of them.
   void look(const ClaimUse& use, TimePoint now, WallTime wall);
 
+  // Nothing is attached.
+  bool empty() const { return entries_.empty(); }
   // As of the last look: nothing is left to wait for.
   bool all_detached() const;
+  // Since when the first of them has been waited for; max() when none is.
+  TimePoint waiting_since() const;
   // One has been waited for longer than the limit, and how to say so.
   std::optional<std::string> past_limit(TimePoint now) const;
   // The volumes that are still waited for, for people; empty when there are none.
@@ -68,6 +74,7 @@ class VolumeBook {
   struct Entry {
     k8s::VolumeAttachment attachment;
     VolumeReport report;
+    TimePoint seen;
     std::optional<TimePoint> unused_since;
   };
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
@@ -78,7 +85,9 @@ class VolumeBook {
   Emit emit_;
   bool expect_all_ = false;
   std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
+  std::set<std::string> gone_;                 // UIDs; what still speaks of one is a repetition
   std::map<std::string, std::string> claims_;  // by PersistentVolume
+  std::set<std::string> left_;  // claims of pods that left, or were about to, whatever became of the pods
   std::vector<VolumeReport> detached_;
 };
 

@@ -110,7 +110,7 @@ class Surroundings {
       if (place == by_name_.end()) continue;
       ++place->second.pods;
       if (pod_finished(*other)) continue;
-      if (at(*place->second.node, "/status/allocatable").is_object()) add(place->second.used, requests_of(*other));
+      if (!allocatable(*place->second.node).empty()) add(place->second.used, requests_of(*other));
       keep_apart(pod, *other, *place->second.node);
     }
   }
@@ -120,11 +120,14 @@ class Surroundings {
   // The resource that is short there; empty: none.
   std::string short_of(const Json& node, const Amounts& wanted) const {
     const Amounts& used = by_name_.at(name_of(node)).used;
-    for (const auto& [resource, limit] : allocatable(node)) {
-      const auto want = wanted.find(resource);
-      if (want == wanted.end() || want->second == 0) continue;
+    const Amounts limits = allocatable(node);
+    if (limits.empty()) return {};
+    for (const auto& [resource, want] : wanted) {
+      const auto limit = limits.find(resource);
       const auto taken = used.find(resource);
-      if ((taken == used.end() ? 0 : taken->second) + want->second > limit) return resource;
+      // What the node does not state it does not have; but every node has some pods.
+      if (want == 0 || (limit == limits.end() && resource == "pods")) continue;
+      if (limit == limits.end() || (taken == used.end() ? 0 : taken->second) + want > limit->second) return resource;
     }
     return {};
   }

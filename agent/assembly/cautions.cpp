@@ -33,9 +33,10 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
                                                k8s::Node node, TimePoint deadline) {
   Cautions cautions;
   std::optional<std::size_t> nodes;
-  // One node at a time is never the whole of a pool that has more.
+  // One node at a time is never the whole of a pool that has more, nor is any share but all of it: shares are rounded
+  // down.
   const auto limit = parse_max_unavailable(config.max_unavailable);
-  if (waits_for_ever(config) && limit && *limit != MaxUnavailable{}) {
+  if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {
     auto list = co_await client.list_nodes(own_pool(config, node).node_selector, deadline);
     if (list) nodes = list->items.size();
   }

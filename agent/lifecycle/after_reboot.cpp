@@ -89,6 +89,8 @@ asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
                       .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
                                              "tried again on this node unless its Node is annotated with {}=reboot",
                                              *version, record_.to, request_annotation)};
+  // Somebody went further than we meant to, and the system is content.
+  if (answered_ && pending_.need == Need::no) co_return Finding{.well = true};
   co_return Finding{.reason = "VersionUnexpected",
                     .message = fmt::format("version {} runs, {} was to", *version, record_.to)};
 }

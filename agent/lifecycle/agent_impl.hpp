@@ -83,6 +83,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> until_line_moves(std::map<std::string, std::string> before, TimePoint until);
   boost::asio::awaitable<Event> drain();
   boost::asio::awaitable<void> watched_drain(TaskGroup& group);
+  boost::asio::awaitable<void> put_update_in_place();
+  boost::asio::awaitable<void> update_in_place();
   boost::asio::awaitable<void> run_drain();
   // Until somebody knows; false: it is not ours, which is decided then.
   boost::asio::awaitable<bool> confirm_turn();
@@ -158,6 +160,7 @@ class Agent::Impl {
   bool leaving_ = false;  // before somebody else's shutdown, and not back yet
   // Of one activity.
   std::optional<Event> decided_;
+  bool placed_ = false;  // the update, for the next boot
   DrainStatus drain_status_;
   bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                       // and our view has caught up with it

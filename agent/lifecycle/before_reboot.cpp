@@ -17,6 +17,9 @@ namespace {
 constexpr Duration status_interval = std::chrono::seconds(15);
 // A window that ends while the node is in line is noticed so soon.
 constexpr Duration line_look = std::chrono::minutes(5);
+// The tool of the system downloads an image and writes it.
+constexpr Duration apply_limit = std::chrono::hours(1);
+
 // The wall clock may be put forward: a time of the day is looked at this often until it comes.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
@@ -26,7 +29,7 @@ using Entries = std::map<std::string, std::string>;
 Entries words_of_others(const k8s::Node& node) {
   Entries words;
   for (const auto& [key, value] : node.labels)
-    if (!key.starts_with("haulout.dev/")) words.emplace(key, value);
+    if (key != state_label && key != reason_label && key != reboot_required_label) words.emplace(key, value);
   for (const std::string_view key : {pause_annotation, request_annotation})
     if (const auto value = k8s::value_at(node.annotations, key)) words.emplace(key, *value);
   return words;
@@ -202,6 +205,10 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_pauses());
   const bool confirmed = co_await confirm_turn();
   if (!confirmed) co_return;
+  placed_ = record_.to.empty();
+  if (!placed_) group.spawn(put_update_in_place());
+  co_await update_in_place();
+  if (reload_ || decided_) co_return;
   const Hooks before = co_await pass_hooks(HookPoint::before_drain);
   if (before == Hooks::failed) decided_ = Event::drain_ended;
   if (before != Hooks::passed) co_return;
@@ -216,6 +223,29 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   if (reload_ || decided_ != Event::drained) co_return;
   const Hooks after = co_await pass_hooks(HookPoint::after_drain);
   if (after == Hooks::failed) decided_ = Event::drain_ended;
+}
+
+// Before the first pod leaves: an update that cannot be put in place is worth no eviction. Again after a crash, which
+// costs nothing where it has been done.
+asio::awaitable<void> Agent::Impl::put_update_in_place() {
+  auto placed = co_await parts_.backend.apply(record_.to, within(apply_limit));
+  placed_ = true;
+  if (!placed) {
+    cause_ = "ApplyFailed";
+    cause_message_ = "version " + record_.to + " could not be put in place: " + placed.error().message();
+    decided_ = Event::drain_ended;
+  }
+  changed_->notify();
+}
+
+// Most systems have done it before they ask for a reboot: only what takes a while is worth a word.
+asio::awaitable<void> Agent::Impl::update_in_place() {
+  const TimePoint worth_a_word = now() + std::chrono::seconds(2);
+  while (!placed_ && !reload_ && !decided_) {
+    if (now() >= worth_a_word)
+      co_await show("ApplyingUpdate", "version " + record_.to + " is being put in place for the next boot");
+    co_await wait(now() < worth_a_word ? worth_a_word : TimePoint::max());
+  }
 }
 
 std::optional<Event> Agent::Impl::drain_interrupted() {

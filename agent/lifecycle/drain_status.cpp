@@ -24,10 +24,10 @@ void DrainStatus::on_event(const drain::Event& event) {
     waiting.message = "pod " + event.pod->key() + ": " + event.pod->message;
   } else if (event.pod && (event.type == evicted || event.type == vanished)) {
     waiting_.erase(event.pod->uid);
-  } else if (event.volume && event.type == volume_waiting) {
+  } else if (event.volume && event.type == volume_waiting && event.volume->outcome == drain::VolumeOutcome::detaching) {
     attached_[event.volume->attachment] = fmt::format("volume {} (claim {}) is still attached: {}",
                                                       event.volume->volume, event.volume->claim, event.volume->message);
-  } else if (event.volume && event.type == volume_detached) {
+  } else if (event.volume && (event.type == volume_waiting || event.type == volume_detached)) {
     attached_.erase(event.volume->attachment);
   }
   next_.on_event(event);

@@ -32,7 +32,7 @@ LeavingResult leaving_result(const drain::Report& report) {
   std::string message =
       fmt::format("somebody shuts the machine down: {} of {} left before", gone, count_of(gone + left, "pod"));
   if (left > 0) message += ", but not " + first + (left > 1 ? fmt::format(" and {} more", left - 1) : "");
-  if (report.outcome == drain::Outcome::failed) message += "; " + report.message;
+  if (report.outcome == drain::Outcome::failed || left == 0) message += "; " + report.message;
   return {"ShutdownUndrained", std::move(message)};
 }
 

@@ -153,8 +153,11 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);
       return std::nullopt;
     case volume_waiting:
-      if (event.volume) return volume_entry("is still attached: " + event.volume->message, *event.volume);
-      return std::nullopt;
+      if (!event.volume) return std::nullopt;
+      return volume_entry(event.volume->outcome == drain::VolumeOutcome::detaching
+                              ? "is still attached: " + event.volume->message
+                              : "is no longer waited for",
+                          *event.volume);
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;

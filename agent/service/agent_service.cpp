@@ -103,6 +103,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(listening.error());
     co_return;
   }
+  group.spawn(feed_watchdog_until_up());
   // From now on it works, whatever the API server does.
   notify_service_manager("READY=1\nSTATUS=asking the API server who we are");
   auto begun = co_await begin(group, come_up());
@@ -125,6 +126,15 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   if (ShutdownInhibitor* const shutdown = whole_->shutdown()) group.spawn(shutdown->run());
   const auto agent = whole_->agent();
   co_await agent->run();
+}
+
+// An attempt to come up may take longer than the watchdog waits; afterwards the reporter feeds it.
+awaitable<void> AgentService::feed_watchdog_until_up() {
+  const auto limit = watchdog_limit();
+  while (limit && !whole_) {
+    notify_service_manager("WATCHDOG=1");
+    co_await in_.process.clock.sleep_until(in_.process.clock.now() + *limit / 2);
+  }
 }
 
 awaitable<void> AgentService::tell_rivals() {

@@ -105,7 +105,12 @@ LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, Lease
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
-  own_seen_ = versions_of(all_of(leases.items, node_));
+  // What the watch in changed() shows.
+  auto own = all_of(leases.items, node_);
+  std::erase_if(own, [this](const k8s::Lease& lease) {
+    return !pool_.empty() && k8s::value_at(lease.labels, pool_label) != pool_;
+  });
+  own_seen_ = versions_of(own);
   refused_.clear();
   co_return std::move(leases.items);
 }
@@ -228,11 +233,13 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
 
 TimePoint LeaseSlots::next_look(Duration at_least) {
   const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
-  return clock_.now() + rng_.between(interval, 2 * interval);
+  // From the beginning of the span, so that also those who come all at once have somebody who looks soon.
+  return clock_.now() + rng_.between(at_least, 2 * interval);
 }
 
 Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
   look_at_ = next_look(look_interval);
+  vain_until_ = clock_.now() + in_vain_.next(rng_);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);
   return Turn{.why = std::move(why)};
@@ -275,13 +282,18 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
         stale = true;
         look = std::min(look, next_look(stale_interval));
       }
+      in_vain_.reset();
       if (clock_.now() >= look) co_return;
       co_await moved.wait_until(clock_, look);
     }
     // All who wait see the same at the same moment. Whoever is early leaves no room to the others.
     const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
     co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
-    if (room()) co_return;
+    if (room()) {
+      // Where the watch shows room that asking does not find, asking again and again would find none, either.
+      if (vain_until_ > clock_.now()) co_await clock_.sleep_until(vain_until_);
+      co_return;
+    }
   }
 }
 

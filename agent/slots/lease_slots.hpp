@@ -21,6 +21,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"
 #include "k8s/reflector.hpp"
+#include "retry/backoff.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 
@@ -74,6 +75,8 @@ class LeaseSlots final : public Slots {
   // What stood in the way when no turn was to be had; empty when nothing did, or nobody asked.
   std::vector<GroupView> refused_;
   TimePoint look_at_{};  // when to ask again although no Lease made room
+  Backoff in_vain_{BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30)}};
+  TimePoint vain_until_{};  // not before that, whatever the watch shows
 };
 
 }  // namespace haulout::agent

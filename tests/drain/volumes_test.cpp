@@ -30,10 +30,12 @@ k8s::VolumeAttachment an_attachment(std::string volume = "pv-data", std::string 
 class VolumeBookTest : public ::testing::Test {
  protected:
   void see(const k8s::VolumeAttachment& attachment, const std::string& of_claim = claim) {
-    book.attachment_changed(attachment.uid, &attachment, wall);
+    book.attachment_changed(attachment.uid, &attachment, start, wall);
     book.resolved(attachment.persistent_volume, of_claim);
   }
-  void gone(const k8s::VolumeAttachment& attachment) { book.attachment_changed(attachment.uid, nullptr, wall + 1min); }
+  void gone(const k8s::VolumeAttachment& attachment) {
+    book.attachment_changed(attachment.uid, nullptr, start + 1min, wall + 1min);
+  }
   VolumeOutcome outcome(const ClaimUse& use, Duration later = 0s) {
     book.look(use, start + later, wall);
     const auto reports = book.reports();
@@ -106,7 +108,7 @@ TEST_F(VolumeBookTest, InAResumedRunNothingIsLeaked) {
 
 TEST_F(VolumeBookTest, UntilTheClaimIsKnownNothingIs) {
   const auto attachment = an_attachment();
-  book.attachment_changed(attachment.uid, &attachment, wall);
+  book.attachment_changed(attachment.uid, &attachment, start, wall);
   EXPECT_EQ(book.unresolved(), "pv-data");
   EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::unclear);
   EXPECT_EQ(outcome({.left = {claim}}, 1h), VolumeOutcome::unclear);
@@ -118,7 +120,7 @@ TEST_F(VolumeBookTest, UntilTheClaimIsKnownNothingIs) {
 
 TEST_F(VolumeBookTest, AnInlineVolumeIsReportedOnly) {
   auto attachment = an_attachment("");
-  book.attachment_changed(attachment.uid, &attachment, wall);
+  book.attachment_changed(attachment.uid, &attachment, start, wall);
   EXPECT_EQ(book.unresolved(), std::nullopt);
   EXPECT_EQ(outcome({}), VolumeOutcome::inline_volume);
   EXPECT_TRUE(book.all_detached());
@@ -174,7 +176,7 @@ TEST_F(VolumeBookTest, TheLimitCountsFromTheLastUser) {
 TEST_F(VolumeBookTest, WithoutALimitNothingIsStuck) {
   VolumeBook patient("n1", 0s, [](EventType, const VolumeReport&) {});
   const auto attachment = an_attachment();
-  patient.attachment_changed(attachment.uid, &attachment, wall);
+  patient.attachment_changed(attachment.uid, &attachment, start, wall);
   patient.resolved("pv-data", claim);
   patient.look({.left = {claim}}, start, wall);
   EXPECT_EQ(patient.past_limit(start + 24h), std::nullopt);
@@ -199,9 +201,43 @@ TEST_F(VolumeBookTest, WhatTheDriverSaysIsDiagnosedWhileItIsWaitedFor) {
 TEST_F(VolumeBookTest, AListFindsWhatHasGone) {
   see(an_attachment());
   outcome({.left = {claim}});
-  book.reconcile({an_attachment("pv-other"), an_attachment("pv-elsewhere", "n2")}, wall);
+  book.reconcile({an_attachment("pv-other"), an_attachment("pv-elsewhere", "n2")}, start + 1s, start + 2s, wall);
   EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
   EXPECT_EQ(book.unresolved(), "pv-other");
+}
+
+TEST_F(VolumeBookTest, AListThatIsOlderThanWhatWasSeenTakesNothingAwayAndBringsNothingBack) {
+  const auto attachment = an_attachment();
+  see(attachment);
+  book.reconcile({}, start - 1s, start + 1s, wall);
+  EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detaching) << "it was seen after the list was asked for";
+  gone(attachment);
+  book.reconcile({attachment}, start, start + 2min, wall);
+  EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detached) << "its end was seen";
+  EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
+}
+
+TEST_F(VolumeBookTest, APodThatLeftIsRememberedWhenItIsForgotten) {
+  see(an_attachment());
+  outcome({.left = {claim}});
+  EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching) << "a finished pod was deleted by its Job's time to live";
+}
+
+TEST_F(VolumeBookTest, WhatIsBeingDetachedIsWaitedForWhoeverUsedIt) {
+  auto attachment = an_attachment();
+  attachment.deleting = true;
+  see(attachment);
+  EXPECT_EQ(outcome({}), VolumeOutcome::detaching);
+  EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching);
+}
+
+TEST_F(VolumeBookTest, ThatItIsNoLongerWaitedForIsTold) {
+  see(an_attachment());
+  outcome({.left = {claim}});
+  EXPECT_EQ(book.waiting_since(), start);
+  outcome({.staying = {claim}});
+  EXPECT_EQ(book.waiting_since(), TimePoint::max());
+  EXPECT_THAT(told, SizeIs(2));
 }
 
 TEST(ClaimUseTest, FollowsThePods) {

@@ -166,7 +166,13 @@ Task<std::string> Machine::booted(TimePoint) {
   co_return plan_.version;
 }
 
-Task<> Machine::apply(std::string, TimePoint) {
+Task<> Machine::apply(std::string target, TimePoint) {
+  if (plan_.apply_takes > Duration::zero()) co_await world_.clock.sleep_until(world_.clock.now() + plan_.apply_takes);
+  if (plan_.failing_applies > 0) {
+    --plan_.failing_applies;
+    co_return Error(Errc::unavailable, "no space left on the other partition");
+  }
+  applied_ = std::move(target);
   co_return Result<>();
 }
 
@@ -261,7 +267,8 @@ void Machine::go_down(bool by_agent) {
 void Machine::boot() {
   ++boots_;
   lie_ = 0;
-  if (!plan_.rolls_back && !plan_.target.empty()) plan_.version = plan_.target;
+  const bool placed = !plan_.must_apply || applied_ == plan_.target;
+  if (!plan_.rolls_back && placed && !plan_.target.empty()) plan_.version = plan_.target;
   shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
   world_.cluster.node_up(node_, *boot_id());

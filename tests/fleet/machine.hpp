@@ -30,11 +30,14 @@ struct MachinePlan {
   unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
   Duration late_by{};           // accepted, and the machine goes down so much later
   bool rolls_back = false;      // comes back with the old version
-  bool stays_down = false;      // never comes back
-  bool still_wanted = false;    // wants the same reboot again after it
-  bool unknown = false;         // the back end cannot tell
-  std::size_t agents = 1;       // how many run at a time
-  Duration delays_shutdown{};   // for how long it waits when somebody shuts it down; 0: there is no logind
+  bool must_apply = false;      // boots the new version only when the agent has had it put in place
+  unsigned failing_applies = 0;
+  Duration apply_takes{};
+  bool stays_down = false;     // never comes back
+  bool still_wanted = false;   // wants the same reboot again after it
+  bool unknown = false;        // the back end cannot tell
+  std::size_t agents = 1;      // how many run at a time
+  Duration delays_shutdown{};  // for how long it waits when somebody shuts it down; 0: there is no logind
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -110,6 +113,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   MachinePlan& plan() { return plan_; }
   const MachinePlan& plan() const { return plan_; }
   const std::string& version() const { return plan_.version; }
+  // The version that the agent has had put in place.
+  const std::string& applied() const { return applied_; }
   std::size_t boots() const { return boots_; }
   std::size_t requests() const { return requests_; }
   // When they were sent.
@@ -157,6 +162,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   bool powered_ = true;
   bool killed_ = false;
   bool shows_ready_ = false;
+  std::string applied_;
   std::size_t boots_ = 0;
   std::size_t requests_ = 0;
   std::size_t lie_ = 0;

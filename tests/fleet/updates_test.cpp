@@ -10,7 +10,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Updates : Fleet {};
+struct Updates : Fleet {
+  std::size_t evictions() const {
+    const auto& audit = cluster.audit();
+    return static_cast<std::size_t>(std::count_if(
+        audit.begin(), audit.end(), [](const sim::AuditEntry& entry) { return entry.subresource == "eviction"; }));
+  }
+};
 
 TEST_F(Updates, ThreeNodesOneAfterTheOther) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name);
@@ -35,6 +41,38 @@ TEST_F(Updates, AFleetThatNeedsNothingIsLeftAlone) {
     EXPECT_EQ(state(each->node()), "idle");
     EXPECT_THAT(states_of(each->node()), ElementsAre("idle"));
   }
+}
+
+// As Bottlerocket does it: the boot takes what was put in place, and nothing else.
+TEST_F(Updates, WhatTheAgentMustPutInPlaceIsInPlaceBeforeAPodLeaves) {
+  machine("n1", {.must_apply = true, .apply_takes = 5min});
+  machine("n2", {.target = ""});
+  add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 5}}));
+  bool said = false;
+  after(3min, [&] {
+    said = label("n1", "haulout.dev/reason") == "ApplyingUpdate";
+    EXPECT_EQ(evictions(), 0u) << "no pod leaves for a version that is not there yet";
+  });
+  run_fleet();
+  EXPECT_TRUE(said) << story();
+  expect_updated(*machines[0]);
+  EXPECT_EQ(machines[0]->applied(), "1.1");
+}
+
+TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {
+  machine("n1", {.must_apply = true, .failing_applies = 2});
+  machine("n2", {.target = ""});
+  add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 5}}));
+  std::string message;
+  after(2min, [&] {
+    message = node("n1")["metadata"]["annotations"].value("haulout.dev/message", "");
+    EXPECT_EQ(evictions(), 0u);
+    EXPECT_EQ(slots_held(), 0u) << "others may go meanwhile";
+  });
+  run_fleet();
+  EXPECT_THAT(message, HasSubstr("no space left on the other partition")) << story();
+  expect_updated(*machines[0]);
+  EXPECT_EQ(machines[0]->boots(), 1u);
 }
 
 // Unknown never counts as a need.

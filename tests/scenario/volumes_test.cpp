@@ -171,12 +171,48 @@ TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
   EXPECT_GE(took(), 240s);
 }
 
-TEST_F(Volumes, NothingIsAskedWithoutAClaim) {
+TEST_F(Volumes, OneListIsAllWhereNothingIsAttached) {
+  add_pods(3);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_volumes(), 1u);
+}
+
+TEST_F(Volumes, WhatAPodUsesThatStaysHoldsNothingUp) {
   add_pods(3);
   add(a_volume("logs"));
   add(a_workload("DaemonSet", "logs", 0, mounting({"logs"})));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-logs").outcome, VolumeOutcome::kept);
+  EXPECT_LT(took(), 16s);
+}
+
+// A person has drained the node a moment ago, or our last attempt ended at its deadline.
+TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
+  add_pod_with("db-0", "data");
+  options.timeout = 30s;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  ASSERT_EQ(attached_to("n1"), 1u);
+  options.timeout.reset();
+  options.run_id = "another";
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_EQ(asked_for_volumes(), 0u);
+  EXPECT_EQ(attached_to("n1"), 0u);
+}
+
+TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data", {.grace = 30});
+  add(a_volume("late", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  after(3s, [this] {
+    cluster.forbid("get", "persistentvolumes");
+    cluster.create("pods", a_pod("late", {.grace = 2, .spec = mounting({"late"})}));
+  });
+  after(2min, [this] { cluster.permit("get", "persistentvolumes"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
 }
 
 TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {

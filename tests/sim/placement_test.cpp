@@ -100,6 +100,8 @@ TEST(Placement, FiltersOfTheScheduler) {
       {"memory", R"({"containers":[{"resources":{"requests":{"memory":"5Gi"}}}]})", "{}", "1 Insufficient memory"},
       {"an init container alone", R"({"initContainers":[{"resources":{"requests":{"cpu":"3"}}}],"containers":[{}]})",
        "{}", "1 Insufficient cpu"},
+      {"what the node does not have", R"({"containers":[{"resources":{"requests":{"example.com/gpu":"1"}}}]})", "{}",
+       "1 Insufficient example.com/gpu"},
       {"nothing stated", wants_1500m, R"({"status":{"allocatable":null}})", ""},
   };
   for (const Misfit& c : cases) {
