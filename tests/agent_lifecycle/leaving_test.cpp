@@ -60,7 +60,7 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
        {terminating, waiting, skipped, planned},
        "ShutdownUndrained",
        somebody + "0 of 3 pods left before, but not shop/web-0 (terminating) and 2 more"},
-      {Outcome::blocked, {gone}, "ShutdownUndrained", somebody + "1 of 1 pod left before"},
+      {Outcome::blocked, {gone}, "ShutdownUndrained", somebody + "1 of 1 pod left before; the drain's own words"},
       {Outcome::failed,
        {waiting},
        "ShutdownUndrained",
