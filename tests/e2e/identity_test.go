@@ -19,7 +19,7 @@ func runAs(t *testing.T, w *World, access Access, args ...string) Result {
 	t.Helper()
 	kubeconfig, err := access.Write(w.Home)
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	run, err := w.StartWith(ctx, kubeconfig, haulout, args...)
 	must(t, err)
@@ -45,7 +45,7 @@ func TestKubeletIdentity(t *testing.T) {
 	w := smallWorld(t, StatefulSet("db", 2), Budget("db", "1"))
 	identity, err := w.CA.Client("system:node:"+w.Node("old"), "system:nodes")
 	must(t, err)
-	result := runAs(t, w, w.Access(identity), "drain", w.Node("old"), "--settle=0", "--timeout=30s")
+	result := runAs(t, w, w.Access(identity), "drain", w.Node("old"), "--settle=0", "--timeout=2m")
 	if result.Exit != 0 {
 		t.Fatalf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}
