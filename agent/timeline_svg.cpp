@@ -50,7 +50,8 @@ class Chart {
   std::string grid() const {
     std::string out;
     const double step = grid_step(span_);
-    for (double second = 0; second <= span_; second += step) {
+    for (int line = 0; line * step <= span_; ++line) {
+      const double second = line * step;
       const double x = margin + names_width + chart_width * second / span_;
       out += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>\n", x, head - 4,
                          bottom());

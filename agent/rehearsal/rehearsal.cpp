@@ -90,6 +90,7 @@ class Stage {
     const TimePoint deadline = clock_.now() + request_limit;
     CO_TRY(const auto nodes, co_await client_.list_nodes(input_.selector, deadline));
     std::vector<std::string> names;
+    names.reserve(nodes.items.size());
     if (!input_.selector.empty()) {
       for (const k8s::Node& node : nodes.items) names.push_back(node.name);
       if (names.empty()) co_return Error(Errc::invalid, "no node of the snapshot matches " + input_.selector);
