@@ -109,6 +109,7 @@ class Stage {
   // As the command does it: all preflights, all cordons, then one node after the other.
   asio::awaitable<void> drain_all(std::vector<std::string> names) {
     std::vector<std::unique_ptr<drain::Drain>> drains;
+    drains.reserve(names.size());
     std::vector<bool> goes_on(names.size(), true);
     for (const std::string& name : names)
       drains.push_back(std::make_unique<drain::Drain>(client_, rng_, result_.timeline, options_, name));
