@@ -40,6 +40,9 @@ rules:
 - level: Metadata
   verbs: [update, patch]
   resources: [{group: policy, resources: [poddisruptionbudgets/status]}]
+- level: Metadata
+  verbs: [create, delete]
+  resources: [{group: storage.k8s.io, resources: [volumeattachments]}]
 - level: None
   users: [e2e-admin, "system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
 - level: None
@@ -128,6 +131,7 @@ func (c *ControlPlane) managerFlags(kubeconfig string) []string {
 		"--kubeconfig=" + kubeconfig, "--secure-port=0", "--leader-elect=false", "--controllers=*",
 		"--use-service-account-credentials=true",
 		"--kube-api-qps=1000", "--kube-api-burst=1000", "--node-monitor-grace-period=24h",
+		"--pvclaimbinder-sync-period=1s",
 		"--service-account-private-key-file=" + c.path("tokens.key"), "--root-ca-file=" + c.path("ca.crt"),
 	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,7 +17,14 @@ import (
 var everything = fields.Everything()
 
 // start reports the pod Running and Ready, or finished at once.
-func (k *Kubelets) start(pod *corev1.Pod) {
+func (k *Kubelets) start(pod *corev1.Pod, state *podState) {
+	if !k.mount(pod, state) {
+		return
+	}
+	k.report(pod)
+}
+
+func (k *Kubelets) report(pod *corev1.Pod) {
 	now := metav1.Now()
 	phase, ready := corev1.PodRunning, corev1.ConditionTrue
 	state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
@@ -64,15 +72,20 @@ func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 
 // persist repeats what failed, unless the pod has gone or the fixture ends.
 func (k *Kubelets) persist(what string, pod *corev1.Pod, try func() error) {
+	persist(k.ctx, fmt.Sprintf("kubelet: cannot %s pod %s/%s", what, pod.Namespace, pod.Name), try)
+}
+
+// persist repeats what failed, unless its object has gone or the context ends.
+func persist(ctx context.Context, complaint string, try func() error) {
 	for {
 		err := try()
-		if err == nil || k.ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
+		if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) ||
 			apierrors.IsInvalid(err) {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "e2e kubelet: cannot %s pod %s/%s: %v\n", what, pod.Namespace, pod.Name, err)
+		fmt.Fprintf(os.Stderr, "e2e %s: %v\n", complaint, err)
 		select {
-		case <-k.ctx.Done():
+		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -23,6 +23,8 @@ const (
 	TerminatesAfter = worldPrefix + "terminates-after"
 	// The phase that it goes to in place of Running: Succeeded or Failed.
 	Becomes = "e2e.haulout.dev/becomes"
+	// From the moment that it has gone until its volumes are unmounted. Default: at once.
+	UnmountsAfter = "e2e.haulout.dev/unmounts-after"
 
 	defaultTermination = 100 * time.Millisecond
 )
@@ -34,6 +36,7 @@ const (
 type Kubelets struct {
 	ctx    context.Context
 	client kubernetes.Interface
+	mounts mounts
 
 	mu   sync.Mutex
 	pods map[types.UID]*podState
@@ -94,6 +97,8 @@ func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]s
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: merged(map[string]string{corev1.LabelOSStable: "linux"}, labels),
+			// Without this nothing is attached to it.
+			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
@@ -144,7 +149,7 @@ func (k *Kubelets) observe(pod *corev1.Pod) {
 		return
 	}
 	if pod.Spec.NodeName != "" && state.starts == nil && pod.Status.Phase == corev1.PodPending {
-		state.starts = time.AfterFunc(duration(pod, StartsAfter, 0), func() { k.start(pod) })
+		state.starts = time.AfterFunc(duration(pod, StartsAfter, 0), func() { k.start(pod, state) })
 	}
 }
 
@@ -159,6 +164,9 @@ func (k *Kubelets) forget(pod *corev1.Pod) {
 		if timer != nil {
 			timer.Stop()
 		}
+	}
+	if len(claimsOf(pod)) > 0 {
+		time.AfterFunc(duration(pod, UnmountsAfter, 0), func() { k.unmount(pod) })
 	}
 }
 

@@ -6,9 +6,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
+
+var diskSize = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 
 // PodOption changes the pods of a workload.
 type PodOption func(*corev1.PodTemplateSpec)
@@ -28,6 +31,16 @@ func EmptyDir(pod *corev1.PodTemplateSpec) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
+}
+
+// Claim gives the pods the volume of a PersistentVolumeClaim.
+func Claim(name string) PodOption {
+	return func(pod *corev1.PodTemplateSpec) {
+		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source},
+		})
+	}
 }
 
 // Finalizer keeps the pods after their end.
@@ -68,6 +81,24 @@ func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.Stat
 			Replicas: &replicas, Selector: selectorOf(name), Template: template(name, options),
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 		},
+	}
+}
+
+// WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.
+func WithClaims(name string, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: claimSpec(corev1.ReadWriteOnce, ""),
+	}}
+	return set
+}
+
+// No storage class: nothing is provisioned, the volume is there before.
+func claimSpec(mode corev1.PersistentVolumeAccessMode, volume string) corev1.PersistentVolumeClaimSpec {
+	none := ""
+	return corev1.PersistentVolumeClaimSpec{
+		StorageClassName: &none, VolumeName: volume,
+		AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+		Resources:   corev1.VolumeResourceRequirements{Requests: diskSize},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -120,10 +121,52 @@ type Report struct {
 		Reason    string `json:"reason"`
 		Attempts  int    `json:"attempts"`
 	} `json:"pods"`
-	Requests struct {
+	Volumes    []VolumeReport `json:"volumes"`
+	Diagnoses  []Diagnosis    `json:"diagnoses"`
+	FinishedAt time.Time      `json:"finishedAt"`
+	Requests   struct {
 		Total  int            `json:"total"`
 		ByVerb map[string]int `json:"byVerb"`
 	} `json:"requests"`
+}
+
+// VolumeReport is a volume in the report and in events.
+type VolumeReport struct {
+	Volume     string    `json:"volume"`
+	Claim      string    `json:"claim"`
+	Driver     string    `json:"driver"`
+	Attachment string    `json:"attachment"`
+	Outcome    string    `json:"outcome"`
+	Message    string    `json:"message"`
+	UnusedAt   time.Time `json:"unusedAt"`
+	DetachedAt time.Time `json:"detachedAt"`
+}
+
+// Diagnosis is what will not heal by itself.
+type Diagnosis struct {
+	Code    string `json:"code"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+}
+
+// DrainEvent is what these tests read of a line of `haulout drain -o jsonl`.
+type DrainEvent struct {
+	Type      string        `json:"type"`
+	At        time.Time     `json:"at"`
+	Volume    *VolumeReport `json:"volume"`
+	Diagnosis *Diagnosis    `json:"diagnosis"`
+}
+
+// Events reads stdout, which must hold nothing else.
+func (r Result) Events() (events []DrainEvent, err error) {
+	for line := range strings.Lines(r.Stdout) {
+		var event DrainEvent
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			return nil, fmt.Errorf("not an event: %w\n%s", err, line)
+		}
+		events = append(events, event)
+	}
+	return events, nil
 }
 
 // Report reads stdout, which must hold the report alone.
