@@ -20,9 +20,11 @@ bool Drain::Impl::wants_volumes() const {
   return options_.volumes != VolumeWait::off && options_.dry_run == DryRunMode::none && !volumes_error_;
 }
 
-// A run that goes on where another process stopped knows nothing of the pods that left before.
+// A run that goes on where another process stopped knows nothing of the pods that left before. A command has a new run
+// each time: there our mark on the node says that something was begun.
 bool Drain::Impl::resumes() const {
   const auto mark = mark_of(node_);
+  if (options_.volumes == VolumeWait::required) return mark.has_value();
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 
