@@ -236,7 +236,12 @@ Result<> read_documents(std::string_view text, const Take& take) {
     YAML::Parser parser(input);
     Builder builder(json_limit(text) / 16);
     bool more = true;
+    int last = -1;
     while (more && parser.HandleNextDocument(builder)) {
+      // yaml-cpp 0.7 can stand before a token that it does not understand, and find empty documents there for ever.
+      if (builder.start().pos <= last)
+        throw Refusal{builder.start(), "this is neither part of a document nor a new one"};
+      last = builder.start().pos;
       const ValuePtr& root = builder.root();
       if (root && root->json != "null") more = take(builder.start(), root);
     }

@@ -47,15 +47,6 @@ fuzz_all() {
   ((bad == 0))
 }
 
-# Ten seconds each: the corpora hold what longer runs have found.
-fuzz_tests() {
-  local names
-  mapfile -t names < <(fuzz_names)
-  build_preset asan-ubsan fuzz
-  say "fuzz: ${#names[@]} parsers, ten seconds each"
-  fuzz_all 10 "${names[@]}"
-}
-
 fuzz() {
   local seconds=60 names=()
   while (($#)); do

@@ -184,7 +184,6 @@ run_tests() {
   fi
   if [[ -n $all ]]; then
     step "ASan + UBSan" sanitizer_tests
-    step "fuzz" fuzz_tests
     step "fleets, crash points, more seeds" plays
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused

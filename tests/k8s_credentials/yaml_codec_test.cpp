@@ -94,6 +94,14 @@ INSTANTIATE_TEST_SUITE_P(Table, BrokenYaml,
                                            Broken{"? [a]\n: b\n", "line 1, column 3"}, Broken{"a: &x [*x]", "line 1"},
                                            Broken{"<<: 5", "line 1"}, Broken{"a: @s3cret", "line 1"}));
 
+// yaml-cpp finds empty documents in it without end.
+TEST(Yaml, WhatIsNeitherPartOfADocumentNorANewOneIsRefused) {
+  constexpr const char* text = ",Sun 01:00+6h Europe/Berlin\n- 72:00-04:01\npool: default\nreboot-methodnd]\n";
+  EXPECT_FALSE(yaml_to_json(text));
+  EXPECT_FALSE(yaml_to_tree(text));
+  EXPECT_FALSE(yaml_documents_to_json(text));
+}
+
 TEST(Yaml, DeepNestingIsRefused) {
   EXPECT_TRUE(yaml_to_json(std::string(250, '[') + std::string(250, ']')));
   EXPECT_FALSE(yaml_to_json(std::string(300, '[') + std::string(300, ']')));
