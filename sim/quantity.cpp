@@ -35,10 +35,9 @@ constexpr Suffix suffixes[] = {
 
 std::optional<std::int64_t> thousandths(std::string_view quantity) {
   long double value = 0;
-  const char* end = quantity.data() + quantity.size();
-  const auto [stop, failure] = std::from_chars(quantity.data(), end, value);
+  const auto [stop, failure] = std::from_chars(quantity.data(), quantity.data() + quantity.size(), value);
   if (failure != std::errc()) return std::nullopt;
-  const std::string_view rest(stop, static_cast<std::size_t>(end - stop));
+  const std::string_view rest = quantity.substr(static_cast<std::size_t>(stop - quantity.data()));
   for (const Suffix& suffix : suffixes) {
     if (suffix.text != rest) continue;
     // A decimal fraction is not exact in binary: what is a billionth above a whole number is that number.
