@@ -90,7 +90,7 @@ asio::awaitable<void> Agent::Impl::load() {
   for (;;) {
     auto node = co_await client_.get_node(options_.node, within(request_timeout));
     auto id = parts_.host.boot_id();
-    if (node && !id) node = std::move(id).error();
+    if (node && !id) node = id.error();
     if (node) {
       boot_id_ = *std::move(id);
       node_ = std::move(*node);
