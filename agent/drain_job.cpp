@@ -99,6 +99,7 @@ void DrainJob::summarise(NodeDrain& node) {
 void DrainJob::draw() {
   if (settings_.timeline.empty() || nodes_.empty()) return;
   std::vector<std::string> names;
+  names.reserve(nodes_.size());
   for (const NodeDrain& node : nodes_) names.push_back(node.drain->report().node);
   const auto written = write_timeline(settings_.timeline, timeline_svg(timeline_, "Drain of " + joined(names, ", ")));
   if (!written) tools_.console.warn("warning: " + printable(written.error().message()));
