@@ -42,6 +42,7 @@ Assumptions assumptions_of(const Settings& settings) {
 
 std::string title_of(const Rehearsal& rehearsal) {
   std::vector<std::string> nodes;
+  nodes.reserve(rehearsal.drains.size());
   for (const drain::Report& report : rehearsal.drains) nodes.push_back(report.node);
   return "Rehearsal: drain of " + joined(nodes, ", ");
 }
