@@ -3,10 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "agent/demo_machines.hpp"
+#include "agent/files.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
@@ -48,23 +47,6 @@ Result<http::ServerOptions> parse_listen(const std::string& listen) {
   return options;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(Errc::unavailable, fmt::format("{} cannot be read", path));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
-}
-
-// Written under another name and renamed, so that whoever waits for it never sees half of it.
-Result<> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path + ".part", std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code failure;
-  if (file) std::filesystem::rename(path + ".part", path, failure);
-  if (!file || failure) return Error(Errc::unavailable, fmt::format("{} cannot be written", path));
-  return {};
-}
-
 std::string kubeconfig_text(const std::string& address, std::uint16_t port) {
   return fmt::format(
       "apiVersion: v1\nkind: Config\ncurrent-context: demo\n"
@@ -83,7 +65,7 @@ asio::awaitable<void> wait_for_signal() {
 asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, std::string address, std::uint16_t port,
                                         int& code) {
   co_await clock.sleep_until(clock.now() + come_to_rest);
-  const auto written = write_file(kubeconfig, kubeconfig_text(address, port));
+  const auto written = write_whole_file(kubeconfig, kubeconfig_text(address, port));
   if (!written) {
     std::fprintf(stderr, "error: %s\n", written.error().message().c_str());
     code = 1;
@@ -107,7 +89,7 @@ asio::awaitable<void> judge_fleet(Clock& clock, const DemoJudge& judge, std::str
   kept = all_kept(verdict);
   std::string text;
   for (const std::string& line : verdict_lines(verdict)) text += line + '\n';
-  if (const auto written = write_file(path, text); !written) {
+  if (const auto written = write_whole_file(path, text); !written) {
     std::fprintf(stderr, "error: %s\n", written.error().message().c_str());
     kept = false;
   }
@@ -126,7 +108,7 @@ asio::awaitable<int> serve(asio::any_io_executor executor, DemoOptions options) 
   cluster.server().on_answer([&judge](const sim::AuditEntry& entry) { judge.see(entry); });
   auto listen = parse_listen(options.listen);
   if (!listen) co_return failed(listen.error());
-  auto world = read_file(options.world);
+  auto world = read_whole_file(options.world);
   if (!world) co_return failed(world.error());
   auto loaded = cluster.load(*world);
   if (!loaded) co_return failed(std::move(loaded).error().with_context(options.world));

@@ -17,17 +17,6 @@ std::string key_text(const sim::Key& key) {
   return key.ns + "/" + key.name;
 }
 
-std::string label(const Json& object, const char* key) {
-  const Json& labels = sim::at(object, "/metadata/labels");
-  return labels.is_object() ? labels.value(key, "") : "";
-}
-
-// What a drain may leave where it is.
-bool may_stay(const Json& pod) {
-  return sim::text(sim::controller_of(pod), "/kind") == "DaemonSet" || sim::pod_finished(pod) ||
-         !sim::annotation(pod, "kubernetes.io/config.mirror").empty();
-}
-
 }  // namespace
 
 std::string DemoJudge::when(TimePoint now) const {
@@ -54,12 +43,11 @@ void DemoJudge::see_node(const sim::Change& change) {
   }
   NodeTruth& node = nodes_[name];
   const Json& object = *change.object;
-  const Json& ready = sim::condition(object, "Ready");
   node.uid = sim::uid_of(object);
   node.cordoned = sim::flag(object, "/spec/unschedulable");
-  node.ready = ready.is_null() || sim::text(ready, "/status") == "True";
-  node.state = label(object, "haulout.dev/state");
-  node.wants_reboot = label(object, "haulout.dev/reboot-required") != "false";
+  node.ready = sim::node_ready(object);
+  node.state = sim::label(object, "haulout.dev/state").value_or("");
+  node.wants_reboot = sim::label(object, "haulout.dev/reboot-required") != "false";
   node.message = sim::annotation(object, "haulout.dev/message");
   if (node.cordoned || !node.ready)
     out_.insert(name);
@@ -147,7 +135,7 @@ void DemoJudge::machine_down(const std::string& name, TimePoint now) {
   if (!node.cordoned) broken("without a cordon");
   if (!holds_turn(name, node)) broken("without having a turn");
   for (const auto& [uid, pod] : pods_)
-    if (sim::text(*pod, "/spec/nodeName") == name && !may_stay(*pod))
+    if (sim::text(*pod, "/spec/nodeName") == name && !sim::may_stay(*pod))
       broken(fmt::format("under pod {}/{}", sim::ns_of(*pod), sim::name_of(*pod)));
 }
 

@@ -22,12 +22,11 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
 DrainJob::~DrainJob() = default;
 
 boost::asio::awaitable<void> DrainJob::run() {
-  if (!settings_.timeline.empty())
-    if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
-      tools_.console.warn("error: " + printable(possible.error().message()));
-      failure_exit_code_ = exit_usage;
-      co_return;
-    }
+  if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
+    tools_.console.warn("error: " + printable(possible.error().message()));
+    failure_exit_code_ = exit_usage;
+    co_return;
+  }
   auto names = co_await resolve_nodes(tools_.client, settings_, saturating_add(tools_.clock.now(), call_limit));
   if (!names) {
     failure_exit_code_ = report_failure(tools_, names.error());
@@ -97,11 +96,11 @@ void DrainJob::summarise(NodeDrain& node) {
 
 // The drain is what it is, whether or not its picture can be kept.
 void DrainJob::draw() {
-  if (settings_.timeline.empty() || nodes_.empty()) return;
+  if (nodes_.empty()) return;
   std::vector<std::string> names;
   names.reserve(nodes_.size());
   for (const NodeDrain& node : nodes_) names.push_back(node.drain->report().node);
-  const auto written = write_timeline(settings_.timeline, timeline_svg(timeline_, "Drain of " + joined(names, ", ")));
+  const auto written = write_timeline(settings_.timeline, timeline_, "Drain of " + joined(names, ", "));
   if (!written) tools_.console.warn("warning: " + printable(written.error().message()));
 }
 

@@ -1,4 +1,4 @@
-// Where --timeline goes. A file stands under its name when it is whole, never half written.
+// Where --timeline goes; without it, an empty path, nothing is done and nothing is wrong.
 #pragma once
 
 #include <string>
@@ -10,6 +10,6 @@ namespace haulout::agent {
 
 // Errc::invalid, naming the file and the cause. Asked before anything is done, so that no drain ends without a picture.
 Result<> can_write_timeline(const std::string& path);
-Result<> write_timeline(const std::string& path, const std::string& svg);
+Result<> write_timeline(const std::string& path, const Timeline& timeline, const std::string& title);
 
 }  // namespace haulout::agent

@@ -47,7 +47,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       options_(std::move(options)),
       node_name_(std::move(node)),
       volumes_(node_name_, options_.volume_limit,
-               [this](EventType type, const VolumeReport& volume) { emit_volume(type, volume); }) {
+               [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); }) {
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
   node_facts_.name = node_name_;
@@ -82,15 +82,10 @@ Task<> Drain::Impl::request_removal(std::string uid, std::string ns, std::string
   co_return co_await client_.evict(ns, name, options, limit);
 }
 
-void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message) {
-  Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}};
+void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message,
+                       const VolumeReport* volume) {
+  Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}, volume};
   if (pipeline_) event.progress = pipeline_->progress();
-  event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
-  observer_.on_event(event);
-}
-
-void Drain::Impl::emit_volume(EventType type, const VolumeReport& volume) {
-  Event event{type, clock_.wall_now(), node_name_, nullptr, nullptr, {}, pipeline_->progress(), &volume};
   event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
   observer_.on_event(event);
 }

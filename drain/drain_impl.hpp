@@ -92,9 +92,8 @@ class Drain::Impl {
   k8s::DryRun wire_dry_run() const;
   // One eviction, or deletion where that was asked for.
   Task<> request_removal(std::string uid, std::string ns, std::string name);
-  void emit_volume(EventType type, const VolumeReport& volume);
   void emit(EventType type, const PodReport* pod = nullptr, const Diagnosis* diagnosis = nullptr,
-            std::string message = {});
+            std::string message = {}, const VolumeReport* volume = nullptr);
   bool end(Outcome outcome, std::string message);
   bool fail(const Error& error, std::string_view what);
   bool give_up(const Error& error, std::string_view what);

@@ -6,10 +6,6 @@
 namespace haulout::sim {
 namespace {
 
-Duration annotated(const Json& pod, const char* key, Duration otherwise) {
-  return parse_duration(annotation(pod, key)).value_or(otherwise);
-}
-
 void set_containers(Json& pod, const char* state, Json details, bool ready) {
   Json statuses = Json::array();
   for (const Json& container : at(pod, "/spec/containers"))
@@ -19,10 +15,6 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
                         {"restartCount", 0},
                         {"state", {{state, details}}}});
   pod["status"]["containerStatuses"] = std::move(statuses);
-}
-
-bool is_mirror(const Json& pod) {
-  return !annotation(pod, "kubernetes.io/config.mirror").empty();
 }
 
 }  // namespace

@@ -123,6 +123,29 @@ bool pod_finished(const Json& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+std::optional<std::string> label(const Json& object, const std::string& key) {
+  const Json& labels = at(object, "/metadata/labels");
+  if (!labels.is_object() || !labels.contains(key) || !labels[key].is_string()) return std::nullopt;
+  return labels[key].get<std::string>();
+}
+
+bool node_ready(const Json& node) {
+  const Json& ready = condition(node, "Ready");
+  return ready.is_null() || text(ready, "/status") == "True";
+}
+
+bool waits_for_node(const Json& pod) {
+  return text(pod, "/spec/nodeName").empty() && !terminating(pod) && !pod_finished(pod);
+}
+
+bool is_mirror(const Json& pod) {
+  return !annotation(pod, "kubernetes.io/config.mirror").empty();
+}
+
+bool may_stay(const Json& pod) {
+  return text(controller_of(pod), "/kind") == "DaemonSet" || is_mirror(pod) || pod_finished(pod);
+}
+
 bool pod_ready(const Json& pod) {
   return text(condition(pod, "Ready"), "/status") == "True";
 }
@@ -165,6 +188,10 @@ std::optional<Duration> parse_duration(std::string_view text) {
   const double scale = unit == "ms" ? 1e6 : unit == "s" ? 1e9 : unit == "m" ? 60e9 : unit == "h" ? 3600e9 : 0;
   if (error != std::errc() || scale == 0 || value < 0) return std::nullopt;
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::nano>(value * scale));
+}
+
+Duration annotated(const Json& object, const char* key, Duration otherwise) {
+  return parse_duration(annotation(object, key)).value_or(otherwise);
 }
 
 }  // namespace haulout::sim

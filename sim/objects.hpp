@@ -54,7 +54,15 @@ const Json& controller_of(const Json& object);
 bool terminating(const Json& object);
 bool has_finalizers(const Json& object);
 
+// Empty where there is no such label.
+std::optional<std::string> label(const Json& object, const std::string& key);
+
+bool node_ready(const Json& node);   // also while no kubelet has reported on it
 bool pod_finished(const Json& pod);  // Succeeded or Failed
+bool waits_for_node(const Json& pod);
+bool is_mirror(const Json& pod);
+// A DaemonSet's pod, a static one, a finished one: what a drain may leave where it is.
+bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
 bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value = {});
 // The condition of that type in status.conditions, or null.
@@ -64,5 +72,7 @@ void set_condition(Json& object, Json value, WallTime now);
 
 // "1500ms", "2s", "3m": annotations of the simulation.
 std::optional<Duration> parse_duration(std::string_view text);
+// What the annotation says in that form.
+Duration annotated(const Json& object, const char* key, Duration otherwise);
 
 }  // namespace haulout::sim

@@ -34,11 +34,6 @@ Amounts allocatable(const Json& node) {
   return amounts(stated.is_object() ? stated : at(node, "/status/capacity"));
 }
 
-bool node_ready(const Json& node) {
-  const Json& ready = condition(node, "Ready");
-  return ready.is_null() || text(ready, "/status") == "True";
-}
-
 std::optional<std::int64_t> whole(const std::string& text) {
   std::int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -58,12 +53,6 @@ bool holds(const Json& expression, const std::string* value) {
   const auto left = whole(*value), right = whole(values[0].get<std::string>());
   if (!left || !right) return false;
   return op == "Gt" ? *left > *right : op == "Lt" && *left < *right;
-}
-
-std::optional<std::string> label(const Json& object, const std::string& key) {
-  const Json& labels = at(object, "/metadata/labels");
-  if (!labels.is_object() || !labels.contains(key) || !labels[key].is_string()) return std::nullopt;
-  return labels[key].get<std::string>();
 }
 
 // One of nodeSelectorTerms: all of its expressions hold. A term without any matches nothing.

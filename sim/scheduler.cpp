@@ -3,14 +3,6 @@
 #include "sim/placement.hpp"
 
 namespace haulout::sim {
-namespace {
-
-bool waits_for_node(const Json& pod) {
-  return text(pod, "/spec/nodeName").empty() && !terminating(pod) && !pod_finished(pod);
-}
-
-}  // namespace
-
 Scheduler::Scheduler(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource == "nodes") return retry_later();

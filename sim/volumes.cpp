@@ -23,10 +23,6 @@ std::vector<std::string> claims_of(const Json& pod) {
   return claims;
 }
 
-Duration annotated(const Json& object, const char* key, Duration otherwise) {
-  return parse_duration(annotation(object, key)).value_or(otherwise);
-}
-
 bool shared_by_nodes(const Json& volume) {
   const Json& modes = at(volume, "/spec/accessModes");
   return std::any_of(modes.begin(), modes.end(),

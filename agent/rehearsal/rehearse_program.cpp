@@ -1,10 +1,10 @@
 #include "agent/rehearsal/rehearse_program.hpp"
 
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "agent/exit_code.hpp"
+#include "agent/files.hpp"
 #include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/rehearsal/snapshot_json.hpp"
 #include "agent/text.hpp"
@@ -18,9 +18,9 @@ constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
 Result<std::string> read_document(const std::string& path) {
   if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(Errc::invalid, fmt::format("--snapshot {} cannot be read", path));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  auto text = read_whole_file(path);
+  if (!text) return Error(Errc::invalid, "--snapshot " + text.error().message());
+  return text;
 }
 
 Result<std::vector<std::string>> read_documents(const std::vector<std::string>& paths) {
@@ -64,10 +64,8 @@ int act(Console& console, Sink& out, Clock& clock, const Settings& settings, std
   if (settings.output == OutputFormat::json) out.write(rehearsal_json(*rehearsal, assumptions));
   if (settings.output == OutputFormat::text)
     for (const std::string& line : rehearsal_lines(*rehearsal, assumptions)) console.say(line);
-  if (!settings.timeline.empty()) {
-    const auto written = write_timeline(settings.timeline, timeline_svg(rehearsal->timeline, title_of(*rehearsal)));
-    if (!written) return failed(written.error(), exit_not_done);
-  }
+  const auto written = write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal));
+  if (!written) return failed(written.error(), exit_not_done);
   return exit_code(*rehearsal);
 }
 
@@ -76,7 +74,7 @@ class RehearseJob final : public Job {
   RehearseJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
 
   boost::asio::awaitable<void> run() override {
-    if (const auto possible = may_begin(); !possible) {
+    if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
       tools_.console.warn("error: " + printable(possible.error().message()));
       exit_code_ = exit_usage;
       co_return;
@@ -94,10 +92,6 @@ class RehearseJob final : public Job {
   int finish(std::optional<int> signal) override { return signal ? exit_code_of_signal(*signal) : exit_code_; }
 
  private:
-  Result<> may_begin() const {
-    return settings_.timeline.empty() ? Result<>() : can_write_timeline(settings_.timeline);
-  }
-
   Tools tools_;
   Settings settings_;
   int exit_code_ = exit_done;
@@ -117,9 +111,8 @@ int rehearse_files(Process& process, const Settings& settings) {
     console.warn("error: " + printable(error.message()));
     return flushed(code);
   };
-  if (!settings.timeline.empty())
-    if (const auto possible = can_write_timeline(settings.timeline); !possible)
-      return failed(possible.error(), exit_usage);
+  if (const auto possible = can_write_timeline(settings.timeline); !possible)
+    return failed(possible.error(), exit_usage);
   auto documents = read_documents(settings.rehearse.snapshots);
   if (!documents) return failed(documents.error(), exit_connection);
   return flushed(act(console, process.out, process.clock, settings, *std::move(documents)));

@@ -3,38 +3,25 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s/status.hpp"
+#include "sim/objects.hpp"
 
 namespace haulout::agent {
 namespace {
 
 struct Kind {
-  std::string_view what;
-  std::string_view path;
+  std::string_view resource;
   bool needed = false;
 };
 
 constexpr Kind kinds[] = {
-    {"nodes", "/api/v1/nodes", true},
-    {"pods", "/api/v1/pods", true},
-    {"namespaces", "/api/v1/namespaces"},
-    {"poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"},
-    {"deployments", "/apis/apps/v1/deployments"},
-    {"replicasets", "/apis/apps/v1/replicasets"},
-    {"statefulsets", "/apis/apps/v1/statefulsets"},
-    {"daemonsets", "/apis/apps/v1/daemonsets"},
-    {"persistentvolumes", "/api/v1/persistentvolumes"},
-    {"persistentvolumeclaims", "/api/v1/persistentvolumeclaims"},
-    {"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments"},
+    {"nodes", true},       {"pods", true},   {"namespaces"}, {"poddisruptionbudgets"}, {"deployments"},
+    {"replicasets"},       {"statefulsets"}, {"daemonsets"}, {"persistentvolumes"},    {"persistentvolumeclaims"},
+    {"volumeattachments"},
 };
 
-std::string percent_encoded(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
-    result += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return result;
+std::string path_of(const Kind& kind) {
+  const sim::ResourceInfo& info = *sim::find_resource(kind.resource);
+  return fmt::format("{}/{}/{}", info.group.empty() ? "/api" : "/apis", info.api_version(), info.resource);
 }
 
 Result<std::string> continue_token(const std::string& list) {
@@ -52,7 +39,7 @@ Task<std::vector<std::string>> list(http::Transport& transport, Clock& clock, Ki
   do {
     http::Request request;
     request.target =
-        fmt::format("{}?limit=500{}", kind.path, token.empty() ? "" : "&continue=" + percent_encoded(token));
+        fmt::format("{}?limit=500{}", path_of(kind), token.empty() ? "" : "&continue=" + k8s::percent_encode(token));
     request.headers.set("Accept", "application/json");
     CO_TRY(auto response, co_await transport.round_trip(std::move(request), deadline));
     if (auto failure = k8s::failure_of(response, clock.wall_now())) co_return std::move(*failure);
@@ -69,10 +56,10 @@ Task<Snapshot> read_snapshot(k8s::Client& client, TimePoint deadline) {
   for (const Kind& kind : kinds) {
     auto pages = co_await list(client.transport(), client.clock(), kind, deadline);
     if (!pages && k8s::is_forbidden(pages.error()) && !kind.needed) {
-      snapshot.left_out.push_back(fmt::format("{}: {}", kind.what, pages.error().message()));
+      snapshot.left_out.push_back(fmt::format("{}: {}", kind.resource, pages.error().message()));
       continue;
     }
-    if (!pages) co_return std::move(pages).error().with_context(fmt::format("listing {}", kind.what));
+    if (!pages) co_return std::move(pages).error().with_context(fmt::format("listing {}", kind.resource));
     for (std::string& page : *pages) snapshot.documents.push_back(std::move(page));
   }
   co_return snapshot;

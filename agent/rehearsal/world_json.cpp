@@ -5,10 +5,6 @@ namespace {
 
 using sim::Json;
 
-bool waits_for_node(const Json& pod) {
-  return sim::text(pod, "/spec/nodeName").empty() && !sim::terminating(pod) && !sim::pod_finished(pod);
-}
-
 std::string key_of(const Json& pod) {
   return sim::ns_of(pod) + "/" + sim::name_of(pod);
 }
@@ -37,25 +33,19 @@ bool hard_spread(const Json& pod) {
   return false;
 }
 
-// A DaemonSet's pod stays, and a static one has nothing to be placed.
-bool stays(const Json& pod) {
-  return sim::text(sim::controller_of(pod), "/kind") == "DaemonSet" ||
-         !sim::annotation(pod, "kubernetes.io/config.mirror").empty() || sim::pod_finished(pod);
-}
-
 }  // namespace
 
 std::set<std::string> homeless(const sim::Cluster& cluster) {
   std::set<std::string> uids;
   for (const Json& pod : cluster.all("pods"))
-    if (waits_for_node(pod)) uids.insert(sim::uid_of(pod));
+    if (sim::waits_for_node(pod)) uids.insert(sim::uid_of(pod));
   return uids;
 }
 
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before) {
   std::vector<NoRoom> result;
   for (const Json& pod : cluster.all("pods"))
-    if (waits_for_node(pod) && before.count(sim::uid_of(pod)) == 0)
+    if (sim::waits_for_node(pod) && before.count(sim::uid_of(pod)) == 0)
       result.push_back({key_of(pod), controller_of(pod), sim::text(sim::condition(pod, "PodScheduled"), "/message")});
   return result;
 }
@@ -64,7 +54,7 @@ std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::str
   constexpr const char* pod_affinity = "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution";
   std::vector<std::string> result;
   for (const Json& pod : cluster.all("pods")) {
-    if (sim::text(pod, "/spec/nodeName") != node || stays(pod)) continue;
+    if (sim::text(pod, "/spec/nodeName") != node || sim::may_stay(pod)) continue;
     std::string why;
     const auto add = [&why](bool holds, const char* what) {
       if (holds) why += (why.empty() ? "" : ", ") + std::string(what);

@@ -3,7 +3,6 @@
 #include "agent/report/status_words.hpp"
 #include "agent/requests_ledger.hpp"
 #include "agent/text.hpp"
-#include "retry/task_group.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -105,20 +104,7 @@ void Reporter::see_request(const RequestEnd& request) {
 
 asio::awaitable<void> Reporter::run() {
   parts_.notify("READY=1");
-  co_await with_task_group([this](TaskGroup& group) {
-    group.spawn(events_.run());
-    if (options_.watchdog) group.spawn(feed_watchdog());
-    return group.join();
-  });
-}
-
-// Twice in each limit, as sd_watchdog_enabled(3) recommends. From the loop that does all the work: when that hangs, the
-// service manager starts another agent.
-asio::awaitable<void> Reporter::feed_watchdog() {
-  for (;;) {
-    parts_.notify("WATCHDOG=1");
-    co_await parts_.client.clock().sleep_until(now() + *options_.watchdog / 2);
-  }
+  co_await events_.run();
 }
 
 void Reporter::say_goodbye() {

@@ -2,8 +2,8 @@
 // metrics and words for the service manager, all from the same value.
 //
 // It is told by the driver (AgentParts::tell and warn), by drains (it is their observer) and by the decorators of
-// observed_ports.hpp; being told never blocks and never fails. run() writes the Events and feeds the watchdog, until
-// cancelled. Borrows client, rng and the functions; must outlive run() and whoever tells it. One thread.
+// observed_ports.hpp; being told never blocks and never fails. run() writes the Events, until cancelled. Borrows
+// client, rng and the functions; must outlive run() and whoever tells it. One thread.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,6 @@ struct ReporterOptions {
   std::string node{};
   std::string instance{};  // of the agent: its pod, or the host
   std::string version{};
-  std::optional<Duration> watchdog{};  // see watchdog_limit()
 };
 
 class Reporter final : public drain::DrainObserver {
@@ -64,7 +63,6 @@ class Reporter final : public drain::DrainObserver {
   std::vector<Check> readiness() const;
 
  private:
-  boost::asio::awaitable<void> feed_watchdog();
   void count_what_ended(const Status& before, const Status& now);
   void log(const LogEntry& entry);
   void show_tally();

@@ -16,4 +16,12 @@ std::optional<Duration> watchdog_limit() {
   return std::chrono::microseconds(microseconds);
 }
 
+boost::asio::awaitable<void> feed_watchdog(Clock& clock, Duration limit,
+                                           std::function<void(const std::string&)> notify) {
+  for (;;) {
+    notify("WATCHDOG=1");
+    co_await clock.sleep_until(clock.now() + limit / 2);
+  }
+}
+
 }  // namespace haulout::agent

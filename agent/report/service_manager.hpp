@@ -2,6 +2,8 @@
 // $NOTIFY_SOCKET names. Without one, nobody is told anything.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,5 +17,10 @@ void notify_service_manager(const std::string& words);
 // How often the service manager wants to hear WATCHDOG=1 (WATCHDOG_USEC): it kills a service that is silent for longer.
 // Nothing: no watchdog, or not one of this process.
 std::optional<Duration> watchdog_limit();
+
+// Says WATCHDOG=1 twice in each limit, as sd_watchdog_enabled(3) recommends, until cancelled. To run on the loop that
+// does all the work: when that hangs, the service manager starts another agent.
+boost::asio::awaitable<void> feed_watchdog(Clock& clock, Duration limit,
+                                           std::function<void(const std::string&)> notify = notify_service_manager);
 
 }  // namespace haulout::agent

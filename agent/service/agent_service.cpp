@@ -67,8 +67,7 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     attempt.failed(whole.error());
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
-    // The loop turns: no restart would help.
-    notify_service_manager("WATCHDOG=1\nSTATUS=" + printable(problem));
+    notify_service_manager("STATUS=" + printable(problem));
     co_await clock.sleep_until(clock.now() + backoff.next(in_.process.rng, whole.error().retry_after));
   }
 }
@@ -103,7 +102,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(listening.error());
     co_return;
   }
-  group.spawn(feed_watchdog_until_up());
+  // From the beginning: an attempt to come up may take longer than the watchdog waits.
+  if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
   // From now on it works, whatever the API server does.
   notify_service_manager("READY=1\nSTATUS=asking the API server who we are");
   auto begun = co_await begin(group, come_up());
@@ -126,15 +126,6 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   if (ShutdownInhibitor* const shutdown = whole_->shutdown()) group.spawn(shutdown->run());
   const auto agent = whole_->agent();
   co_await agent->run();
-}
-
-// An attempt to come up may take longer than the watchdog waits; afterwards the reporter feeds it.
-awaitable<void> AgentService::feed_watchdog_until_up() {
-  const auto limit = watchdog_limit();
-  while (limit && !whole_) {
-    notify_service_manager("WATCHDOG=1");
-    co_await in_.process.clock.sleep_until(in_.process.clock.now() + *limit / 2);
-  }
 }
 
 awaitable<void> AgentService::tell_rivals() {

@@ -46,7 +46,6 @@ class AgentService {
   // Takes the whole over that comes up, and runs what it needs.
   Task<> begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming);
   Task<> serve_pages(TaskGroup& group);
-  boost::asio::awaitable<void> feed_watchdog_until_up();
   boost::asio::awaitable<void> tell_rivals();
   boost::asio::awaitable<void> tell_cautions();
   void failed(const Error& error);

@@ -21,8 +21,7 @@ ReporterOptions reporter_options(const Authority& authority) {
   while (!version.empty() && version.back() == '\n') version.pop_back();
   return {.node = authority.node.name,
           .instance = authority.pod_name.empty() ? host_name() : authority.pod_name,
-          .version = std::move(version),
-          .watchdog = watchdog_limit()};
+          .version = std::move(version)};
 }
 
 }  // namespace

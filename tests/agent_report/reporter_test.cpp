@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/report/service_manager.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
 #include "tests/support/virtual_time.hpp"
@@ -62,7 +63,7 @@ class ReporterTest : public haulout::testing::VirtualTimeTest {
                        lines.push_back({severity, message, fields});
                      },
                      [this](const std::string& said) { words.push_back(said); }},
-                    {.node = "n1", .instance = "haulout-abcde", .version = "1.2.3", .watchdog = 30s}};
+                    {.node = "n1", .instance = "haulout-abcde", .version = "1.2.3"}};
 };
 
 TEST_F(ReporterTest, OneStatusIsALineAnEventAMetricAndWordsForTheServiceManager) {
@@ -108,7 +109,10 @@ TEST_F(ReporterTest, ItIsReadyBeforeTheApiServerIs) {
 }
 
 TEST_F(ReporterTest, TheWatchdogIsFedTwiceInItsLimit) {
-  run_for(61s, [] {});
+  run(with_task_group([this](TaskGroup& group) {
+    group.spawn(feed_watchdog(clock, 30s, [this](const std::string& said) { words.push_back(said); }));
+    return wait(61s);
+  }));
   EXPECT_EQ(std::count(words.begin(), words.end(), "WATCHDOG=1"), 5);
 }
 

@@ -45,7 +45,7 @@ func TestKubeletIdentity(t *testing.T) {
 	w := smallWorld(t, StatefulSet("db", 2), Budget("db", "1"))
 	identity, err := w.CA.Client("system:node:"+w.Node("old"), "system:nodes")
 	must(t, err)
-	result := runAs(t, w, w.Access(identity), "drain", w.Node("old"), "--settle=0", "--timeout=2m")
+	result := runAs(t, w, w.Access(identity), "drain", w.Node("old"), "--settle=0", "--timeout=4m")
 	if result.Exit != 0 {
 		t.Fatalf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}
