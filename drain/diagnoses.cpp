@@ -107,7 +107,7 @@ void diagnose_node(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node) {
   std::vector<DiagnosisFact> facts;
   diagnose_node(node, facts);
-  for (const auto& [uid, tracked] : pipeline.pods()) diagnose_pod(tracked, pipeline.book(), facts);
+  for (const TrackedPod* tracked : pipeline.leaving()) diagnose_pod(*tracked, pipeline.book(), facts);
   return facts;
 }
 

@@ -19,6 +19,10 @@ bool must_leave(PodState state) {
          state == PodState::parked;
 }
 
+bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
+  return tracked->order < order;
+}
+
 // The server knows no such pod, the view still has it.
 bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone;
@@ -37,7 +41,7 @@ Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit)
 
 void Pipeline::start(TimePoint now) {
   started_ = taking_no_pods_since_ = now;
-  for (const auto& [key, tracked] : order_)
+  for (const TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked) emit_(EventType::parked, tracked->report);
 }
 
@@ -68,20 +72,30 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   tracked.state = state;
 }
 
+void Pipeline::add_to_order(TrackedPod& tracked) {
+  const auto place = std::lower_bound(order_.begin(), order_.end(), tracked.order, stands_before);
+  if (place == order_.end() || *place != &tracked) order_.insert(place, &tracked);
+}
+
+void Pipeline::remove_from_order(const TrackedPod& tracked) {
+  const auto place = std::lower_bound(order_.begin(), order_.end(), tracked.order, stands_before);
+  if (place != order_.end() && *place == &tracked) order_.erase(place);
+}
+
 void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   tracked.decision = decide_(tracked.pod);
   const Decision& decision = tracked.decision;
   PodReport& report = tracked.report;
   report.verdict = decision.verdict;
   if (decision.verdict == Verdict::skip) {
-    order_.erase(tracked.order);
+    remove_from_order(tracked);
     become(tracked, PodState::left);
     report.outcome = PodOutcome::skipped;
     report.reason = decision.reason;
     report.message = decision.message;
     return;
   }
-  order_.emplace(tracked.order, &tracked);
+  add_to_order(tracked);
   if (tracked.pod.terminating()) {
     see_terminating(tracked, now);
   } else if (tracked.hold == TrackedPod::Hold::pinned) {
@@ -185,7 +199,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
 
 void Pipeline::vanish(TrackedPod& tracked, WallTime wall) {
   const bool mattered = must_leave(tracked.state);
-  order_.erase(tracked.order);
+  remove_from_order(tracked);
   tracked.holds_place = false;
   become(tracked, PodState::vanished);
   if (!mattered) return;
@@ -217,7 +231,7 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
 void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
   const auto [ns, selection_changed] = book_.update(uid, budget);
   if (!selection_changed && count_of(PodState::parked) == 0) return;
-  for (auto& [key, tracked] : order_) {
+  for (TrackedPod* tracked : order_) {
     if (tracked->pod.ns != ns) continue;
     bool helped = false;
     if (selection_changed) {

@@ -43,30 +43,31 @@ struct PipelineOptions {
 };
 
 struct TrackedPod {
-  k8s::Pod pod;
-  Decision decision;
-  OrderKey order;
+  // First, side by side: what is looked at in every pod each time that something happens.
   PodState state = PodState::queued;
-  PodReport report;
-  std::vector<std::string> budgets;  // that select it now
-  std::vector<std::string> lane;     // that were busy with its request when it was sent
+  enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
+  EvictionVerdict last_verdict = EvictionVerdict::accepted;
+  std::uint32_t refusals = 0;  // in a row, with the same verdict
+  bool holds_place = false;
   bool was_parked = false;
   bool is_late = false;
   bool stuck = false;        // still there 60 s after its grace period
   bool answer_lost = false;  // the last eviction may have taken effect: no answer came
   bool request_out = false;  // an eviction was sent and not yet answered
   bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
-  enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
-  EvictionVerdict last_verdict = EvictionVerdict::accepted;
-  std::uint32_t refusals = 0;  // in a row, with the same verdict
-  std::string server_message;  // of the last refusal
-  Backoff backoff{BackoffOptions{}};
-  TimePoint wake_at{};  // parked: not tried before, unless woken
-  TimePoint last_answer{};
-  TimePoint terminating_since{};
+  TimePoint wake_at{};       // parked: not tried before, unless woken
   TimePoint terminating_until = TimePoint::max();  // when its place is given back
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
-  bool holds_place = false;
+  TimePoint terminating_since{};
+  TimePoint last_answer{};
+  OrderKey order;
+  k8s::Pod pod;
+  Decision decision;
+  PodReport report;
+  std::vector<std::string> budgets;  // that select it now
+  std::vector<std::string> lane;     // that were busy with its request when it was sent
+  std::string server_message;        // of the last refusal
+  Backoff backoff{BackoffOptions{}};
 };
 
 class Pipeline {
@@ -126,6 +127,8 @@ class Pipeline {
   bool hopeless() const;
   Progress progress() const;
   const std::map<std::string, TrackedPod>& pods() const { return pods_; }
+  // Those that must leave and have not vanished, in the order of their eviction.
+  const std::vector<TrackedPod*>& leaving() const { return order_; }
   const BudgetBook& book() const { return book_; }
   std::size_t places_taken() const;
   TimePoint throttled_until() const { return throttled_until_; }
@@ -137,6 +140,8 @@ class Pipeline {
   void become(TrackedPod& tracked, PodState state);
   std::size_t& count_of(PodState state) { return counts_.at(static_cast<std::size_t>(state)); }
   std::size_t count_of(PodState state) const { return counts_.at(static_cast<std::size_t>(state)); }
+  void add_to_order(TrackedPod& tracked);
+  void remove_from_order(const TrackedPod& tracked);
   void apply_decision(TrackedPod& tracked, TimePoint now);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
@@ -166,7 +171,7 @@ class Pipeline {
   Emit emit_;
   BudgetBook book_;
   std::map<std::string, TrackedPod> pods_;       // by UID
-  std::map<OrderKey, TrackedPod*> order_;        // pods that must leave and have not vanished
+  std::vector<TrackedPod*> order_;               // pods that must leave and have not vanished, by their order
   std::map<std::string, unsigned> returns_;      // by controller UID
   std::map<std::string, unsigned> vanished_of_;  // by controller UID: evicted pods that have vanished
   std::optional<TimePoint> started_;

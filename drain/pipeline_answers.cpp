@@ -96,15 +96,20 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
 
 void Pipeline::time_passed(TimePoint now) {
   held_by_policy_ = false;
-  for (auto& [uid, tracked] : pods_) {
-    if (tracked.state == PodState::terminating && !tracked.pod.terminating() && now >= tracked.accepted_until) {
-      tracked.holds_place = false;
-      queue(tracked);
+  std::vector<TrackedPod*> held;
+  for (TrackedPod* tracked : order_) {
+    if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
+      tracked->holds_place = false;
+      queue(*tracked);
     }
-    if (tracked.state == PodState::terminating && !tracked.stuck && now >= tracked.terminating_until)
-      mark_stuck(tracked);
-    if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy) apply_decision(tracked, now);
-    held_by_policy_ |= tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy;
+    if (tracked->state == PodState::terminating && !tracked->stuck && now >= tracked->terminating_until)
+      mark_stuck(*tracked);
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy) held.push_back(tracked);
+  }
+  // A decision can take a pod out of the order.
+  for (TrackedPod* tracked : held) {
+    apply_decision(*tracked, now);
+    held_by_policy_ |= tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy;
   }
 }
 
@@ -113,7 +118,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
   const auto consider = [&](TimePoint when) {
     if (when > now) next = std::min(next, when);
   };
-  for (const auto& [key, tracked] : order_) {
+  for (const TrackedPod* tracked : order_) {
     // While throttled nothing is sent, so nothing that falls due before its end matters before it.
     if (tracked->state == PodState::parked && tracked->wake_at != TimePoint::max())
       consider(std::max(tracked->wake_at, throttled_until_));
@@ -126,7 +131,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
 
 std::vector<std::pair<std::string, std::string>> Pipeline::plan() const {
   std::vector<std::pair<std::string, std::string>> plan;
-  for (const auto& [key, tracked] : order_)
+  for (const TrackedPod* tracked : order_)
     if (tracked->state == PodState::queued) plan.emplace_back(tracked->pod.uid, tracked->pod.key());
   return plan;
 }
@@ -148,17 +153,16 @@ bool Pipeline::clear() const {
 }
 
 bool Pipeline::any_in_doubt() const {
-  return std::any_of(order_.begin(), order_.end(), [](const auto& entry) {
-    const TrackedPod& tracked = *entry.second;
+  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
     const bool said_gone_twice =
-        tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone && tracked.refusals >= 2;
-    return said_gone_twice || (tracked.state == PodState::terminating && tracked.stuck);
+        tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::gone && tracked->refusals >= 2;
+    return said_gone_twice || (tracked->state == PodState::terminating && tracked->stuck);
   });
 }
 
 bool Pipeline::hopeless() const {
-  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const auto& entry) {
-    return entry.second->state == PodState::parked && entry.second->last_verdict == EvictionVerdict::fatal;
+  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+    return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal;
   });
 }
 

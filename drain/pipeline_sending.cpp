@@ -23,7 +23,7 @@ bool troubled(const TrackedPod& tracked) {
 
 std::size_t Pipeline::places_taken() const {
   return static_cast<std::size_t>(
-      std::count_if(order_.begin(), order_.end(), [](const auto& entry) { return entry.second->holds_place; }));
+      std::count_if(order_.begin(), order_.end(), [](const TrackedPod* tracked) { return tracked->holds_place; }));
 }
 
 Duration Pipeline::patience() const {
@@ -62,20 +62,20 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
   const Tier* open_tier = nullptr;
   const std::vector<std::string>* busy = nullptr;
   // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
-  const auto close_behind = [&](const OrderKey& key, const TrackedPod& tracked) {
-    if (!tracked.was_parked && !open_tier) open_tier = &key.tier;
+  const auto close_behind = [&](const TrackedPod& tracked) {
+    if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
   };
-  for (auto& [key, tracked] : order_) {
+  for (TrackedPod* tracked : order_) {
     if (full()) break;
     const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
     if (!woken && tracked->state != PodState::queued) {
-      if (tracked->state == PodState::in_flight) close_behind(key, *tracked);
+      if (tracked->state == PodState::in_flight) close_behind(*tracked);
       continue;
     }
-    if (open_tier && *open_tier < key.tier) break;
+    if (open_tier && *open_tier < tracked->order.tier) break;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
-      close_behind(key, *tracked);
+      close_behind(*tracked);
       continue;
     }
     // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
@@ -86,7 +86,7 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
       park_at_closed_gate(*tracked, now);
       continue;
     }
-    close_behind(key, *tracked);
+    close_behind(*tracked);
     if (gate == BudgetBook::Gate::busy || (options_.max_places != 0 && places >= options_.max_places)) continue;
     send(*tracked);
     ++places;

@@ -39,11 +39,11 @@ bool blank(std::string_view line) {
 }
 
 template <class T>
-bool namesakes(const T& a, const T& b) {
-  if constexpr (requires { a.ns; }) {
-    return a.name == b.name && a.ns == b.ns;
+std::pair<std::string_view, std::string_view> name_of(const T& object) {
+  if constexpr (requires { object.ns; }) {
+    return {object.name, object.ns};
   } else {
-    return a.name == b.name;
+    return {object.name, {}};
   }
 }
 
@@ -230,7 +230,9 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
       break;
     case WatchEventType::added:
     case WatchEventType::modified:
-      if (gone_.count(event->object.uid) == 0) put(std::move(event->object));
+      if (gone_.count(event->object.uid) != 0) break;
+      remove_namesake(event->object);
+      put(std::move(event->object));
       break;
   }
   resource_version_ = std::move(event->resource_version);
@@ -240,13 +242,22 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
 template <class T>
 void Reflector<T>::replace_all(List<T> list) {
   std::set<std::string> listed;
-  for (const auto& object : list.items) listed.insert(object.uid);
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (const auto& object : list.items) {
+    listed.insert(object.uid);
+    names.insert(name_of(object));
+  }
+  // Pages of different moments can show an object and the one that took its name.
+  const bool names_recur = names.size() < list.items.size();
   std::vector<std::string> missing;
   for (const auto& [uid, object] : objects_) {
     if (listed.count(uid) == 0) missing.push_back(uid);
   }
   for (const auto& uid : missing) remove(uid);
-  for (auto& object : list.items) put(std::move(object));
+  for (auto& object : list.items) {
+    if (names_recur) remove_namesake(object);
+    put(std::move(object));
+  }
   gone_.clear();
   resource_version_ = std::move(list.meta.resource_version);
   health_.synced = true;
@@ -261,18 +272,22 @@ void Reflector<T>::put(T object) {
   if (wanted_ && !wanted_(object)) return remove(object.uid);
   const auto known = objects_.find(object.uid);
   if (known != objects_.end() && known->second.resource_version == object.resource_version) return;
-  if (known == objects_.end()) remove_namesake(object);
-  const auto uid = object.uid;
-  const auto& stored = objects_.insert_or_assign(uid, std::move(object)).first->second;
   changed_ = true;
-  on_change_(uid, &stored);
+  if (known != objects_.end()) {
+    known->second = std::move(object);
+    return on_change_(known->first, &known->second);
+  }
+  auto uid = object.uid;
+  const auto added = objects_.emplace(std::move(uid), std::move(object)).first;
+  on_change_(added->first, &added->second);
 }
 
 // A name is taken by one object at a time: the one that had it before has vanished, whether or not we were told.
 template <class T>
 void Reflector<T>::remove_namesake(const T& object) {
+  if (objects_.contains(object.uid)) return;
   const auto before = std::find_if(objects_.begin(), objects_.end(),
-                                   [&](const auto& entry) { return namesakes(entry.second, object); });
+                                   [&](const auto& entry) { return name_of(entry.second) == name_of(object); });
   if (before != objects_.end()) remove(std::string(before->first));
 }
 
