@@ -41,6 +41,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   }
   if (!node) co_return give_up(node.error(), "node " + node_name_ + " could not be read");
   see_node(&*node);
+  const WallTime asked = clock_.wall_now();
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
@@ -49,7 +50,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
   for (const std::string& uid : gone) pipeline_->pod_gone(uid, clock_.wall_now());
   co_await list_budgets();
-  for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
+  for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now(), clock_.wall_now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
   co_return true;
@@ -212,10 +213,12 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
   pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
       client_, rng_, k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
-        if (pod) {
-          pipeline_->pod_changed(*pod, now());
-        } else {
+        if (!pod) {
           pipeline_->pod_gone(uid, clock_.wall_now());
+        } else if (const auto asked = pods_view_->list_asked()) {
+          pipeline_->pod_listed(*pod, *asked, now(), clock_.wall_now());
+        } else {
+          pipeline_->pod_changed(*pod, now());
         }
       },
       [this] { changed_->notify(); });

@@ -131,6 +131,12 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   }
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
+  // An event that was held back while a list told more. If a deletion was really taken back, the next list says so.
+  if (tracked.pod.terminating() && !pod.terminating()) return;
+  change(tracked, pod, now);
+}
+
+void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   const bool revived = tracked.pod.terminating() && !pod.terminating();
   // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
@@ -141,7 +147,6 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
     see_terminating(tracked, now);
     return;
   }
-  // Only an etcd restored from a backup takes a deletion back.
   if (revived && tracked.state == PodState::terminating && !tracked.request_out) {
     tracked.holds_place = false;
     queue(tracked);
@@ -151,23 +156,30 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   if (relevant) wake(tracked, now);
 }
 
+void Pipeline::pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) {
+    track(pod, now);
+    return;
+  }
+  TrackedPod& tracked = found->second;
+  if (tracked.state == PodState::vanished) {
+    // While the list was under way the watch has said more: a UID never comes back by itself.
+    if (tracked.report.vanished_at > asked) return;
+    become(tracked, PodState::left);
+    tracked.report.vanished_at.reset();
+  }
+  // Nor does a deletion: the list is older than what the watch or the answer has said since.
+  const TimePoint asked_at = now - (wall - asked);
+  if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked_at) return;
+  change(tracked, pod, now);
+}
+
 void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall) {
   std::set<std::string> present;
-  const TimePoint asked_at = now - (wall - asked);
   for (const k8s::Pod& pod : listed) {
     present.insert(pod.uid);
-    const auto found = pods_.find(pod.uid);
-    if (found != pods_.end() && found->second.state == PodState::vanished) {
-      // While the list was under way the watch has said more: a UID never comes back by itself.
-      if (found->second.report.vanished_at > asked) continue;
-      become(found->second, PodState::left);
-      found->second.report.vanished_at.reset();
-    }
-    // Nor does a deletion: the list is older than what the watch or the answer has said since.
-    if (found != pods_.end() && found->second.state == PodState::terminating && !pod.terminating() &&
-        found->second.terminating_since >= asked_at)
-      continue;
-    pod_changed(pod, now);
+    pod_listed(pod, asked, now, wall);
   }
   std::vector<std::string> missing;
   for (const auto& [uid, tracked] : pods_)

@@ -88,10 +88,13 @@ class Pipeline {
 
   // Facts. `wall` is what the report shows.
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
+  // An event of the watch. It may be a replay, or have been held back while a list told more: it brings no vanished pod
+  // back and takes no deletion back.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // All pods of the node by a most-recent list. Unlike an event, which may be a replay, it brings a vanished pod back
-  // (an etcd restored from a backup), unless it vanished after the list was `asked` for; a pod that leaves and is not
-  // in it has vanished.
+  // From a most-recent list. It does both (an etcd restored from a backup), unless the pod vanished or was seen leaving
+  // after the list was `asked` for.
+  void pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, WallTime wall);
+  // All pods of the node by a most-recent list: a pod that leaves and is not in it has vanished.
   void reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
@@ -142,6 +145,7 @@ class Pipeline {
   std::size_t count_of(PodState state) const { return counts_.at(static_cast<std::size_t>(state)); }
   void add_to_order(TrackedPod& tracked);
   void remove_from_order(const TrackedPod& tracked);
+  void change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now);
   void apply_decision(TrackedPod& tracked, TimePoint now);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);

@@ -73,6 +73,9 @@ class Reflector {
 
   const std::map<std::string, T>& objects() const { return objects_; }
   const ReflectorHealth& health() const { return health_; }
+  // During on_change: when the list was asked for that tells of it; unset for an event and for the seed. A list is at
+  // least as new as the moment it was asked for, an event may have been under way for long.
+  std::optional<WallTime> list_asked() const { return list_asked_; }
 
  private:
   // One list, taken over into the view.
@@ -109,6 +112,7 @@ class Reflector {
   std::set<std::string> gone_;
   std::string resource_version_;
   ReflectorHealth health_;
+  std::optional<WallTime> list_asked_;  // while a list is taken over
   http::BodyStream* stream_ = nullptr;  // while events are read
   std::unique_ptr<Alarm> gathered_;
   bool opened_before_ = false;

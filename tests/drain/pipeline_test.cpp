@@ -289,6 +289,24 @@ TEST_F(PipelineTest, AListThatWasAskedForBeforeTheEvictionTakesNothingBack) {
   EXPECT_EQ(pipeline->places_taken(), 1u);
 }
 
+// The bound of pods that leave at once was broken: an event that had been held back took its place from a pod that a
+// list had meanwhile shown terminating.
+TEST_F(PipelineTest, AnEventThatWasHeldBackTakesNoDeletionBack) {
+  make({.max_places = 1});
+  const auto pods = pods_named({"a", "b"});
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  accept(pods[0]);
+  pipeline->reconcile({terminating(pods[0]), pods[1]}, wall, now, wall);
+  auto condition_written = pods[0];
+  condition_written.resource_version = "2";
+  pipeline->pod_changed(condition_written, now + 1ms);
+  EXPECT_EQ(tracked(pods[0]).state, PodState::terminating);
+  EXPECT_TRUE(tracked(pods[0]).pod.terminating());
+  EXPECT_EQ(pipeline->places_taken(), 1u);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
 TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
   make();
   const auto leaving = a_pod("leaving"), waiting = a_pod("waiting");

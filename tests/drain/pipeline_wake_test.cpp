@@ -222,7 +222,10 @@ TEST_F(PipelineTest, ATerminatingPodThatARestoreBringsBackIsEvictedAgain) {
   take();
   pipeline->pod_changed(terminating(pod), now);  // the watch is faster than the answer
   accept(pod);
-  pipeline->pod_changed(pod, now);
+  now += 1s;
+  wall += 1s;
+  pipeline->pod_listed(pod, wall, now + 1ms, wall + 1ms);
+  EXPECT_EQ(pipeline->places_taken(), 0u);
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 

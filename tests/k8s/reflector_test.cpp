@@ -284,5 +284,20 @@ TEST_F(ReflectorTest, AListThatBringsBackADeletedOneIsRight) {
   EXPECT_THAT(changes, ElementsAre("+ua@1", "-ua", "+ua@1", "+ua@21"));
 }
 
+TEST_F(ReflectorTest, WhatAListTellsIsToldFromEvents) {
+  std::vector<std::optional<WallTime>> asked;
+  Reflector<Pod> told(
+      client, rng, Resource::pods, {.field_selector = "spec.nodeName=n1"},
+      [&](const std::string&, const Pod*) { asked.push_back(told.list_asked()); }, [] {});
+  const WallTime begun = clock.wall_now();
+  answer_list("10", {fixtures::pod("a", "ua", "1")}, 2s);
+  transport.stream({bytes(modified("a", "ua", "11"))});
+  run(with_task_group([&](TaskGroup& group) {
+    group.spawn([](Reflector<Pod>& view) -> boost::asio::awaitable<void> { (void)co_await view.run(); }(told));
+    return clock.sleep_until(start + 10s);
+  }));
+  EXPECT_THAT(asked, ElementsAre(std::optional(begun), std::nullopt));
+}
+
 }  // namespace
 }  // namespace haulout::k8s

@@ -44,7 +44,6 @@ void set_policy_of_the_command(drain::Options& options, Rng& rng) {
 drain::Options some_options(Rng& rng) {
   drain::Options options;
   options.run_id = "seeds";
-  options.volumes = drain::VolumeWait::off;  // no world has any yet
   options.max_concurrent = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{8}));
   if (rng.chance(50)) options.settle = rng.between(Duration(0s), Duration(8s));
   if (rng.chance(10)) options.settle = 0s;

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Can the tests catch? Known defects, one at a time, in a scratch copy; each must be found by a seed or a named test.
+
+  mutants.py              applies every patch beside this file in turn, builds, runs, prints the table
+  mutants.py NAME…        only these
+  mutants.py --check      only whether each patch still applies to this tree, and says what it must
+
+A mutant is NAME.patch: a unified diff (git apply) with lines above it:
+  What: what is wrong now, in a sentence
+  Promise: which promise of the design it breaks
+  Programs: drain | fleet        whose seeds and tests look for it
+
+First the sound tree must pass; then each mutant must fail. The scratch copy, and with it a build that stays incremental,
+is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant survives, 2 when a patch does not apply or build or the sound tree fails.
+With HAULOUT_UPDATE_DOCS=1 a complete run writes its table into docs/reliability.md.
+"""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SCRATCH = ROOT / "build/mutants/tree"  # --tree
+PAGE = ROOT / "docs/reliability.md"
+BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+
+# Seeds are played so many at a time, up to so many; then come the tests with names. The last resort takes longest and is
+# only built and run for what nothing else has found.
+PROGRAMS = {
+    "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
+              "tests": ["drain/drain_test", "k8s/k8s_test"], "last": ["scenario/scenario_test"]},
+    "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 5, "most": 60,
+              "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test"], "last": []},
+}
+# A mutant may never come to an end.
+SEEDS_LIMIT, TESTS_LIMIT = 240, 240
+
+
+class Broken(Exception):
+    """Not the mutant is at fault: exit code 2."""
+
+
+class Mutant:
+    def __init__(self, path):
+        self.path = path
+        self.name = path.stem
+        head = path.read_text(encoding="utf-8").split("\ndiff ", 1)[0].split("\n--- ", 1)[0]
+        self.said = dict(re.findall(r"^(What|Promise|Programs): (.+)$", head, re.M))
+        missing = {"What", "Promise", "Programs"} - self.said.keys()
+        if missing:
+            raise Broken(f"{path.name}: no line '{sorted(missing)[0]}: …' above the diff")
+        if self.said["Programs"] not in PROGRAMS:
+            raise Broken(f"{path.name}: Programs is one of {', '.join(PROGRAMS)}, not {self.said['Programs']}")
+
+    def apply(self, tree, check=False):
+        # The scratch copy lies inside of a repository that it must not be taken for a part of.
+        alone = dict(os.environ, GIT_CEILING_DIRECTORIES=str(tree.parent))
+        command = ["git", "apply", *(["--check"] if check else []), str(self.path)]
+        done = subprocess.run(command, cwd=tree, env=alone, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Broken(f"{self.path.name} does not apply any more; make it anew or, if the defect cannot be made any "
+                         f"longer, remove it: {done.stderr.strip()}")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def sync():
+    """Only what differs is written, so that the build stays incremental."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True,
+                            check=True).stdout.decode().split("\0")
+    names = {name for name in listed if name and (ROOT / name).is_file()}
+    for name in names:
+        target, content = SCRATCH / name, (ROOT / name).read_bytes()
+        if target.is_file() and target.read_bytes() == content:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        target.chmod((ROOT / name).stat().st_mode)
+    for target in SCRATCH.rglob("*"):
+        relative = target.relative_to(SCRATCH)
+        if relative.parts[0] != "build" and target.is_file() and str(relative) not in names:
+            target.unlink()
+
+
+def build(programs, jobs):
+    targets = sorted({path.split("/")[1] for path in programs})
+    for command in (["cmake", "--preset", "dev"], ["cmake", "--build", "--preset", "dev", "-j", jobs, "--target", *targets]):
+        done = subprocess.run(command, cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            raise Broken("does not build:\n" + "\n".join(done.stdout.splitlines()[-30:]))
+
+
+def run(program, limit, arguments=(), **environment):
+    """Its output, or what it had said when its time was up; and how it ended: ok, failed, crashed, hangs."""
+    try:
+        done = subprocess.run([SCRATCH / "build/dev/tests" / program, *arguments], cwd=SCRATCH, timeout=limit, text=True,
+                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env=dict(os.environ, **environment))
+    except subprocess.TimeoutExpired as hung:
+        return (hung.stdout or b"").decode(errors="replace"), "hangs"
+    return done.stdout, "ok" if done.returncode == 0 else "failed" if done.returncode == 1 else "crashed"
+
+
+def first_seed(kind):
+    """The first seed that finds something, and what; or None."""
+    spec = PROGRAMS[kind]
+
+    def play(first, count):
+        return run(spec["seeds"], SEEDS_LIMIT, ["--gtest_filter=" + spec["filter"]], HAULOUT_FIRST_SEED=str(first),
+                   HAULOUT_SEEDS=str(count))
+
+    for first in range(1, spec["most"] + 1, spec["each"]):
+        text, ended = play(first, spec["each"])
+        if ended == "ok":
+            continue
+        found = re.findall(r"seed (\d+) \(.*\n((?:  \S.*\n)+)", text)
+        two_ways = re.search(r"seed (\d+) went two ways", text)
+        if found:
+            seed, lines = found[0]
+            return int(seed), lines.splitlines()[0].strip()
+        if two_ways:
+            return int(two_ways[1]), "went two ways"
+        for seed in range(first, first + spec["each"]):
+            _, ended = play(seed, 1)
+            if ended != "ok":
+                return seed, "the program " + ended
+        raise Broken(f"seeds {first} to {first + spec['each'] - 1} fail together and none of them alone:\n{text[-2000:]}")
+    return None
+
+
+def first_programs(kind):
+    return [PROGRAMS[kind]["seeds"], *PROGRAMS[kind]["tests"]]
+
+
+def failing_tests(programs):
+    failing = []
+    for program in programs:
+        text, ended = run(program, TESTS_LIMIT)
+        if ended == "ok":
+            continue
+        named = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] ([\w/.]+)(?:,|\s|$)", text, re.M)))
+        if ended in ("crashed", "hangs"):
+            running = re.findall(r"^\[ RUN      \] (\S+)", text, re.M)
+            named += [f"{running[-1]} ({ended})"] if running else [f"{program} ({ended})"]
+        failing += [name for name in named if "." in name]
+    return failing
+
+
+def row(mutant, seed, tests):
+    by_seed = f"{seed[0]}: {seed[1]}" if seed else f"none of {PROGRAMS[mutant.said['Programs']]['most']}"
+    by_test = f"`{tests[0]}`" + (f" and {len(tests) - 1} more" if len(tests) > 1 else "") if tests else "none"
+    return f"| `{mutant.name}` | {mutant.said['What']} | {mutant.said['Promise']} | {by_seed} | {by_test} |"
+
+
+def write_page(table):
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n" + table + "\n" + END + rest.split(END)[1], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="known defects against the tests: each must be found")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--check", action="store_true", help="only whether each patch still applies")
+    parser.add_argument("--jobs", default=os.environ.get("HAULOUT_JOBS", "2"))
+    parser.add_argument("--tree", type=pathlib.Path, metavar="DIR", help="the scratch copy")
+    asked = parser.parse_args()
+    if asked.tree:
+        global SCRATCH
+        SCRATCH = asked.tree.resolve()
+    mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
+    unknown = set(asked.names) - {mutant.name for mutant in mutants}
+    if unknown:
+        raise Broken(f"there is no mutant {sorted(unknown)[0]}; there are: {', '.join(m.name for m in mutants)}")
+    for mutant in mutants:
+        mutant.apply(ROOT, check=True)
+    if asked.check:
+        print(f"{len(mutants)} mutants apply")
+        return 0
+    chosen = [mutant for mutant in mutants if not asked.names or mutant.name in asked.names]
+
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    sync()
+    kinds = sorted({mutant.said["Programs"] for mutant in chosen})
+    say(f"the sound tree, which must pass: {', '.join(kinds)}")
+    build([program for kind in kinds for program in first_programs(kind) + PROGRAMS[kind]["last"]], asked.jobs)
+    for kind in kinds:
+        if seed := first_seed(kind):
+            raise Broken(f"the sound tree fails: {kind} seed {seed[0]}: {seed[1]}")
+        if tests := failing_tests(PROGRAMS[kind]["tests"] + PROGRAMS[kind]["last"]):
+            raise Broken(f"the sound tree fails: {', '.join(tests)}")
+
+    rows, survivors = [], []
+    for mutant in chosen:
+        began = time.monotonic()
+        kind = mutant.said["Programs"]
+        sync()
+        mutant.apply(SCRATCH)
+        try:
+            build(first_programs(kind), asked.jobs)
+        except Broken as broken:
+            raise Broken(f"{mutant.path.name}: {broken}") from broken
+        seed, tests = first_seed(kind), failing_tests(PROGRAMS[kind]["tests"])
+        if not seed and not tests and PROGRAMS[kind]["last"]:
+            build(PROGRAMS[kind]["last"], asked.jobs)
+            tests = failing_tests(PROGRAMS[kind]["last"])
+        rows.append(row(mutant, seed, tests))
+        if not seed and not tests:
+            survivors.append(mutant.name)
+        say(f"{rows[-1]} {time.monotonic() - began:.0f} s")
+    sync()
+    table = "\n".join(["| mutant | what is wrong | breaks | first seed that finds it, and how | tests that name it |",
+                       "|---|---|---|---|---|", *rows])
+    print(table)
+    if os.environ.get("HAULOUT_UPDATE_DOCS") and not asked.names:
+        write_page(table)
+    say(f"{len(chosen) - len(survivors)} of {len(chosen)} found" + (f"; SURVIVED: {', '.join(survivors)}" if survivors else ""))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Broken as broken:
+        say(f"mutants: {broken}")
+        sys.exit(2)
