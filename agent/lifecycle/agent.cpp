@@ -75,6 +75,7 @@ asio::awaitable<void> Agent::Impl::keep_going() {
     if (reload_) co_await load();
     delay_shutdowns();
     co_await establish();
+    if (!reload_) co_await note_boot();
     if (reload_) continue;
     const Event event = co_await activity();
     if (reload_) continue;
@@ -200,11 +201,21 @@ asio::awaitable<void> Agent::Impl::establish() {
   // Where the boot is to be verified first, its cordon stays until then.
   const bool booted = rebooted() && next_state(record_.state, Event::boot_changed);
   const bool uncordon = !booted && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon));
-  if (uncordon && rebooted() && !record_.run.empty()) co_await kubelet_is_back();
-  if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  const bool ours = uncordon && !record_.run.empty();
+  if (ours) co_await stays_up();
+  if (ours && rebooted()) co_await kubelet_is_back();
+  if (ours && !reload_) co_await undo_cordon();
   if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
+}
+
+// A request that comes after the boot and before its first agent cannot be told from an older one.
+asio::awaitable<void> Agent::Impl::note_boot() {
+  if (!rebooted() || next_state(record_.state, Event::boot_changed)) co_return;
+  const bool told = !record_.boot_id.empty();
+  record_.boot_id = boot_id_;
+  co_await write(told);
 }
 
 void Agent::Impl::show_ready(bool ready) {

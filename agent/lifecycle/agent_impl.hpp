@@ -24,6 +24,8 @@ class Agent::Impl {
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
   boost::asio::awaitable<void> establish();
+  // After establish(): a boot that no event tells of is written down, and has served a request that was there before.
+  boost::asio::awaitable<void> note_boot();
   boost::asio::awaitable<void> undo_cordon();
   boost::asio::awaitable<void> give_turn_back();
   // The ready file.
@@ -126,6 +128,10 @@ class Agent::Impl {
   boost::asio::awaitable<void> leave_by(TaskGroup& group, TimePoint limit);
   boost::asio::awaitable<void> say_and_leave(TimePoint limit);
   boost::asio::awaitable<drain::Report> drain_for_shutdown(TimePoint limit);
+  // Until it is known whether somebody shuts the machine down, or nobody can tell.
+  boost::asio::awaitable<void> shutdown_is_known();
+  // A machine that goes down takes no pods again: whoever comes after its boot sees to that.
+  boost::asio::awaitable<void> stays_up();
   // After the boot that followed: until the kubelet has reported it.
   boost::asio::awaitable<void> kubelet_is_back();
 
