@@ -98,8 +98,7 @@ asio::awaitable<void> Agent::Impl::load() {
       parts_.node_is(node_.uid);
       break;
     }
-    parts_.tell({record_.state, "ApiUnavailable",
-                 "node " + options_.node + " cannot be read: " + node.error().message(), record_.since});
+    tell_unread(node.error());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   written_ = shown_record(node_);
@@ -114,6 +113,17 @@ asio::awaitable<void> Agent::Impl::load() {
   record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
   parts_.tell(status_);
+}
+
+void Agent::Impl::tell_unread(const Error& error) {
+  Status status{record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + error.message(),
+                record_.since};
+  if (k8s::is_gone(error)) {
+    status.reason = "NodeMissing";
+    status.message = "the cluster has no Node " + options_.node +
+                     ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
+  }
+  parts_.tell(status);
 }
 
 void Agent::Impl::see_node(const k8s::Node& node) {

@@ -23,6 +23,7 @@ class Agent::Impl {
   boost::asio::awaitable<void> keep_going();
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
+  void tell_unread(const Error& error);
   boost::asio::awaitable<void> establish();
   // After establish(): a boot that no event tells of is written down, and has served a request that was there before.
   boost::asio::awaitable<void> note_boot();
@@ -92,6 +93,7 @@ class Agent::Impl {
   boost::asio::awaitable<bool> confirm_turn();
   boost::asio::awaitable<void> follow_turn();
   std::optional<Event> drain_interrupted();
+  bool learn_leaked();
   Event uncordoned_by_somebody();
   boost::asio::awaitable<TimePoint> show_drain(TimePoint shown_last);
 
@@ -168,6 +170,7 @@ class Agent::Impl {
   std::optional<Event> decided_;
   bool placed_ = false;  // the update, for the next boot
   DrainStatus drain_status_;
+  std::unique_ptr<drain::Drain> drain_;
   bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                       // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them
