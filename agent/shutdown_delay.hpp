@@ -23,6 +23,8 @@ class ShutdownDelay {
   virtual bool held() const = 0;
   // Why not, although it should; empty when all is well.
   virtual const std::string& problem() const = 0;
+  // Whether shutdown_at() counts: the machine has been asked, or cannot be. False only for a while after the start.
+  virtual bool known() const = 0;
   // While the machine prepares to go down: when it will wait no longer. Now or earlier when it does not wait for us.
   virtual std::optional<TimePoint> shutdown_at() const = 0;
   // Returns when any of the above has changed; may return without cause. One waiter. Cancellable.

@@ -21,6 +21,12 @@ Drain::Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options opt
     : impl_(std::make_unique<Impl>(client, rng, observer, std::move(options), std::move(node))) {}
 Drain::~Drain() = default;
 
+void Drain::expect_leaked(std::set<std::string> uids) {
+  impl_->expect_leaked(std::move(uids));
+}
+const std::set<std::string>& Drain::leaked() const {
+  return impl_->leaked();
+}
 asio::awaitable<bool> Drain::preflight() {
   return impl_->preflight();
 }

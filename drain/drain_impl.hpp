@@ -31,6 +31,8 @@ class Drain::Impl {
  public:
   Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
 
+  void expect_leaked(std::set<std::string> uids) { volumes_.expect_leaked(std::move(uids)); }
+  const std::set<std::string>& leaked() const { return volumes_.leaked(); }
   boost::asio::awaitable<bool> preflight();
   boost::asio::awaitable<bool> cordon(bool fresh_deadline);
   boost::asio::awaitable<bool> evict(bool fresh_deadline);

@@ -158,7 +158,7 @@ asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
 bool Drain::Impl::ended_by_volume(TimePoint at) {
   if (!options_.end_at_volume_limit || !wants_volumes() || !pipeline_->clear()) return false;
   const auto stuck = volumes_.past_limit(at);
-  return stuck && !end(Outcome::blocked, "the limit for volumes passed: " + *stuck);
+  return stuck && !end(Outcome::blocked, *stuck);
 }
 
 void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const {

@@ -52,6 +52,7 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
     return;
   }
   gone_.insert(uid);
+  leaked_.erase(uid);
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return;
   VolumeReport report = std::move(found->second.report);
@@ -93,7 +94,9 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
   if (claim == claims_.end()) return VolumeOutcome::unclear;
   if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
   if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
-  if (left_.contains(claim->second) || entry.attachment.deleting || expect_all_) return VolumeOutcome::detaching;
+  if (left_.contains(claim->second) || entry.attachment.deleting) return VolumeOutcome::detaching;
+  if (leaked_.contains(entry.attachment.uid)) return VolumeOutcome::leaked;
+  if (expect_all_) return VolumeOutcome::detaching;
   const bool settled = entry.unused_since && now >= *entry.unused_since + leak_hold;
   return settled ? VolumeOutcome::leaked : VolumeOutcome::unclear;
 }
@@ -115,6 +118,10 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
       report.unused_at = wall;
     }
     const VolumeOutcome outcome = judge(entry, use, now);
+    if (outcome == VolumeOutcome::leaked)
+      leaked_.insert(uid);
+    else if (outcome != VolumeOutcome::unclear)
+      leaked_.erase(uid);
     std::string message = outcome == VolumeOutcome::detaching ? progress_of(entry.attachment) : std::string();
     // Also that it is no longer waited for.
     const bool news = report.outcome != outcome
@@ -163,8 +170,13 @@ bool VolumeBook::is_stuck(const Entry& entry, TimePoint now) const {
 std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
   for (const auto& [uid, entry] : entries_)
     if (is_stuck(entry, now))
-      return fmt::format("{} (claim {}) is still attached: {}", subject_of(entry.report), entry.report.claim,
-                         entry.report.message);
+      return fmt::format(
+          "{}{} is still attached to node {} {} s after its last pod has gone, which is the limit for volumes: {}; "
+          "look "
+          "at it (kubectl describe volumeattachment {}), raise --volume-limit, or wait for it (--stuck-volume=wait)",
+          subject_of(entry.report), entry.report.claim.empty() ? "" : " (claim " + entry.report.claim + ")", node_,
+          std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), entry.report.message,
+          entry.report.attachment);
   return std::nullopt;
 }
 

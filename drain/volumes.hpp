@@ -40,6 +40,11 @@ class VolumeBook {
   // This run has begun before: pods that we never saw may have used what is attached, so nothing counts as leaked.
   void expect_all() { expect_all_ = true; }
 
+  // UIDs of VolumeAttachments that an earlier part of this run found leaked. They are again, also in a run that goes
+  // on, until a pod is seen to use them.
+  void expect_leaked(std::set<std::string> uids) { leaked_ = std::move(uids); }
+  const std::set<std::string>& leaked() const { return leaked_; }
+
   // nullptr: it has gone. Those of other nodes are ignored.
   void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                           WallTime wall);
@@ -85,6 +90,7 @@ class VolumeBook {
   Emit emit_;
   bool expect_all_ = false;
   std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
+  std::set<std::string> leaked_;               // UIDs, once it has been found
   std::set<std::string> gone_;                 // UIDs; what still speaks of one is a repetition
   std::map<std::string, std::string> claims_;  // by PersistentVolume
   std::set<std::string> left_;  // claims of pods that left, or were about to, whatever became of the pods

@@ -16,6 +16,8 @@ namespace haulout::agent {
 namespace {
 
 constexpr std::chrono::seconds answer_limit{10};
+// While a shutdown waits, which it does for 5 s by default.
+constexpr std::chrono::seconds hurried_limit{1};
 constexpr BackoffOptions retries{std::chrono::milliseconds(500), 2.0, std::chrono::minutes(1),
                                  BackoffOptions::Jitter::equal};
 
@@ -44,14 +46,15 @@ ShutdownInhibitor::ShutdownInhibitor(Bus& bus, Rng& rng)
 
 void ShutdownInhibitor::heard(sdbus::Message& signal) {
   bool preparing = false;
-  if (signal.getMemberName() == "PrepareForShutdown" && read_values(signal, preparing)) prepare(preparing);
+  if (signal.getMemberName() == "PrepareForShutdown" && read_values(signal, preparing))
+    heard_ = Heard{preparing, bus_.clock().now()};
   stale_ = true;
   work_.notify();
 }
 
-void ShutdownInhibitor::prepare(bool preparing) {
+void ShutdownInhibitor::prepare(bool preparing, TimePoint since) {
   if (preparing == preparing_since_.has_value()) return;
-  preparing_since_ = preparing ? std::optional(bus_.clock().now()) : std::nullopt;
+  preparing_since_ = preparing ? std::optional(since) : std::nullopt;
   changed_.notify();
 }
 
@@ -83,20 +86,28 @@ void ShutdownInhibitor::let_shutdown_proceed() {
 }
 
 Task<> ShutdownInhibitor::refresh() {
-  const TimePoint deadline = saturating_add(bus_.clock().now(), answer_limit);
-  CO_TRY(const std::uint64_t delay,
-         co_await bus_property<std::uint64_t>(bus_, login1("InhibitDelayMaxUSec"), deadline));
-  CO_TRY(const bool preparing, co_await bus_property<bool>(bus_, login1("PreparingForShutdown"), deadline));
-  delay_ = from_microseconds(delay);
-  prepare(preparing);
+  const auto heard = std::exchange(heard_, std::nullopt);
+  const TimePoint deadline = saturating_add(bus_.clock().now(), heard ? hurried_limit : answer_limit);
+  auto delay = co_await bus_property<std::uint64_t>(bus_, login1("InhibitDelayMaxUSec"), deadline);
+  if (delay) delay_ = from_microseconds(*delay);
+  auto preparing = co_await bus_property<bool>(bus_, login1("PreparingForShutdown"), deadline);
+  // A signal that has come meanwhile is the nearest to the truth.
+  const TimePoint since = heard_ ? heard_->at : heard ? heard->at : bus_.clock().now();
+  if (preparing || heard) prepare(preparing ? *preparing : heard->preparing, since);
+  CO_CHECK(std::move(delay));
+  CO_CHECK(std::move(preparing));
   co_return Result<>();
 }
 
-Task<> ShutdownInhibitor::take(std::string why) {
+Task<> ShutdownInhibitor::catch_up() {
   stale_ = false;  // before asking: what happens meanwhile makes it stale again
   CO_CHECK(co_await refresh());
   // logind refuses new locks now; one that we have goes on delaying.
-  if (preparing_since_) co_return Result<>();
+  if (preparing_since_ || !wanted_) co_return Result<>();
+  co_return co_await take(*wanted_);
+}
+
+Task<> ShutdownInhibitor::take(std::string why) {
   const TimePoint deadline = saturating_add(bus_.clock().now(), answer_limit);
   auto taken = co_await bus_call<sdbus::UnixFd>(bus_, login1("Inhibit"), deadline, "shutdown", "haulout", why, "delay");
   if (!taken) co_return explain_refusal("logind", std::move(taken).error());
@@ -115,13 +126,14 @@ boost::asio::awaitable<void> ShutdownInhibitor::run() {
   while (true) {
     TimePoint again = TimePoint::max();
     const bool missing = wanted_ && !preparing_since_ && !held();
-    if (missing || (wanted_ && stale_)) {
-      auto taken = co_await take(*wanted_);
-      if (taken) {
+    if (missing || stale_) {
+      auto done = co_await catch_up();
+      asked_ = true;
+      if (done) {
         backoff.reset();
         problem_.clear();
-      } else if (wanted_) {
-        problem_ = taken.error().message();
+      } else {
+        if (wanted_) problem_ = done.error().message();
         stale_ = true;
         again = saturating_add(clock.now(), backoff.next(rng_));
       }

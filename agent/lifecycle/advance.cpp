@@ -41,6 +41,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 
 void take_up(Record& record, const Moment& moment) {
   record.run = moment.run;
+  record.leaked.clear();
   record.requested = moment.requested;
   record.reasons = moment.pending.reasons;
   record.from = moment.booted;
@@ -62,6 +63,7 @@ void forget_the_attempt(Record& record) {
   record.from.clear();
   record.to.clear();
   record.began.reset();
+  record.leaked.clear();
 }
 
 void degrade(Record& record, Event event, const Moment& moment) {

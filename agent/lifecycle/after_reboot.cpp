@@ -9,6 +9,8 @@ namespace asio = boost::asio;
 
 asio::awaitable<Event> Agent::Impl::reboot() {
   if (rebooted()) co_return Event::boot_changed;
+  // The shutdown that our predecessor asked for may be under way.
+  co_await shutdown_is_known();
   const auto methods = parts_.host.reboot_methods();
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   // The time runs from the request. While it was not asked for, it is not late: the API server may have been away.

@@ -75,6 +75,7 @@ asio::awaitable<void> Agent::Impl::keep_going() {
     if (reload_) co_await load();
     delay_shutdowns();
     co_await establish();
+    if (!reload_) co_await note_boot();
     if (reload_) continue;
     const Event event = co_await activity();
     if (reload_) continue;
@@ -97,8 +98,7 @@ asio::awaitable<void> Agent::Impl::load() {
       parts_.node_is(node_.uid);
       break;
     }
-    parts_.tell({record_.state, "ApiUnavailable",
-                 "node " + options_.node + " cannot be read: " + node.error().message(), record_.since});
+    tell_unread(node.error());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   written_ = shown_record(node_);
@@ -113,6 +113,17 @@ asio::awaitable<void> Agent::Impl::load() {
   record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
   parts_.tell(status_);
+}
+
+void Agent::Impl::tell_unread(const Error& error) {
+  Status status{record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + error.message(),
+                record_.since};
+  if (k8s::is_gone(error)) {
+    status.reason = "NodeMissing";
+    status.message = "the cluster has no Node " + options_.node +
+                     ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
+  }
+  parts_.tell(status);
 }
 
 void Agent::Impl::see_node(const k8s::Node& node) {
@@ -200,11 +211,21 @@ asio::awaitable<void> Agent::Impl::establish() {
   // Where the boot is to be verified first, its cordon stays until then.
   const bool booted = rebooted() && next_state(record_.state, Event::boot_changed);
   const bool uncordon = !booted && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon));
-  if (uncordon && rebooted() && !record_.run.empty()) co_await kubelet_is_back();
-  if (uncordon && !record_.run.empty()) co_await undo_cordon();
+  const bool ours = uncordon && !record_.run.empty();
+  if (ours) co_await stays_up();
+  if (ours && rebooted()) co_await kubelet_is_back();
+  if (ours && !reload_) co_await undo_cordon();
   if (uncordon && !reload_) co_await return_to_load_balancers();
   if (duties.turn == Duty::no && !reload_) co_await give_turn_back();
   if (!reload_) co_await show_condition();
+}
+
+// A request that comes after the boot and before its first agent cannot be told from an older one.
+asio::awaitable<void> Agent::Impl::note_boot() {
+  if (!rebooted() || next_state(record_.state, Event::boot_changed)) co_return;
+  const bool told = !record_.boot_id.empty();
+  record_.boot_id = boot_id_;
+  co_await write(told);
 }
 
 void Agent::Impl::show_ready(bool ready) {

@@ -23,7 +23,10 @@ class Agent::Impl {
   boost::asio::awaitable<void> keep_going();
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
+  void tell_unread(const Error& error);
   boost::asio::awaitable<void> establish();
+  // After establish(): a boot that no event tells of is written down, and has served a request that was there before.
+  boost::asio::awaitable<void> note_boot();
   boost::asio::awaitable<void> undo_cordon();
   boost::asio::awaitable<void> give_turn_back();
   // The ready file.
@@ -90,6 +93,7 @@ class Agent::Impl {
   boost::asio::awaitable<bool> confirm_turn();
   boost::asio::awaitable<void> follow_turn();
   std::optional<Event> drain_interrupted();
+  bool learn_leaked();
   Event uncordoned_by_somebody();
   boost::asio::awaitable<TimePoint> show_drain(TimePoint shown_last);
 
@@ -126,6 +130,10 @@ class Agent::Impl {
   boost::asio::awaitable<void> leave_by(TaskGroup& group, TimePoint limit);
   boost::asio::awaitable<void> say_and_leave(TimePoint limit);
   boost::asio::awaitable<drain::Report> drain_for_shutdown(TimePoint limit);
+  // Until it is known whether somebody shuts the machine down, or nobody can tell.
+  boost::asio::awaitable<void> shutdown_is_known();
+  // A machine that goes down takes no pods again: whoever comes after its boot sees to that.
+  boost::asio::awaitable<void> stays_up();
   // After the boot that followed: until the kubelet has reported it.
   boost::asio::awaitable<void> kubelet_is_back();
 
@@ -162,6 +170,7 @@ class Agent::Impl {
   std::optional<Event> decided_;
   bool placed_ = false;  // the update, for the next boot
   DrainStatus drain_status_;
+  std::unique_ptr<drain::Drain> drain_;
   bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                       // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them

@@ -196,7 +196,10 @@ asio::awaitable<Event> Agent::Impl::drain() {
   const Result<bool> paused = co_await given_up();
   if (paused && *paused) co_return Event::gate_closed;
   drain_status_.begin();
+  drain_.reset();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
+  learn_leaked();
+  drain_.reset();
   co_return decided_.value_or(Event::drain_ended);
 }
 
@@ -263,10 +266,17 @@ Event Agent::Impl::uncordoned_by_somebody() {
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
   std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
-  const bool due = reason != status_.reason || now() >= shown_last + status_interval;
+  const bool due = learn_leaked() || reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
   co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());
   co_return now();
+}
+
+// For whoever goes on after a crash, who cannot tell any more which volumes the pods used that had left before.
+bool Agent::Impl::learn_leaked() {
+  if (!drain_ || record_.leaked == drain_->leaked()) return false;
+  record_.leaked = drain_->leaked();
+  return true;
 }
 
 asio::awaitable<bool> Agent::Impl::confirm_turn() {
@@ -290,15 +300,16 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the duty of the next state
-  drain::Drain drain(client_, rng_, drain_status_, options, options_.node);
-  bool goes_on = co_await drain.preflight();
-  if (goes_on) goes_on = co_await drain.cordon();
+  drain_ = std::make_unique<drain::Drain>(client_, rng_, drain_status_, options, options_.node);
+  drain_->expect_leaked(record_.leaked);
+  bool goes_on = co_await drain_->preflight();
+  if (goes_on) goes_on = co_await drain_->cordon();
   if (goes_on) {
     cordoned_ = true;
     co_await leave_load_balancers();
-    static_cast<void>(co_await drain.evict());
+    static_cast<void>(co_await drain_->evict());
   }
-  const drain::Report report = drain.report();
+  const drain::Report report = drain_->report();
   for (const drain::PodReport& pod : report.pods)
     if (pod.outcome == drain::PodOutcome::skipped) left_alone_.insert(pod.uid);
   if (report.outcome == drain::Outcome::node_gone) {

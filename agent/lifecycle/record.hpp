@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ struct Record {
   bool uncordon = false;                    // degraded, but the node itself is well: it takes pods again
   std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
   std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
+  std::set<std::string> leaked{};           // UIDs of VolumeAttachments that nobody was found to use in this attempt
   // For people.
   std::string authority{};  // by which the agent works
   std::string pool{};       // as the agent has labelled its Node; empty: it has not

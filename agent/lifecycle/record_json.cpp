@@ -83,6 +83,7 @@ Record decoded(const Json& json) {
   read(json, "uncordon", record.uncordon);
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
+  read(json, "leaked", record.leaked);
   read(json, "authority", record.authority);
   read(json, "pool", record.pool);
   return record;
@@ -120,6 +121,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "uncordon", record.uncordon);
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
+  put_unless_default(json, "leaked", record.leaked);
   put_unless_default(json, "authority", record.authority);
   put_unless_default(json, "pool", record.pool);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -100,6 +100,20 @@ asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) 
   co_return co_await drain.run();
 }
 
+asio::awaitable<void> Agent::Impl::shutdown_is_known() {
+  while (!reload_ && parts_.shutdown && !parts_.shutdown->known()) co_await wait(TimePoint::max());
+}
+
+asio::awaitable<void> Agent::Impl::stays_up() {
+  co_await shutdown_is_known();
+  while (!reload_ && going_down()) {
+    // Whatever stands there tells more: what a predecessor could do for the pods, or what has failed.
+    if (status_.reason.empty())
+      co_await show("ShuttingDown", "somebody shuts the machine down: its cordon stays until it is up again");
+    co_await wait(TimePoint::max());
+  }
+}
+
 asio::awaitable<void> Agent::Impl::kubelet_is_back() {
   leaving_ = true;
   while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {

@@ -72,6 +72,8 @@ constexpr std::array table{
            "The message says what is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{"ApiUnavailable", system, trouble, "The API server does not answer, so nothing can be proved.",
            "Nothing on this node; the agent goes on by itself once the server answers."},
+    Reason{"NodeMissing", system, trouble, "The API server answers, and has no Node of this name.",
+           "Restart the kubelet, which registers the Node anew; if the machine was retired, stop its agent."},
     Reason{
         "RecordUnreadable", system, trouble,
         "The annotation haulout.dev/record, in which the agent keeps what it must know after a crash, is not one that "

@@ -66,7 +66,10 @@ void FakeLogin1::publish_inhibitors(sdbus::IObject& object) {
       [this](const std::string& what, const std::string& who, const std::string&, const std::string& mode) {
         return inhibit(fmt::format("Inhibit({},{},{})", what, who, mode));
       });
-  object.registerProperty("InhibitDelayMaxUSec").onInterface(manager).withGetter([this] { return delay_max_usec; });
+  object.registerProperty("InhibitDelayMaxUSec").onInterface(manager).withGetter([this] {
+    if (says_no_properties) throw sdbus::Error("org.freedesktop.DBus.Error.Failed", "not now");
+    return delay_max_usec;
+  });
   object.registerProperty("PreparingForShutdown").onInterface(manager).withGetter([this] { return preparing; });
   object.registerSignal("PrepareForShutdown").onInterface(manager).withParameters<bool>();
 }

@@ -69,6 +69,7 @@ class FakeLogin1 final : public FakeService {
 
   std::uint64_t delay_max_usec = 30'000'000;
   bool refuses_locks = false;
+  bool says_no_properties = false;
   bool preparing = false;
   int locks = 0;  // delay locks that are held
 

@@ -107,6 +107,53 @@ TEST_F(ShutdownInhibitorTest, ASettingThatChangedSinceTheLockWasTakenIsReadAgain
   });
 }
 
+// Whoever hears of a shutdown plans by its limit at once.
+TEST_F(ShutdownInhibitorTest, AShutdownIsToldWithTheLimitThatHoldsNow) {
+  run_held([&](TaskGroup&) -> awaitable<void> {
+    inhibitor.hold("x");
+    co_await both_hold();
+    login1.delay_max_usec = 2'000'000;
+    const TimePoint told = clock.now();
+    login1.prepare(true);
+    co_await until([&] { return inhibitor.shutdown_at().has_value(); });
+    EXPECT_GE(inhibitor.shutdown_at(), told + std::chrono::seconds(2));
+    EXPECT_LT(inhibitor.shutdown_at(), in(std::chrono::seconds(3)));
+  });
+}
+
+// A logind that says no more than its signal is believed, by the limit that was known.
+TEST_F(ShutdownInhibitorTest, AShutdownOfALogindThatDoesNotAnswerIsTold) {
+  run_held([&](TaskGroup&) -> awaitable<void> {
+    inhibitor.hold("x");
+    co_await both_hold();
+    login1.says_no_properties = true;
+    login1.prepare(true);
+    co_await until([&] { return inhibitor.shutdown_at().has_value(); });
+    EXPECT_GT(inhibitor.shutdown_at(), in(std::chrono::seconds(20)));
+    login1.prepare(false);
+    co_await until([&] { return !inhibitor.shutdown_at(); });
+  });
+}
+
+TEST_F(ShutdownInhibitorTest, WhatTheMachineIsAtIsKnownOnceItWasAsked) {
+  login1.preparing = true;
+  EXPECT_FALSE(inhibitor.known());
+  run_held([&](TaskGroup&) -> awaitable<void> {
+    // By somebody who does not want to delay anything, too.
+    co_await until([&] { return inhibitor.known(); });
+    EXPECT_TRUE(inhibitor.shutdown_at());
+    EXPECT_EQ(inhibitor.problem(), "");
+  });
+}
+
+TEST_F(ShutdownInhibitorTest, WhereNobodyAnswersNothingMoreIsToBeKnown) {
+  login1.says_no_properties = true;
+  run_held([&](TaskGroup&) -> awaitable<void> {
+    co_await until([&] { return inhibitor.known(); });
+    EXPECT_EQ(inhibitor.shutdown_at(), std::nullopt);
+  });
+}
+
 TEST_F(ShutdownInhibitorTest, AnUnlimitedDelayIsNoOverflow) {
   login1.delay_max_usec = ~std::uint64_t{0};
   run_held([&](TaskGroup&) -> awaitable<void> {

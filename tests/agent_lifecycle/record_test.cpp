@@ -36,6 +36,7 @@ Record full() {
   record.uncordon = true;
   record.hooks_passed = {"before-drain"};
   record.hooks_asked = seconds(70);
+  record.leaked = {"va-1", "va-2"};
   record.authority = "impersonation";
   record.pool = "db";
   return record;

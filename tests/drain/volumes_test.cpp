@@ -106,6 +106,39 @@ TEST_F(VolumeBookTest, InAResumedRunNothingIsLeaked) {
   EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching);
 }
 
+TEST_F(VolumeBookTest, WhatWasLeakedBeforeIsLeakedInAResumedRun) {
+  book.expect_all();
+  book.expect_leaked({an_attachment().uid});
+  see(an_attachment());
+  EXPECT_EQ(outcome({}), VolumeOutcome::leaked);
+  EXPECT_TRUE(book.all_detached());
+  EXPECT_THAT(codes(0s), ElementsAre("VA_LEAKED"));
+  see(an_attachment("pv-other"));
+  book.look({}, start, wall);
+  EXPECT_EQ(book.count(VolumeOutcome::detaching), 1u) << "of this one nobody knows";
+  EXPECT_THAT(book.leaked(), ElementsAre(an_attachment().uid));
+}
+
+TEST_F(VolumeBookTest, WhatWasLeakedBeforeIsWaitedForOnceAPodHasUsedIt) {
+  book.expect_all();
+  book.expect_leaked({an_attachment().uid});
+  see(an_attachment());
+  EXPECT_EQ(outcome({.leaving = {claim}}), VolumeOutcome::in_use);
+  EXPECT_THAT(book.leaked(), IsEmpty());
+  EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detaching);
+  EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching);
+}
+
+TEST_F(VolumeBookTest, WhatIsLeakedIsRememberedUntilItHasGone) {
+  see(an_attachment());
+  outcome({});
+  EXPECT_THAT(book.leaked(), IsEmpty());
+  outcome({}, VolumeBook::leak_hold);
+  EXPECT_THAT(book.leaked(), ElementsAre(an_attachment().uid));
+  gone(an_attachment());
+  EXPECT_THAT(book.leaked(), IsEmpty());
+}
+
 TEST_F(VolumeBookTest, UntilTheClaimIsKnownNothingIs) {
   const auto attachment = an_attachment();
   book.attachment_changed(attachment.uid, &attachment, start, wall);
@@ -166,7 +199,10 @@ TEST_F(VolumeBookTest, TheLimitCountsFromTheLastUser) {
   EXPECT_EQ(book.next_wake(start + 10min), start + 12min);
   EXPECT_EQ(book.past_limit(start + 12min - 1s), std::nullopt);
   EXPECT_THAT(codes(12min - 1s), IsEmpty());
-  EXPECT_TRUE(book.past_limit(start + 12min));
+  EXPECT_THAT(book.past_limit(start + 12min).value_or(""),
+              ::testing::AllOf(::testing::HasSubstr("PersistentVolume pv-data (claim " + claim + ")"),
+                               ::testing::HasSubstr("120 s"), ::testing::HasSubstr("--volume-limit"),
+                               ::testing::HasSubstr("volumeattachment " + an_attachment().name)));
   EXPECT_THAT(codes(12min), ElementsAre("VOLUME_STUCK"));
   EXPECT_FALSE(book.all_detached()) << "no time makes it detached";
   outcome({.leaving = {claim}}, 13min);

@@ -132,6 +132,11 @@ TEST_F(Defects, TheReadyFileGoesWithTheNode) {
     checks.by_a_person([&] { cluster.remove("nodes", "", "n1"); });
   });
   after(5min + 1s, [&] { EXPECT_FALSE(n1.shows_ready()) << story(); });
+  // The API server answers: that is not what is wrong.
+  after(6min, [&] {
+    EXPECT_EQ(n1.status().reason, "NodeMissing");
+    EXPECT_THAT(n1.status().message, ::testing::HasSubstr("no Node n1"));
+  });
   run_for(10min);
 }
 

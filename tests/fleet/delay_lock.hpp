@@ -1,5 +1,5 @@
 // What logind does for a machine of the fleet: a shutdown that is announced, and waits for a lock that is held, but not
-// for ever.
+// for ever. An agent that has just started does not know yet what logind is at.
 #pragma once
 
 #include "agent/shutdown_delay.hpp"
@@ -25,8 +25,9 @@ class DelayLock final : public agent::ShutdownDelay {
   }
   bool held() const override { return held_; }
   const std::string& problem() const override { return problem_; }
+  bool known() const override { return known_; }
   std::optional<TimePoint> shutdown_at() const override {
-    if (!preparing_since_) return std::nullopt;
+    if (!preparing_since_ || !known_) return std::nullopt;
     return held_ ? *preparing_since_ + longest : *preparing_since_;
   }
   boost::asio::awaitable<void> changed() override { co_await news_.wait_until(clock_, TimePoint::max()); }
@@ -37,22 +38,28 @@ class DelayLock final : public agent::ShutdownDelay {
   }
   // The process that held it is no more.
   void forget() {
-    wanted_ = false;
+    wanted_ = known_ = false;
     let_shutdown_proceed();
   }
+  // logind has answered the process.
+  void answer() {
+    known_ = true;
+    take();
+  }
+  bool preparing() const { return preparing_since_.has_value(); }
   Duration longest{};                    // InhibitDelayMaxUSec
   std::function<void()> let_go = [] {};  // the lock was given back
 
  private:
   // logind gives no lock while a shutdown is under way.
   void take() {
-    if (wanted_ && !preparing_since_) held_ = true;
+    if (wanted_ && known_ && !preparing_since_) held_ = true;
     news_.notify();
   }
 
   Clock& clock_;
   Notifier news_;
-  bool wanted_ = false, held_ = false;
+  bool wanted_ = false, held_ = false, known_ = false;
   std::string problem_{};
   std::optional<TimePoint> preparing_since_{};
 };

@@ -59,7 +59,8 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
   delay_.longest = plan_.delays_shutdown;
   delay_.let_go = [this] {
     // A moment later: whoever let go is still at work.
-    if (delay_.shutdown_at()) world_.cluster.after(Duration::zero(), [this] { power_cycle_when_shut_down(); });
+    if (delay_.preparing() && !plan_.others_delay)
+      world_.cluster.after(Duration::zero(), [this] { power_cycle_when_shut_down(); });
   };
 }
 
@@ -81,6 +82,7 @@ asio::awaitable<void> Machine::until_killed() {
 
 asio::awaitable<void> Machine::one_life() {
   world_.observer.life_began(*this);
+  world_.cluster.after(200ms, [this] { delay_.answer(); });
   Wire wire(*this);
   k8s::Client client(wire, world_.clock, {.validation = k8s::FieldValidation::strict});
   const auto node = world_.cluster.get("nodes", "", node_);
@@ -216,6 +218,7 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     co_return Error(Errc::reset, "the bus went away before the answer came");
   }
   if (plan_.late_by > Duration::zero()) {
+    if (plan_.delays_shutdown > Duration::zero()) delay_.announce(true);
     go_down_later(plan_.late_by);
     co_return Result<>();
   }
@@ -238,7 +241,7 @@ void Machine::shut_down() {
   world_.trace(node_ + " is told to reboot by hand");
   shut_down_last = world_.clock.now();
   delay_.announce(true);
-  const Duration waits = delay_.held() ? plan_.delays_shutdown : Duration::zero();
+  const Duration waits = delay_.held() || plan_.others_delay ? plan_.delays_shutdown : Duration::zero();
   world_.cluster.after(waits, [this] { power_cycle_when_shut_down(); });
 }
 

@@ -38,6 +38,7 @@ struct MachinePlan {
   bool unknown = false;        // the back end cannot tell
   std::size_t agents = 1;      // how many run at a time
   Duration delays_shutdown{};  // for how long it waits when somebody shuts it down; 0: there is no logind
+  bool others_delay = false;   // it waits so long whether an agent holds it up or not
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -98,7 +99,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   // A person types `reboot`; called off: it stays up after all.
   void shut_down();
   void call_shutdown_off();
-  bool shutting_down() const { return delay_.shutdown_at().has_value(); }
+  bool shutting_down() const { return delay_.preparing(); }
   TimePoint shut_down_last{};  // by a person
   // Another machine takes its place under its name: a new Node, another boot.
   void replace();

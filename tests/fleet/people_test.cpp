@@ -1,5 +1,6 @@
 // What people do meanwhile.
 #include "tests/fleet/fleet.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -17,6 +18,22 @@ struct People : Fleet {
     add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
   }
   void release_pod() { cluster.remove("poddisruptionbudgets", "shop", "held"); }
+  void request_reboot() {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  }
+  bool requested() const { return node("n1")["metadata"]["annotations"].contains("haulout.dev/request"); }
+  // Every gate is closed until then.
+  void open_gates_after(Duration closed) {
+    gates = [this, opens = clock.now() + closed](k8s::Client&, const std::string&) {
+      return std::make_unique<ScriptedGates>(clock, [this, opens](const agent::GateQuestion&) {
+        if (clock.now() >= opens) return agent::GateAnswer{};
+        return agent::GateAnswer{{{.name = "window",
+                                   .verdict = agent::Gate::Verdict::closed,
+                                   .reason = "OutsideWindow",
+                                   .message = "not yet"}}};
+      });
+    };
+  }
 };
 
 // P5
@@ -83,6 +100,82 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_EQ(n1.boots(), 1u) << story();
   EXPECT_EQ(state("n1"), "idle");
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
+}
+
+// What was asked for has happened, whoever did it.
+TEST_F(People, APersonsRebootServesTheRequestThatWaits) {
+  for (const bool alive : {true, false}) {
+    struct OneRun : People {
+      void TestBody() override {}
+      void play(bool agent_is_alive) {
+        Machine& n1 = machine("n1", {.target = ""});
+        open_gates_after(20min);
+        after(1min, [&] {
+          if (!agent_is_alive) n1.kill_agent();
+          request_reboot();
+          if (!agent_is_alive) n1.power_cycle();
+        });
+        after(5min, [&] {
+          EXPECT_EQ(state("n1"), agent_is_alive ? "pending" : "idle") << story();
+          if (agent_is_alive) n1.power_cycle();
+        });
+        after(30min, [] {});
+        run_fleet();
+        EXPECT_EQ(n1.boots(), 1u) << story();
+        EXPECT_EQ(state("n1"), "idle") << story();
+        EXPECT_FALSE(requested());
+      }
+    } one;
+    SCOPED_TRACE(alive ? "alive" : "killed");
+    one.play(alive);
+  }
+}
+
+// In line for a turn, which is given back.
+TEST_F(People, APersonsRebootOfANodeInLineServesItsRequest) {
+  add(a_node("forgotten"));
+  cordon("forgotten");
+  Machine& n1 = machine("n1", {.target = ""});
+  after(1min, [&] { request_reboot(); });
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "waiting") << story();
+    n1.power_cycle();
+  });
+  after(10min, [&] { uncordon("forgotten"); });
+  after(20min, [] {});
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_FALSE(requested());
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// The need of the operating system is its own matter.
+TEST_F(People, APersonsRebootServesNoNeedThatIsStillThere) {
+  Machine& n1 = machine("n1", {.target = "1.1", .rolls_back = true, .still_wanted = true});
+  open_gates_after(20min);
+  after(1min, [&] { request_reboot(); });
+  after(5min, [&] { n1.power_cycle(); });
+  after(10min, [&] {
+    EXPECT_FALSE(requested()) << story();
+    EXPECT_EQ(state("n1"), "pending") << story();
+    n1.repair();
+  });
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 2u) << story();
+  expect_updated(n1);
+}
+
+TEST_F(People, ARequestThatFollowsAPersonsRebootIsNotServedByIt) {
+  Machine& n1 = machine("n1", {.target = ""});
+  after(2min, [&] { n1.power_cycle(); });
+  after(10min, [&] {
+    n1.kill_agent();
+    request_reboot();
+  });
+  after(20min, [] {});
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 2u) << story();
+  EXPECT_FALSE(requested());
 }
 
 TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {

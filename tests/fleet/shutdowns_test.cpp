@@ -51,6 +51,16 @@ struct Shutdowns : Fleet {
               unschedulable(name)};
     });
   }
+  // Nobody gives a node back while its machine goes down.
+  void forbid_uncordon_of(Machine& dying) {
+    cluster.on_change([this, &dying, was = false](const sim::Change& change) mutable {
+      if (change.key.resource != "nodes" || change.key.name != dying.node()) return;
+      const bool is = unschedulable(dying.node());
+      if (was && !is && dying.powered() && dying.shutting_down())
+        checks.violated(dying.node() + " was uncordoned while it goes down");
+      was = is;
+    });
+  }
   void expect_in_service(const std::string& name) const {
     EXPECT_FALSE(unschedulable(name)) << story();
     EXPECT_EQ(mark(name), "") << story();
@@ -198,13 +208,16 @@ TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
     using Shutdowns::after;
     using Shutdowns::cluster;
     using Shutdowns::expect_in_service;
+    using Shutdowns::forbid_uncordon_of;
     using Shutdowns::machine;
     using Shutdowns::run_fleet;
     using Shutdowns::web;
   };
-  const auto play = [&](std::optional<CrashPoint> crash, bool called_off) {
+  // Others delay it, too: the kubelet. Then the next agent starts on a machine that goes down.
+  const auto play = [&](std::optional<CrashPoint> crash, bool called_off, bool others) {
     OneRun one;
-    Machine& n1 = one.machine("n1", {.target = "", .agent_starts = 2s, .delays_shutdown = 30s});
+    Machine& n1 = one.machine("n1", {.target = "", .agent_starts = 2s, .delays_shutdown = 30s, .others_delay = others});
+    one.forbid_uncordon_of(n1);
     one.machine("n2", {.target = ""});
     one.web(4, 1);
     if (crash) n1.crash_at(*crash);
@@ -212,20 +225,56 @@ TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
       if (!crash) first = n1.requests() + 1;
       n1.shut_down();
     });
-    if (called_off) one.after(5min + 1s, [&] { n1.call_shutdown_off(); });
+    if (called_off) one.after(others ? 5min + 10s : 5min + 1s, [&] { n1.call_shutdown_off(); });
     one.run_fleet();
     if (!crash) last_request = n1.requests();
     one.expect_in_service("n1");
   };
-  for (const bool called_off : {false, true}) {
-    play(std::nullopt, called_off);
+  for (const auto [called_off, others] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    play(std::nullopt, called_off, others);
     ASSERT_GT(last_request, first + 5);
     for (std::size_t request = first; request <= last_request; ++request)
       for (const bool after_it : {false, true}) {
-        SCOPED_TRACE("request " + std::to_string(request - first) + (after_it ? " after" : " before"));
-        play(CrashPoint{request, after_it}, called_off);
+        SCOPED_TRACE("request " + std::to_string(request - first) + (after_it ? " after" : " before") +
+                     (called_off ? ", called off" : "") + (others ? ", others delay it" : ""));
+        play(CrashPoint{request, after_it}, called_off, others);
       }
   }
+}
+
+// P7: our own reboot has been asked for, logind waits for others, and the agent is started once more.
+TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
+  Machine& n1 = machine("n1", {.agent_starts = 2s, .late_by = 40s, .delays_shutdown = 60s, .others_delay = true});
+  forbid_uncordon_of(n1);
+  std::size_t killed = 0;
+  for (int second = 1; second < 300; ++second)
+    after(std::chrono::seconds(second), [&] {
+      if (!n1.powered() || !n1.shutting_down() || killed > 2) return;
+      ++killed;
+      n1.kill_agent();
+    });
+  run_fleet();
+  EXPECT_EQ(killed, 3u);
+  EXPECT_THAT(n1.asked, ::testing::ElementsAre("logind")) << story();
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
+  expect_updated(n1);
+}
+
+// A last drain that came to nothing has left its cordon, and the machine is going down by the time somebody looks.
+TEST_F(Shutdowns, AnUpdateThatFailsWhileTheMachineGoesDownKeepsTheCordonUntilTheBoot) {
+  Machine& n1 =
+      machine("n1", {.agent_starts = 2s, .methods = {"logind"}, .refused_reboots = 9, .delays_shutdown = 30s});
+  n1.plan().others_delay = true;
+  forbid_uncordon_of(n1);
+  bool told = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (told || change.key.resource != "nodes" || state("n1") != "rebooting") return;
+    told = true;
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_TRUE(told);
+  expect_updated(n1);
 }
 
 }  // namespace

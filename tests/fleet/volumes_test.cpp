@@ -56,6 +56,22 @@ TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   EXPECT_FALSE(booted_with_a_volume);
 }
 
+// What was attached to nobody before the drain is so after a restart, too.
+TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
+  Machine& n1 = machine("n1");
+  add(a_volume("old"));
+  add(scenario::a_volume_attachment("pv-old"));
+  database("5m");
+  after(3min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.kill_agent();
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_TRUE(attached()) << "nobody deletes it but a human";
+  EXPECT_THAT(agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")).leaked, ::testing::IsEmpty());
+}
+
 TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
   options.drain.end_at_volume_limit = true;
   Machine& n1 = machine("n1");
