@@ -51,6 +51,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
   node_facts_.name = node_name_;
+  node_facts_.own_uid = options_.own_pod_uid;
   PipelineOptions pipeline;
   pipeline.max_places = options_.max_concurrent;
   pipeline.respect_budgets = !options_.delete_instead_of_evict;

@@ -58,8 +58,9 @@ struct TrackedPod {
   bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
   enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
-  std::uint32_t refusals = 0;  // in a row, with the same verdict
-  std::string server_message;  // of the last refusal
+  std::uint32_t refusals = 0;               // in a row, with the same verdict
+  std::string server_message;               // of the last refusal
+  std::optional<WebhookRefusal> webhook{};  // that refused it last
   Backoff backoff{BackoffOptions{}};
   TimePoint wake_at{};  // parked: not tried before, unless woken
   TimePoint last_answer{};

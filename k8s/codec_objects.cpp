@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "k8s/codec.hpp"
+
 namespace haulout::k8s::codec {
 namespace {
 
@@ -80,6 +82,25 @@ void read_spec(const Object& spec, Pod& pod) {
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
 
+// What every pod goes through when it starts says nothing.
+bool tells_trouble(const std::string& reason) {
+  return !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
+}
+
+std::string read_trouble(const Object& status) {
+  std::string trouble;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == "PodScheduled" && condition.string("status") == "False")
+      trouble = condition.string("reason") + ": " + condition.string("message");
+  });
+  for (const char* containers : {"initContainerStatuses", "containerStatuses"})
+    status.each(containers, [&](const Object& container) {
+      auto reason = container.object("state").object("waiting").string("reason");
+      if (trouble.empty() && tells_trouble(reason)) trouble = std::move(reason);
+    });
+  return trouble;
+}
+
 // Terminated: every container has ended, and no init, sidecar or ephemeral container still runs.
 bool containers_terminated(const Object& status) {
   bool any = false;
@@ -120,6 +141,15 @@ std::optional<LabelSelector> read_selector(const Object& spec) {
   return LabelSelector(std::move(requirements));
 }
 
+std::vector<std::string> hostnames_of(const Object& term) {
+  std::vector<std::string> names;
+  term.each("matchExpressions", [&](const Object& expression) {
+    if (expression.string("key") == "kubernetes.io/hostname" && expression.string("operator") == "In")
+      names = expression.string_list("values");
+  });
+  return names;
+}
+
 // The manager of the newest entry that owns spec.unschedulable.
 std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
@@ -144,6 +174,7 @@ void read(const Object& json, Pod& pod) {
   pod.ready = condition_true(status, "Ready");
   pod.start_time = status.time("startTime");
   pod.containers_terminated = containers_terminated(status);
+  if (!pod.ready) pod.trouble = read_trouble(status);
 }
 
 void read(const Object& json, Node& node) {
@@ -185,7 +216,11 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
   pdb.current_healthy = status.integer32("currentHealthy");
   pdb.desired_healthy = status.integer32("desiredHealthy");
   pdb.expected_pods = status.integer32("expectedPods");
-  status.members("disruptedPods", [&](std::string_view name, const Json&) { pdb.disrupted_pods.emplace_back(name); });
+  status.members("disruptedPods", [&](std::string_view name, const Json& since) {
+    const auto* text = since.if_string();
+    const auto when = text ? parse_time({text->data(), text->size()}) : Result<WallTime>(WallTime{});
+    pdb.disrupted_pods.emplace(name, text && when ? std::optional(*when) : std::nullopt);
+  });
   status.each("conditions", [&](const Object& condition) {
     if (condition.string("type") != "DisruptionAllowed") return;
     pdb.condition_reason = condition.string("reason");
@@ -214,6 +249,25 @@ void read(const Object& json, PersistentVolume& volume) {
   const auto claim = json.object("spec").object("claimRef");
   volume.claim_ns = claim.string("namespace");
   volume.claim_name = claim.string("name");
+  bool anywhere = false;  // one of the terms, any of which will do, names no hostnames
+  json.object("spec").object("nodeAffinity").object("required").each("nodeSelectorTerms", [&](const Object& term) {
+    const auto names = hostnames_of(term);
+    anywhere |= names.empty();
+    volume.hostnames.insert(volume.hostnames.end(), names.begin(), names.end());
+  });
+  if (anywhere) volume.hostnames.clear();
+}
+
+void read(const Object& json, PersistentVolumeClaim& claim) {
+  read_identity(json.object("metadata"), claim);
+  claim.volume_name = json.object("spec").string("volumeName");
+}
+
+void read(const Object& json, Namespace& ns) {
+  read_identity(json.object("metadata"), ns);
+  json.object("status").each("conditions", [&](const Object& condition) {
+    if (condition.string("status") == "True") ns.conditions.push_back(condition.string("message"));
+  });
 }
 
 void read(const Object& json, Lease& lease) {
@@ -292,8 +346,18 @@ const std::vector<std::string_view>& dropped_keys<VolumeAttachment>() {
 
 template <>
 const std::vector<std::string_view>& dropped_keys<PersistentVolume>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "csi", "nodeAffinity"};
+  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "csi"};
   return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<PersistentVolumeClaim>() {
+  return dropped_keys<PodDisruptionBudget>();
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<Namespace>() {
+  return dropped_keys<PodDisruptionBudget>();
 }
 
 template <>

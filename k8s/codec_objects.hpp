@@ -13,6 +13,8 @@ void read(const Object& json, PodDisruptionBudget& pdb);
 void read(const Object& json, DaemonSet& daemon_set);
 void read(const Object& json, VolumeAttachment& attachment);
 void read(const Object& json, PersistentVolume& volume);
+void read(const Object& json, PersistentVolumeClaim& claim);
+void read(const Object& json, Namespace& ns);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
@@ -30,6 +32,10 @@ template <>
 inline constexpr std::string_view kind_of<VolumeAttachment> = "VolumeAttachment";
 template <>
 inline constexpr std::string_view kind_of<PersistentVolume> = "PersistentVolume";
+template <>
+inline constexpr std::string_view kind_of<PersistentVolumeClaim> = "PersistentVolumeClaim";
+template <>
+inline constexpr std::string_view kind_of<Namespace> = "Namespace";
 template <>
 inline constexpr std::string_view kind_of<Lease> = "Lease";
 template <>
