@@ -57,6 +57,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.respect_budgets = !options_.delete_instead_of_evict;
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
+  pipeline.order = options_.order;
   pipeline_.emplace(
       pipeline, rng_,
       [this](const k8s::Pod& pod) { return decide(pod, options_.policy, daemon_sets_, client_.server_now()); },

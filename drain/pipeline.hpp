@@ -40,6 +40,7 @@ struct PipelineOptions {
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
+  std::vector<OrderRule> order{};
 };
 
 struct TrackedPod {

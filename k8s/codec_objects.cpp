@@ -42,15 +42,6 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
-// As far as the type keeps it.
-template <class T>
-void read_identity(const Object& metadata, T& object) {
-  if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
-  object.name = metadata.string("name");
-  object.uid = metadata.string("uid");
-  if constexpr (requires { object.resource_version; }) object.resource_version = metadata.string("resourceVersion");
-}
-
 void read_metadata(const Object& metadata, Pod& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels");
@@ -80,6 +71,15 @@ void read_spec(const Object& spec, Pod& pod) {
   });
   spec.each("tolerations",
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
+}
+
+// By the image, whatever registry it comes from: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+bool is_storage_sidecar(const std::string& image) {
+  for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
+    const std::size_t found = image.find(name);
+    if (found != std::string::npos && (found == 0 || image[found - 1] == '/')) return true;
+  }
+  return false;
 }
 
 // What every pod goes through when it starts says nothing.
@@ -141,15 +141,6 @@ std::optional<LabelSelector> read_selector(const Object& spec) {
   return LabelSelector(std::move(requirements));
 }
 
-std::vector<std::string> hostnames_of(const Object& term) {
-  std::vector<std::string> names;
-  term.each("matchExpressions", [&](const Object& expression) {
-    if (expression.string("key") == "kubernetes.io/hostname" && expression.string("operator") == "In")
-      names = expression.string_list("values");
-  });
-  return names;
-}
-
 // The manager of the newest entry that owns spec.unschedulable.
 std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
@@ -174,6 +165,9 @@ void read(const Object& json, Pod& pod) {
   pod.ready = condition_true(status, "Ready");
   pod.start_time = status.time("startTime");
   pod.containers_terminated = containers_terminated(status);
+  status.each("containerStatuses", [&](const Object& container) {
+    pod.storage_controller |= is_storage_sidecar(container.string("image"));
+  });
   if (!pod.ready) pod.trouble = read_trouble(status);
 }
 
@@ -231,43 +225,6 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
 void read(const Object& json, DaemonSet& daemon_set) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, daemon_set);
-}
-
-void read(const Object& json, VolumeAttachment& attachment) {
-  const auto metadata = json.object("metadata");
-  read_identity(metadata, attachment);
-  attachment.deleting = metadata.has("deletionTimestamp");
-  const auto spec = json.object("spec");
-  attachment.node_name = spec.string("nodeName");
-  attachment.attacher = spec.string("attacher");
-  attachment.persistent_volume = spec.object("source").string("persistentVolumeName");
-  attachment.detach_error = json.object("status").object("detachError").string("message");
-}
-
-void read(const Object& json, PersistentVolume& volume) {
-  read_identity(json.object("metadata"), volume);
-  const auto claim = json.object("spec").object("claimRef");
-  volume.claim_ns = claim.string("namespace");
-  volume.claim_name = claim.string("name");
-  bool anywhere = false;  // one of the terms, any of which will do, names no hostnames
-  json.object("spec").object("nodeAffinity").object("required").each("nodeSelectorTerms", [&](const Object& term) {
-    const auto names = hostnames_of(term);
-    anywhere |= names.empty();
-    volume.hostnames.insert(volume.hostnames.end(), names.begin(), names.end());
-  });
-  if (anywhere) volume.hostnames.clear();
-}
-
-void read(const Object& json, PersistentVolumeClaim& claim) {
-  read_identity(json.object("metadata"), claim);
-  claim.volume_name = json.object("spec").string("volumeName");
-}
-
-void read(const Object& json, Namespace& ns) {
-  read_identity(json.object("metadata"), ns);
-  json.object("status").each("conditions", [&](const Object& condition) {
-    if (condition.string("status") == "True") ns.conditions.push_back(condition.string("message"));
-  });
 }
 
 void read(const Object& json, Lease& lease) {
@@ -335,29 +292,6 @@ template <>
 const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
   static const std::vector<std::string_view> keys = {"managedFields", "template"};
   return keys;
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<VolumeAttachment>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "inlineVolumeSpec",
-                                                     "attachmentMetadata"};
-  return keys;
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<PersistentVolume>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "csi"};
-  return keys;
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<PersistentVolumeClaim>() {
-  return dropped_keys<PodDisruptionBudget>();
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<Namespace>() {
-  return dropped_keys<PodDisruptionBudget>();
 }
 
 template <>

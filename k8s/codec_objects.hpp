@@ -18,6 +18,15 @@ void read(const Object& json, Namespace& ns);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
+// As far as the type keeps it.
+template <class T>
+void read_identity(const Object& metadata, T& object) {
+  if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
+  object.name = metadata.string("name");
+  object.uid = metadata.string("uid");
+  if constexpr (requires { object.resource_version; }) object.resource_version = metadata.string("resourceVersion");
+}
+
 template <class T>
 inline constexpr std::string_view kind_of = "";
 template <>

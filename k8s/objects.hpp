@@ -45,6 +45,9 @@ struct Pod {
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that it mounts, those of its generic ephemeral volumes among them.
   std::vector<std::string> claims;
+  // One of its containers is a sidecar of the CSI project that talks to the API server: it provisions, attaches,
+  // resizes or snapshots the volumes of others.
+  bool storage_controller = false;
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   // Why it does not run, as far as it says: the scheduler's message, or what a container waits for, such as

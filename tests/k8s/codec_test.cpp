@@ -105,26 +105,6 @@ TEST(Codec, ContainersAreTerminatedWhenNothingRuns) {
   }
 }
 
-TEST(Codec, WhatKeepsAPodFromRunning) {
-  const std::string unschedulable =
-      R"("conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"}])";
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", ""},
-      {unschedulable, "Unschedulable: 0/3 nodes"},
-      {R"("conditions":[{"type":"PodScheduled","status":"True"}])", ""},
-      {R"("containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}])", ""},
-      {R"("containerStatuses":[{"state":{"running":{}}},{"state":{"waiting":{"reason":"ImagePullBackOff"}}}])",
-       "ImagePullBackOff"},
-      {R"("initContainerStatuses":[{"state":{"waiting":{"reason":"CrashLoopBackOff"}}}],"containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}])",
-       "CrashLoopBackOff"},
-  };
-  for (const auto& [status, expected] : cases) {
-    const auto pod = decode_pod(pod_with("", status));
-    ASSERT_TRUE(pod) << pod.error().message();
-    EXPECT_EQ(pod->trouble, expected) << status;
-  }
-}
-
 TEST(Codec, Phases) {
   const std::vector<std::pair<const char*, PodPhase>> cases = {
       {"", PodPhase::pending},       {"Pending", PodPhase::pending}, {"Running", PodPhase::running},
