@@ -28,6 +28,13 @@ std::string apply_pod_selector(Settings& settings, const std::string& value) {
   return {};
 }
 
+std::string apply_drain_order(Settings& settings, const std::string& value) {
+  auto rule = drain::parse_order_rule(value);
+  if (!rule) return rule.error().message();
+  settings.drain.order.push_back(*std::move(rule));
+  return {};
+}
+
 std::string apply_max_concurrent(Settings& settings, const std::string& value) {
   if (value == "unlimited") {
     settings.drain.max_concurrent = 0;
@@ -112,6 +119,11 @@ std::vector<Flag> own_drain_flags() {
   using drain::Treatment;
   using Kind = Flag::Kind;
   return {
+      {"drain-order", 0, Kind::value, "",
+       "SELECTOR=NUMBER: pods with these labels leave at that place, lower numbers first (app=db=10); 0 is where all "
+       "others are. May be given several times, the first that selects a pod counts. A pod's own annotation "
+       "haulout.dev/drain-order comes before.",
+       apply_drain_order},
       {"max-concurrent", 0, Kind::value, "unlimited",
        "Pods that may be on their way out at the same time: a number, or unlimited as kubectl does it. An agent that "
        "updates a fleet uses 5, so that replacements find room and registries and storage are not overrun; a person "

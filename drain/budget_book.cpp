@@ -2,17 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace haulout::drain {
-
-namespace {
-
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-}  // namespace
 
 BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
   granted_.erase(uid);
@@ -25,7 +15,7 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   }
   // The entry is gone again within milliseconds, perhaps before the answer comes.
   const auto lane = busy_lanes_.find(uid);
-  if (lane != busy_lanes_.end() && contains(budget->disrupted_pods, lane->second.pod)) lane->second.counted = true;
+  if (lane != busy_lanes_.end() && budget->disrupted_pods.contains(lane->second.pod)) lane->second.counted = true;
   const bool selection_changed = known == budgets_.end() || known->second.selector != budget->selector;
   budgets_.insert_or_assign(uid, *budget);
   return {budget->ns, selection_changed};

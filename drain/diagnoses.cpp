@@ -2,50 +2,57 @@
 
 #include <algorithm>
 
-#include "k8s/status.hpp"
+#include "drain/budget_diagnosis.hpp"
+#include "drain/node_diagnoses.hpp"
 
 namespace haulout::drain {
 
 namespace {
 
-// Long enough for a controller to do its work, short enough to be told within 30 s.
-constexpr Duration controller_hold = std::chrono::seconds(15);
+// A namespace that takes longer to die than this waits for something.
+constexpr Duration namespace_hold = std::chrono::minutes(5);
 
-bool is_zero(const std::string& value) {
-  return value == "0" || value == "0%";
+// Held pods by what holds them: one finding says it for all of them.
+struct Held {
+  std::map<std::string, std::vector<const k8s::Pod*>> by_budget;                      // UID
+  std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;                   // that is dying
+  std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, down
+};
+
+bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
+  const bool seen = tracked.budgets.size() > 1;
+  if (!seen && (book.visible() || tracked.last_verdict != EvictionVerdict::overlap)) return false;
+  facts.push_back(
+      {"PDB_OVERLAP", "pod " + tracked.pod.key(), seen ? book.explain(tracked.budgets) : tracked.server_message, {}});
+  return true;
 }
 
-void diagnose_budgets(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
-  const bool told_by_server = !book.visible() && tracked.last_verdict == EvictionVerdict::overlap;
-  if (tracked.budgets.size() > 1 || told_by_server) {
-    facts.push_back({"PDB_OVERLAP",
-                     "pod " + tracked.pod.key(),
-                     tracked.budgets.size() > 1 ? book.explain(tracked.budgets) : tracked.server_message,
-                     {}});
-    return;
-  }
-  for (const std::string& uid : tracked.budgets) {
-    const auto found = book.budgets().find(uid);
-    if (found == book.budgets().end()) continue;
-    const auto& budget = found->second;
-    const bool zero = is_zero(budget.max_unavailable) || budget.min_available == "100%";
-    if (!zero || budget.disruptions_allowed > 0) continue;
-    const std::string field =
-        budget.min_available == "100%" ? "minAvailable: 100%" : "maxUnavailable: " + budget.max_unavailable;
-    facts.push_back(
-        {"PDB_ZERO",
-         "PodDisruptionBudget " + budget.key(),
-         fmt::format("it says {}, which never allows an eviction of its pods; change that field, or delete the "
-                     "pods by hand when their owner agrees",
-                     field),
-         {}});
-  }
+void diagnose_stuck(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
+  const k8s::Pod& pod = tracked.pod;
+  const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
+  facts.push_back(
+      {"POD_STUCK_TERMINATING",
+       "pod " + pod.key(),
+       pod.containers_terminated
+           ? fmt::format(
+                 "its containers have ended, and the kubelet does not remove it: usually a volume that cannot be "
+                 "unmounted; its Events ({}) and the kubelet's log on the node say which",
+                 see)
+           : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
+                         "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
+                         see),
+       {}});
 }
 
-void diagnose_terminating(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
+void diagnose_terminating(const TrackedPod& tracked, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const k8s::Pod& pod = tracked.pod;
   const bool finished = pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated || tracked.stuck;
-  if (pod.finalizers.empty() || !finished) return;
+  if (pod.finalizers.empty()) {
+    // Of a node without a kubelet that is said once, and not of each pod.
+    if (tracked.stuck && node.ready) diagnose_stuck(tracked, facts);
+    return;
+  }
+  if (!finished) return;
   facts.push_back(
       {"POD_FINALIZER", "pod " + pod.key(),
        fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
@@ -54,101 +61,117 @@ void diagnose_terminating(const TrackedPod& tracked, std::vector<DiagnosisFact>&
        controller_hold});
 }
 
-void diagnose_pod(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
-  switch (tracked.state) {
-    case PodState::terminating: diagnose_terminating(tracked, facts); return;
-    case PodState::parked: break;
-    // A pod that is being tried again keeps its diagnosis until the try has succeeded.
-    case PodState::in_flight:
-    case PodState::queued:
-      if (!tracked.was_parked) return;
-      break;
-    case PodState::left:
-    case PodState::vanished: return;
-  }
+void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
+  const std::string subject = "pod " + tracked.pod.key();
   if (tracked.hold == TrackedPod::Hold::pinned) {
-    facts.push_back({"POD_PINNED", "pod " + tracked.pod.key(), tracked.report.message, {}});
-    return;
+    facts.push_back({"POD_PINNED", subject, tracked.report.message, {}});
+  } else if (tracked.decision.reason == "DoNotDisrupt") {
+    facts.push_back({"DO_NOT_DISRUPT", subject,
+                     tracked.report.message + "; remove the annotation when its owner agrees, or drain with "
+                                              "--ignore-do-not-disrupt",
+                     controller_hold});
   }
-  if (tracked.last_verdict == EvictionVerdict::forbidden && tracked.refusals >= 2) {
+}
+
+void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
+                      std::vector<DiagnosisFact>& facts) {
+  // One refusal right after a reconnect proves nothing.
+  const bool again = tracked.refusals >= 2;
+  const EvictionVerdict verdict = tracked.last_verdict;
+  if (verdict == EvictionVerdict::forbidden && again) {
     facts.push_back(
         {"RBAC_DENIED",
          "pod " + tracked.pod.key(),
          fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.server_message),
          {}});
+  } else if (diagnose_overlap(tracked, book, facts)) {
     return;
+  } else if (tracked.webhook && again && (verdict == EvictionVerdict::admission || verdict == EvictionVerdict::retry)) {
+    held.by_webhook[{tracked.webhook->name, tracked.webhook->down}].push_back(&tracked);
+  } else if (verdict == EvictionVerdict::ns_terminating) {
+    held.by_namespace[tracked.pod.ns].push_back(&tracked.pod);
+  } else if (verdict == EvictionVerdict::budget && tracked.budgets.size() == 1) {
+    held.by_budget[tracked.budgets.front()].push_back(&tracked.pod);
   }
-  diagnose_budgets(tracked, book, facts);
 }
 
-void diagnose_node(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
-  if (node.gone)
+void diagnose_pod(const TrackedPod& tracked, const BudgetBook& book, const NodeFacts& node, const Known& known,
+                  Held& held, std::vector<DiagnosisFact>& facts) {
+  if (tracked.state == PodState::terminating) return diagnose_terminating(tracked, node, facts);
+  if (!is_held(tracked)) return;
+  if (const auto local = known.local_volumes.find(tracked.pod.uid); local != known.local_volumes.end())
+    facts.push_back({"LOCAL_PV", "pod " + tracked.pod.key(), local->second, {}});
+  if (tracked.hold != TrackedPod::Hold::none) return diagnose_hold(tracked, facts);
+  diagnose_refused(tracked, book, held, facts);
+}
+
+std::string one_of(const std::string& first, std::size_t all) {
+  return fmt::format("pod {}{}", first, all == 1 ? "" : fmt::format(" and {} more", all - 1));
+}
+
+void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
+  for (const auto& [webhook, pods] : held.by_webhook) {
+    const TrackedPod& first = *pods.front();
+    const std::string whom = one_of(first.pod.key(), pods.size());
+    const std::string& words = first.webhook->words;
+    const std::string subject = "webhook " + webhook.first;
+    constexpr std::string_view where = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    if (webhook.second)
+      facts.push_back({"WEBHOOK_DOWN", subject,
+                       fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); see that the "
+                                   "pods behind its Service run, or have its failurePolicy changed ({})",
+                                   whom, words, where),
+                       controller_hold});
+    else
+      facts.push_back({"WEBHOOK_DENY", subject,
+                       fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it "
+                                   "stays, ask the owner of the webhook ({})",
+                                   whom, words, where),
+                       controller_hold});
+  }
+}
+
+void diagnose_namespaces(const Held& held, const Known& known, std::vector<DiagnosisFact>& facts) {
+  for (const auto& [ns, pods] : held.by_namespace) {
+    const auto cause = known.namespaces.find(ns);
     facts.push_back(
-        {"NODE_GONE", "node " + node.name, "the Node was deleted or replaced; its pods are not evicted any more", {}});
-  if (!node.gone && node.expect_cordon && !node.unschedulable)
-    facts.push_back(
-        {"UNCORDONED_MEANWHILE",
-         "node " + node.name,
-         fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
-                     "(kubectl cordon {})",
-                     node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
-                     node.name),
-         {}});
-  if (node.pods_error && k8s::is_forbidden(*node.pods_error))
-    facts.push_back(
-        {"RBAC_DENIED",
-         "node " + node.name,
-         fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
-         {}});
+        {"NS_TERMINATING_STUCK", "namespace " + ns,
+         fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its "
+                     "pods ({}) meanwhile{}; kubectl get namespace {} -o yaml names what is left in it",
+                     std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
+                     one_of(pods.front()->key(), pods.size()),
+                     cause == known.namespaces.end() || cause->second.empty() ? "" : ": " + cause->second, ns),
+         namespace_hold});
+  }
+}
+
+void diagnose_budgets(const Held& held, const BudgetBook& book, const Known& known, std::vector<DiagnosisFact>& facts) {
+  for (const auto& [uid, pods] : held.by_budget) {
+    const auto budget = book.budgets().find(uid);
+    if (budget == book.budgets().end()) continue;
+    const auto members = known.members.find(uid);
+    auto fact = diagnose_budget({budget->second, pods, members == known.members.end() ? nullptr : &members->second});
+    if (fact) facts.push_back(*std::move(fact));
+  }
 }
 
 }  // namespace
 
-std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node) {
+bool is_held(const TrackedPod& tracked) {
+  return tracked.state == PodState::parked ||
+         ((tracked.state == PodState::in_flight || tracked.state == PodState::queued) && tracked.was_parked);
+}
+
+std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known) {
   std::vector<DiagnosisFact> facts;
-  diagnose_node(node, facts);
-  for (const TrackedPod* tracked : pipeline.leaving()) diagnose_pod(*tracked, pipeline.book(), facts);
+  diagnose_node(pipeline, node, facts);
+  Held held;
+  for (const TrackedPod* tracked : pipeline.leaving())
+    diagnose_pod(*tracked, pipeline.book(), node, known, held, facts);
+  diagnose_budgets(held, pipeline.book(), known, facts);
+  diagnose_webhooks(held, facts);
+  diagnose_namespaces(held, known, facts);
   return facts;
-}
-
-DiagnosisBoard::Changes DiagnosisBoard::update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall) {
-  Changes changes;
-  std::map<std::pair<std::string, std::string>, const DiagnosisFact*> current;
-  for (const DiagnosisFact& fact : facts) current.emplace(std::pair(fact.code, fact.subject), &fact);
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (current.contains(entry->first)) {
-      ++entry;
-      continue;
-    }
-    if (entry->second.raised) changes.withdrawn.push_back(entry->second.diagnosis);
-    entry = entries_.erase(entry);
-  }
-  for (const auto& [key, fact] : current) {
-    auto [entry, inserted] = entries_.try_emplace(key);
-    if (inserted) {
-      entry->second.diagnosis = {fact->code, fact->subject, fact->message, wall};
-      entry->second.due = now + fact->hold;
-    }
-    entry->second.diagnosis.message = fact->message;
-    if (entry->second.raised || now < entry->second.due) continue;
-    entry->second.raised = true;
-    changes.raised.push_back(entry->second.diagnosis);
-  }
-  return changes;
-}
-
-TimePoint DiagnosisBoard::next_due(TimePoint now) const {
-  TimePoint next = TimePoint::max();
-  for (const auto& [key, entry] : entries_)
-    if (!entry.raised && entry.due > now) next = std::min(next, entry.due);
-  return next;
-}
-
-std::vector<Diagnosis> DiagnosisBoard::active() const {
-  std::vector<Diagnosis> active;
-  for (const auto& [key, entry] : entries_)
-    if (entry.raised) active.push_back(entry.diagnosis);
-  return active;
 }
 
 }  // namespace haulout::drain

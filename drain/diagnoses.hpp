@@ -1,8 +1,8 @@
 // "This will never succeed, because …; fix it with …": conditions under which waiting alone does not help, as data.
 //
 // diagnose() is pure and says what is true now. DiagnosisBoard turns that into raised and withdrawn diagnoses: each is
-// raised once its test has held for its hold time (0 to 15 s, always within 30 s) and withdrawn when the test fails.
-// They never stop the retries.
+// raised once its test has held for its hold time (0 to 25 s, where the test itself says no longer) and withdrawn when
+// the test fails. They never stop the retries.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "drain/diagnosis_fact.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/report.hpp"
 
@@ -23,16 +24,23 @@ struct NodeFacts {
   bool unschedulable = true;
   std::string unschedulable_manager{};
   std::optional<Error> pods_error{};  // why the view of pods is not live
+  bool ready = true;
+  std::string own_uid{};    // of the pod that we run in; empty: none of this cluster
+  Duration server_ahead{};  // of our clock
 };
 
-struct DiagnosisFact {
-  std::string code;
-  std::string subject;
-  std::string message;
-  Duration hold{};  // must have been true this long
+// What was asked about pods that have been held for a while (drain/inquiries.hpp).
+struct Known {
+  std::map<std::string, std::vector<k8s::Pod>> members{};  // every pod that a budget selects, by the budget's UID
+  std::map<std::string, std::string> namespaces{};         // what holds a namespace that is dying, by its name
+  std::map<std::string, std::string> local_volumes{};      // of a pod, by its UID: what binds it to this node
 };
 
-std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node);
+// Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.
+bool is_held(const TrackedPod& tracked);
+
+// Each subject has at most one of the findings that say why it is held.
+std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 
 class DiagnosisBoard {
  public:

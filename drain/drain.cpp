@@ -57,11 +57,13 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
   node_facts_.name = node_name_;
+  node_facts_.own_uid = options_.own_pod_uid;
   PipelineOptions pipeline;
   pipeline.max_places = options_.max_concurrent;
   pipeline.respect_budgets = !options_.delete_instead_of_evict;
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
+  pipeline.order = options_.order;
   pipeline_.emplace(
       pipeline, rng_,
       [this](const k8s::Pod& pod) { return decide(pod, options_.policy, daemon_sets_, client_.server_now()); },

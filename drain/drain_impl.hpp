@@ -4,6 +4,7 @@
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/drain.hpp"
+#include "drain/inquiries.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/reflector.hpp"
@@ -65,6 +66,13 @@ class Drain::Impl {
   bool ended_by_volume(TimePoint at);
   void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 
+  // inquire.cpp
+  boost::asio::awaitable<void> inquire();
+  boost::asio::awaitable<std::optional<Error>> ask(const Inquiries::Question& question);
+  boost::asio::awaitable<std::optional<Error>> ask_for_members(std::string budget_uid);
+  boost::asio::awaitable<std::optional<Error>> ask_for_namespace(std::string name);
+  boost::asio::awaitable<std::optional<Error>> ask_for_local_volumes(std::string pod_uid);
+
   // evict.cpp
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
@@ -120,6 +128,8 @@ class Drain::Impl {
   std::optional<Pipeline> pipeline_;
   DiagnosisBoard board_;
   NodeFacts node_facts_;
+  Inquiries inquiries_;
+  bool inquires_ = false;
   k8s::Node node_;
   k8s::ListMeta pods_meta_;            // where the watch of pods begins
   std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts

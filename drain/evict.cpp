@@ -86,6 +86,11 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(doubt_pods());
   }
   look_at_volumes(group);
+  inquiries_.look(*pipeline_, now());
+  if (!inquires_ && inquiries_.due(now())) {
+    inquires_ = true;
+    group.spawn(inquire());
+  }
   update_diagnoses(now());
   if (concluded(now())) co_return true;
   co_return co_await verified_empty(now());
@@ -189,7 +194,8 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at)});
+  TimePoint next = std::min(
+      {deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at), inquiries_.next_wake(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
@@ -289,6 +295,7 @@ void Drain::Impl::see_node(const k8s::Node* node) {
   node_ = *node;
   node_facts_.unschedulable = node->unschedulable;
   node_facts_.unschedulable_manager = node->unschedulable_manager;
+  node_facts_.ready = node->ready;
   show_cordon(*node);
 }
 
@@ -309,7 +316,8 @@ void Drain::Impl::watch_health() {
 }
 
 void Drain::Impl::update_diagnoses(TimePoint at) {
-  auto facts = diagnose(*pipeline_, node_facts_);
+  node_facts_.server_ahead = client_.server_now() - clock_.wall_now();
+  auto facts = diagnose(*pipeline_, node_facts_, inquiries_.known());
   diagnose_volumes(at, facts);
   const auto changes = board_.update(facts, at, clock_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);

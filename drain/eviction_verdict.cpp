@@ -13,6 +13,8 @@ constexpr std::string_view overlap_message =
 // NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
 // A webhook's answer carries whatever code it likes; the prefix is the API server's own.
 constexpr std::string_view webhook_prefix = "admission webhook \"";
+// It fails closed (failurePolicy Fail): the reason is InternalError, as for much else.
+constexpr std::string_view webhook_failed = "failed calling webhook \"";
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
 EvictionVerdict classify_forbidden(const Error& error) {
@@ -59,7 +61,26 @@ EvictionVerdict classify_status(const Error& error) {
   }
 }
 
+// What stands between the quote that ends `before` and the next one.
+std::string quoted_after(const std::string& text, std::string_view before) {
+  const std::size_t found = text.find(before);
+  if (found == std::string::npos) return {};
+  const std::size_t begin = found + before.size();
+  const std::size_t end = text.find('"', begin);
+  return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
+}
+
 }  // namespace
+
+std::optional<WebhookRefusal> webhook_refusal(const Error& error) {
+  if (error.code() != Errc::status || !error.peer || !error.peer->structured) return std::nullopt;
+  const PeerStatus& peer = *error.peer;
+  const bool denied = peer.message.starts_with(webhook_prefix);
+  if (!denied && peer.code != 500) return std::nullopt;
+  std::string name = quoted_after(peer.message, denied ? webhook_prefix : webhook_failed);
+  if (name.empty()) return std::nullopt;
+  return WebhookRefusal{std::move(name), !denied, peer.message};
+}
 
 EvictionVerdict classify_eviction(const Error& error) {
   switch (error.code()) {

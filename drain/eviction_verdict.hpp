@@ -1,7 +1,8 @@
 // What the answer to an eviction means. Pure: decided by the server's reason and causes first, then by its code, never
-// by its sentences (two exceptions where the API gives nothing else are marked in the code).
+// by its sentences (exceptions where the API gives nothing else are marked in the code).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "retry/backoff.hpp"
@@ -24,6 +25,14 @@ enum class EvictionVerdict {
 };
 
 EvictionVerdict classify_eviction(const Error& error);
+
+// An admission webhook said no, or could not be called.
+struct WebhookRefusal {
+  std::string name;  // as in its configuration
+  bool down = false;
+  std::string words;  // the server's
+};
+std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 
 // How to wait after each verdict. Budgets: kubectl's 5 s as a base; overlap and forbidden need a human.
 BackoffOptions backoff_after(EvictionVerdict verdict);

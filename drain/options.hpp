@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "drain/order.hpp"
 #include "k8s/label_selector.hpp"
 #include "retry/clock.hpp"
 
@@ -38,6 +39,7 @@ struct Options {
   DryRunMode dry_run = DryRunMode::none;
   std::optional<std::int64_t> grace_seconds;  // unset: each pod's own, and nothing is sent
   std::optional<Duration> timeout;            // unset: for ever
+  std::vector<OrderRule> order;               // the first that selects a pod counts; its own annotation comes before
   std::size_t max_concurrent = 5;             // places; 0: unlimited
   Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets

@@ -1,17 +1,49 @@
 #include "drain/order.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace haulout::drain {
 
-OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override) {
+namespace {
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = failure == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+std::int64_t explicit_order(const k8s::Pod& pod, const std::vector<OrderRule>& rules) {
+  const auto found = pod.annotations.find(std::string(drain_order_annotation));
+  const auto own = found == pod.annotations.end() ? std::nullopt : to_integer(found->second);
+  if (own) return *own;
+  for (const OrderRule& rule : rules)
+    if (rule.selector.matches(pod.labels)) return rule.order;
+  return 0;
+}
+
+}  // namespace
+
+Result<OrderRule> parse_order_rule(std::string_view text) {
+  const auto wrong = [](std::string_view why) {
+    return Error(Errc::invalid, fmt::format("{}; write SELECTOR=NUMBER, like app=db=10", why));
+  };
+  const std::size_t equals = text.rfind('=');
+  const auto order = equals == std::string_view::npos ? std::nullopt : to_integer(text.substr(equals + 1));
+  if (!order) return wrong("it does not end in = and a whole number");
+  auto selector = k8s::parse_label_selector(text.substr(0, equals));
+  if (!selector) return wrong(selector.error().message());
+  if (selector->empty()) return wrong("an empty selector would match every pod");
+  return OrderRule{*std::move(selector), *order};
+}
+
+OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
+                   const std::vector<OrderRule>& rules) {
   OrderKey key;
-  if (const auto found = pod.annotations.find(std::string(drain_order_annotation)); found != pod.annotations.end()) {
-    const std::string& text = found->second;
-    std::int64_t order = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), order);
-    if (failure == std::errc() && end == text.data() + text.size()) key.tier.explicit_order = order;
-  }
+  key.tier.explicit_order = explicit_order(pod, rules);
+  key.tier.storage = pod.storage_controller;
   key.tier.critical = pod.priority_class == "system-cluster-critical" || pod.priority_class == "system-node-critical";
   key.tier.priority = pod.priority;
   key.tier.own = !own_uid.empty() && pod.uid == own_uid;

@@ -1,7 +1,8 @@
 // In which order pods are evicted. Pure.
 //
-// Tiers, in this order: the pod's own drain-order annotation (lower first, absent counts as 0), non-critical before
-// critical, priority ascending, the agent's own pod last. Inside a tier the longest grace period goes first: that
+// Tiers, in this order: the pod's own drain-order annotation, else the first rule that selects it (lower first, neither
+// counts as 0), non-critical before critical, storage controllers after the others, priority ascending, the agent's own
+// pod last. Inside a tier the longest grace period goes first: that
 // bounds the makespan of list scheduling. Namespace and name break ties, so that two runs take the same order.
 #pragma once
 
@@ -9,16 +10,29 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "k8s/label_selector.hpp"
 #include "k8s/objects.hpp"
+#include "retry/result.hpp"
 
 namespace haulout::drain {
 
 inline constexpr std::string_view drain_order_annotation = "haulout.dev/drain-order";
 
+// "These pods at that place": what the annotation says of one pod, for many.
+struct OrderRule {
+  k8s::LabelSelector selector;
+  std::int64_t order = 0;
+  bool operator==(const OrderRule&) const = default;
+};
+// SELECTOR=NUMBER: "app=db=10", "tier in (db,queue)=-1". Errc::invalid otherwise, and for a selector of everything.
+Result<OrderRule> parse_order_rule(std::string_view text);
+
 struct Tier {
   std::int64_t explicit_order = 0;
   bool critical = false;
+  bool storage = false;
   std::int32_t priority = 0;
   bool own = false;
   auto operator<=>(const Tier&) const = default;
@@ -33,6 +47,7 @@ struct OrderKey {
 };
 
 // `own_uid` is the UID of the pod we run in, or empty. `grace_override` as the options have it.
-OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override);
+OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
+                   const std::vector<OrderRule>& rules = {});
 
 }  // namespace haulout::drain

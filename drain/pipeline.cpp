@@ -53,7 +53,7 @@ void Pipeline::set_paused(bool paused, TimePoint now) {
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
   tracked.pod = pod;
-  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds);
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order);
   tracked.report.ns = pod.ns;
   tracked.report.name = pod.name;
   tracked.report.uid = pod.uid;

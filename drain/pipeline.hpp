@@ -40,6 +40,7 @@ struct PipelineOptions {
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
+  std::vector<OrderRule> order{};
 };
 
 struct TrackedPod {
@@ -64,9 +65,10 @@ struct TrackedPod {
   k8s::Pod pod;
   Decision decision;
   PodReport report;
-  std::vector<std::string> budgets;  // that select it now
-  std::vector<std::string> lane;     // that were busy with its request when it was sent
-  std::string server_message;        // of the last refusal
+  std::vector<std::string> budgets;         // that select it now
+  std::vector<std::string> lane;            // that were busy with its request when it was sent
+  std::string server_message;               // of the last refusal
+  std::optional<WebhookRefusal> webhook{};  // that refused it last
   Backoff backoff{BackoffOptions{}};
 };
 

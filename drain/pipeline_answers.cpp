@@ -82,6 +82,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   tracked.answer_lost = error.code() != Errc::status;
   ++tracked.refusals;
   tracked.server_message = error.message();
+  tracked.webhook = webhook_refusal(error);
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
                                     ? book_.explain(tracked.budgets)

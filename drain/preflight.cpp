@@ -155,6 +155,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   }
   node_ = *std::move(node);
   node_facts_.unschedulable = node_.unschedulable;
+  node_facts_.ready = node_.ready;
   report_.cordon.before = report_.cordon.after = node_.unschedulable;
   if (node_.unschedulable) report_.cordon.owner = cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
 

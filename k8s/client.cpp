@@ -94,6 +94,16 @@ Task<PersistentVolume> Client::get_persistent_volume(std::string name, TimePoint
   co_return decode_persistent_volume(response.body);
 }
 
+Task<PersistentVolumeClaim> Client::get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume_claim(ns, name), deadline));
+  co_return decode_persistent_volume_claim(response.body);
+}
+
+Task<Namespace> Client::get_namespace(std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_namespace(name), deadline));
+  co_return decode_namespace(response.body);
+}
+
 Task<> Client::evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline) {
   options.write.validation = options_.validation;
   CO_TRY(const auto response, co_await send(k8s::evict(ns, pod, options), deadline));

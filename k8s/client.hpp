@@ -31,6 +31,8 @@ class Client {
   // Of all nodes: the API selects VolumeAttachments by name only.
   Task<List<VolumeAttachment>> list_volume_attachments(TimePoint deadline);
   Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
+  Task<PersistentVolumeClaim> get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline);
+  Task<Namespace> get_namespace(std::string name, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);

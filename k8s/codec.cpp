@@ -118,6 +118,12 @@ Result<VolumeAttachment> decode_volume_attachment(std::string_view json) {
 Result<PersistentVolume> decode_persistent_volume(std::string_view json) {
   return decode_one<PersistentVolume>(json);
 }
+Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json) {
+  return decode_one<PersistentVolumeClaim>(json);
+}
+Result<Namespace> decode_namespace(std::string_view json) {
+  return decode_one<Namespace>(json);
+}
 Result<Lease> decode_lease(std::string_view json) {
   return decode_one<Lease>(json);
 }

@@ -20,6 +20,8 @@ Result<PodDisruptionBudget> decode_pdb(std::string_view json);
 Result<DaemonSet> decode_daemon_set(std::string_view json);
 Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
 Result<PersistentVolume> decode_persistent_volume(std::string_view json);
+Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json);
+Result<Namespace> decode_namespace(std::string_view json);
 Result<Lease> decode_lease(std::string_view json);
 Result<ConfigMap> decode_config_map(std::string_view json);
 Result<List<Pod>> decode_pod_list(std::string_view json);

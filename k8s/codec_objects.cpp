@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "k8s/codec.hpp"
+
 namespace haulout::k8s::codec {
 namespace {
 
@@ -40,15 +42,6 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
-// As far as the type keeps it.
-template <class T>
-void read_identity(const Object& metadata, T& object) {
-  if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
-  object.name = metadata.string("name");
-  object.uid = metadata.string("uid");
-  if constexpr (requires { object.resource_version; }) object.resource_version = metadata.string("resourceVersion");
-}
-
 void read_metadata(const Object& metadata, Pod& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels");
@@ -78,6 +71,34 @@ void read_spec(const Object& spec, Pod& pod) {
   });
   spec.each("tolerations",
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
+}
+
+// By the image, whatever registry it comes from: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+bool is_storage_sidecar(const std::string& image) {
+  for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
+    const std::size_t found = image.find(name);
+    if (found != std::string::npos && (found == 0 || image[found - 1] == '/')) return true;
+  }
+  return false;
+}
+
+// What every pod goes through when it starts says nothing.
+bool tells_trouble(const std::string& reason) {
+  return !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
+}
+
+std::string read_trouble(const Object& status) {
+  std::string trouble;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == "PodScheduled" && condition.string("status") == "False")
+      trouble = condition.string("reason") + ": " + condition.string("message");
+  });
+  for (const char* containers : {"initContainerStatuses", "containerStatuses"})
+    status.each(containers, [&](const Object& container) {
+      auto reason = container.object("state").object("waiting").string("reason");
+      if (trouble.empty() && tells_trouble(reason)) trouble = std::move(reason);
+    });
+  return trouble;
 }
 
 // Terminated: every container has ended, and no init, sidecar or ephemeral container still runs.
@@ -144,6 +165,10 @@ void read(const Object& json, Pod& pod) {
   pod.ready = condition_true(status, "Ready");
   pod.start_time = status.time("startTime");
   pod.containers_terminated = containers_terminated(status);
+  status.each("containerStatuses", [&](const Object& container) {
+    pod.storage_controller |= is_storage_sidecar(container.string("image"));
+  });
+  if (!pod.ready) pod.trouble = read_trouble(status);
 }
 
 void read(const Object& json, Node& node) {
@@ -185,7 +210,11 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
   pdb.current_healthy = status.integer32("currentHealthy");
   pdb.desired_healthy = status.integer32("desiredHealthy");
   pdb.expected_pods = status.integer32("expectedPods");
-  status.members("disruptedPods", [&](std::string_view name, const Json&) { pdb.disrupted_pods.emplace_back(name); });
+  status.members("disruptedPods", [&](std::string_view name, const Json& since) {
+    const auto* text = since.if_string();
+    const auto when = text ? parse_time({text->data(), text->size()}) : Result<WallTime>(WallTime{});
+    pdb.disrupted_pods.emplace(name, text && when ? std::optional(*when) : std::nullopt);
+  });
   status.each("conditions", [&](const Object& condition) {
     if (condition.string("type") != "DisruptionAllowed") return;
     pdb.condition_reason = condition.string("reason");
@@ -196,24 +225,6 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
 void read(const Object& json, DaemonSet& daemon_set) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, daemon_set);
-}
-
-void read(const Object& json, VolumeAttachment& attachment) {
-  const auto metadata = json.object("metadata");
-  read_identity(metadata, attachment);
-  attachment.deleting = metadata.has("deletionTimestamp");
-  const auto spec = json.object("spec");
-  attachment.node_name = spec.string("nodeName");
-  attachment.attacher = spec.string("attacher");
-  attachment.persistent_volume = spec.object("source").string("persistentVolumeName");
-  attachment.detach_error = json.object("status").object("detachError").string("message");
-}
-
-void read(const Object& json, PersistentVolume& volume) {
-  read_identity(json.object("metadata"), volume);
-  const auto claim = json.object("spec").object("claimRef");
-  volume.claim_ns = claim.string("namespace");
-  volume.claim_name = claim.string("name");
 }
 
 void read(const Object& json, Lease& lease) {
@@ -280,19 +291,6 @@ const std::vector<std::string_view>& dropped_keys<PodDisruptionBudget>() {
 template <>
 const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
   static const std::vector<std::string_view> keys = {"managedFields", "template"};
-  return keys;
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<VolumeAttachment>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "inlineVolumeSpec",
-                                                     "attachmentMetadata"};
-  return keys;
-}
-
-template <>
-const std::vector<std::string_view>& dropped_keys<PersistentVolume>() {
-  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "csi", "nodeAffinity"};
   return keys;
 }
 

@@ -13,8 +13,19 @@ void read(const Object& json, PodDisruptionBudget& pdb);
 void read(const Object& json, DaemonSet& daemon_set);
 void read(const Object& json, VolumeAttachment& attachment);
 void read(const Object& json, PersistentVolume& volume);
+void read(const Object& json, PersistentVolumeClaim& claim);
+void read(const Object& json, Namespace& ns);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
+
+// As far as the type keeps it.
+template <class T>
+void read_identity(const Object& metadata, T& object) {
+  if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
+  object.name = metadata.string("name");
+  object.uid = metadata.string("uid");
+  if constexpr (requires { object.resource_version; }) object.resource_version = metadata.string("resourceVersion");
+}
 
 template <class T>
 inline constexpr std::string_view kind_of = "";
@@ -30,6 +41,10 @@ template <>
 inline constexpr std::string_view kind_of<VolumeAttachment> = "VolumeAttachment";
 template <>
 inline constexpr std::string_view kind_of<PersistentVolume> = "PersistentVolume";
+template <>
+inline constexpr std::string_view kind_of<PersistentVolumeClaim> = "PersistentVolumeClaim";
+template <>
+inline constexpr std::string_view kind_of<Namespace> = "Namespace";
 template <>
 inline constexpr std::string_view kind_of<Lease> = "Lease";
 template <>

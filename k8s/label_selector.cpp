@@ -1,6 +1,7 @@
 #include "k8s/label_selector.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -197,6 +198,24 @@ bool LabelSelector::matches(const std::map<std::string, std::string>& labels) co
 
 Result<LabelSelector> parse_label_selector(std::string_view text) {
   return Parser(text).parse();
+}
+
+std::string to_string(const LabelSelector& selector) {
+  std::string text;
+  for (const auto& [key, op, values] : selector.requirements()) {
+    const std::string all = fmt::format("({})", fmt::join(values, ","));
+    const std::string_view first = values.empty() ? std::string_view() : std::string_view(values.front());
+    if (!text.empty()) text += ",";
+    switch (op) {
+      case Operator::in: text += values.size() == 1 ? key + "=" + values.front() : key + " in " + all; break;
+      case Operator::not_in: text += key + " notin " + all; break;
+      case Operator::exists: text += key; break;
+      case Operator::does_not_exist: text += "!" + key; break;
+      case Operator::greater_than: text += fmt::format("{}>{}", key, first); break;
+      case Operator::less_than: text += fmt::format("{}<{}", key, first); break;
+    }
+  }
+  return text;
 }
 
 }  // namespace haulout::k8s

@@ -36,5 +36,7 @@ class LabelSelector {
 
 // kubectl's grammar: "app=web,tier!=db,env in (a,b),!legacy,cores>4".
 Result<LabelSelector> parse_label_selector(std::string_view text);
+// In the same grammar.
+std::string to_string(const LabelSelector& selector);
 
 }  // namespace haulout::k8s

@@ -45,8 +45,14 @@ struct Pod {
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that it mounts, those of its generic ephemeral volumes among them.
   std::vector<std::string> claims;
+  // One of its containers is a sidecar of the CSI project that talks to the API server: it provisions, attaches,
+  // resizes or snapshots the volumes of others.
+  bool storage_controller = false;
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
+  // Why it does not run, as far as it says: the scheduler's message, or what a container waits for, such as
+  // ImagePullBackOff. Empty while it merely starts.
+  std::string trouble;
   bool ready = false;                  // condition Ready is True
   bool containers_terminated = false;  // every container status says terminated
   std::optional<WallTime> start_time;
@@ -111,8 +117,9 @@ struct PodDisruptionBudget {
   std::int32_t current_healthy = 0;
   std::int32_t desired_healthy = 0;
   std::int32_t expected_pods = 0;
-  std::vector<std::string> disrupted_pods;  // names
-  std::string condition_reason;             // of condition DisruptionAllowed
+  // Pods that were let go and are not seen to be deleted, by name: when. Counted as gone for two minutes.
+  std::map<std::string, std::optional<WallTime>> disrupted_pods;
+  std::string condition_reason;  // of condition DisruptionAllowed
   std::string condition_message;
 
   std::string key() const { return ns + "/" + name; }
@@ -145,6 +152,21 @@ struct PersistentVolume {
   // spec.claimRef: the claim that it is bound to, or was; empty when there never was one.
   std::string claim_ns;
   std::string claim_name;
+  // The values of the label kubernetes.io/hostname on Nodes that it can be used on; empty: not bound that way.
+  std::vector<std::string> hostnames;
+};
+
+struct PersistentVolumeClaim {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string volume_name;  // the PersistentVolume that it is bound to; empty: none yet
+};
+
+struct Namespace {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> conditions;  // messages of those that are True: all are about what keeps it from going
 };
 
 struct Lease {

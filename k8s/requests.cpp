@@ -136,6 +136,16 @@ http::Request get_persistent_volume(std::string_view name) {
   return request("GET", "/api/v1/persistentvolumes/" + percent_encode(required(name, "PersistentVolume name")));
 }
 
+http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name) {
+  return request(
+      "GET", fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims/{}", percent_encode(required(ns, "namespace")),
+                         percent_encode(required(name, "PersistentVolumeClaim name"))));
+}
+
+http::Request get_namespace(std::string_view name) {
+  return request("GET", "/api/v1/namespaces/" + percent_encode(required(name, "namespace")));
+}
+
 http::Request list(Resource resource, const ListOptions& options) {
   Query query(collection_path(resource, options.ns));
   query.add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))

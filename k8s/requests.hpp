@@ -60,6 +60,8 @@ struct DeleteOptions {
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 http::Request get_persistent_volume(std::string_view name);
+http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name);
+http::Request get_namespace(std::string_view name);
 http::Request get_daemon_set(std::string_view ns, std::string_view name);
 
 struct ResourceAttributes {

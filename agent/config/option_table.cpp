@@ -166,6 +166,10 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"drain-order", list(&C::drain_order, "SELECTOR=NUMBER", check_drain_order), "",
+           "Pods with these labels leave at that place, lower numbers first, like \"app=db=10\"; 0 is where all others "
+           "are. Several may be given, the first that selects a pod counts; a pod's own annotation "
+           "haulout.dev/drain-order comes before."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
            "The node is ready only when the volumes of the pods that left are detached from it: their "
            "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "

@@ -5,6 +5,7 @@
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/hosts/shell_words.hpp"
+#include "drain/order.hpp"
 #include "http/client.hpp"
 #include "k8s/label_selector.hpp"
 
@@ -90,6 +91,11 @@ std::string check_label_selector(const std::string& text) {
   const auto selector = k8s::parse_label_selector(text);
   if (!selector) return selector.error().message();
   return selector->empty() ? "an empty selector would match every pod" : "";
+}
+
+std::string check_drain_order(const std::string& text) {
+  const auto rule = drain::parse_order_rule(text);
+  return rule ? "" : rule.error().message();
 }
 
 std::string check_listen_address(const std::string& text) {

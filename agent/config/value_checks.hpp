@@ -22,6 +22,7 @@ std::string check_absolute_path(const std::string& text);
 std::string check_url(const std::string& text);
 std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);
+std::string check_drain_order(const std::string& text);
 // ":9090", "127.0.0.1:9090", "[::1]:9090"; port 0 is any free one.
 std::string check_listen_address(const std::string& text);
 // "0" and more, or "0%" to "100%": see agent/gates/max_unavailable.hpp.

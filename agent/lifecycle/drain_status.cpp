@@ -11,6 +11,7 @@ namespace haulout::agent {
 void DrainStatus::begin() {
   waiting_.clear();
   attached_.clear();
+  diagnoses_.clear();
   progress_ = {};
 }
 
@@ -21,7 +22,8 @@ void DrainStatus::on_event(const drain::Event& event) {
     Waiting& waiting = waiting_[event.pod->uid];
     if (waiting.order == 0) waiting.order = ++seen_;
     waiting.reason = event.pod->reason;
-    waiting.message = "pod " + event.pod->key() + ": " + event.pod->message;
+    waiting.pod = "pod " + event.pod->key();
+    waiting.message = waiting.pod + ": " + event.pod->message;
   } else if (event.pod && (event.type == evicted || event.type == vanished)) {
     waiting_.erase(event.pod->uid);
   } else if (event.volume && event.type == volume_waiting && event.volume->outcome == drain::VolumeOutcome::detaching) {
@@ -29,6 +31,10 @@ void DrainStatus::on_event(const drain::Event& event) {
                                                       event.volume->volume, event.volume->claim, event.volume->message);
   } else if (event.volume && (event.type == volume_waiting || event.type == volume_detached)) {
     attached_.erase(event.volume->attachment);
+  } else if (event.diagnosis && event.type == diagnosis_raised) {
+    diagnoses_[{event.diagnosis->subject, event.diagnosis->code}] = event.diagnosis->message;
+  } else if (event.diagnosis && event.type == diagnosis_withdrawn) {
+    diagnoses_.erase({event.diagnosis->subject, event.diagnosis->code});
   }
   next_.on_event(event);
   changed_();
@@ -46,16 +52,31 @@ std::string DrainStatus::reason() const {
   return waits_for_volumes() ? "DetachingVolumes" : "Evicting";
 }
 
+// A diagnosis of the pod, or of the budget that the pod's own message names, says more than that message.
+std::string DrainStatus::cause_of(const Waiting& waiting) const {
+  for (const auto& [finding, message] : diagnoses_) {
+    const std::string& subject = finding.first;
+    if (subject == waiting.pod) return fmt::format("{}: {}", subject, message);
+    if (waiting.message.find(subject + ":") != std::string::npos)
+      return fmt::format("{} waits for {}: {}", waiting.pod, subject, message);
+  }
+  return waiting.message;
+}
+
 std::string DrainStatus::message() const {
   if (const Waiting* waiting = first()) {
     const std::size_t others = waiting_.size() - 1;
-    if (others == 0) return waiting->message;
-    return fmt::format("{} (and {} more {})", waiting->message, others, others == 1 ? "pod waits" : "pods wait");
+    const std::string cause = cause_of(*waiting);
+    if (others == 0) return cause;
+    return fmt::format("{} (and {} more {})", cause, others, others == 1 ? "pod waits" : "pods wait");
   }
   if (waits_for_volumes()) {
     const std::string& one = attached_.begin()->second;
     return attached_.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(attached_.size() - 1, "volume"));
   }
+  for (const auto& [finding, message] : diagnoses_)
+    if (finding.first.starts_with("node ") || finding.first.starts_with("pod "))
+      return fmt::format("{}: {}", finding.first, message);
   if (progress_.to_evict == 0) return "looking for pods that must leave";
   return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),
                      progress_.to_evict == 1 ? "has" : "have");

@@ -18,22 +18,24 @@ class DrainStatus final : public drain::DrainObserver {
   void begin();
 
   // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone; otherwise how
-  // far it is.
+  // far it is. What a diagnosis says of them comes before what they say themselves.
   std::string reason() const;
   std::string message() const;
 
  private:
   struct Waiting {
     std::size_t order = 0;
-    std::string reason{}, message{};
+    std::string pod{}, reason{}, message{};
   };
   const Waiting* first() const;
+  std::string cause_of(const Waiting& waiting) const;
   bool waits_for_volumes() const { return !attached_.empty() && progress_.vanished == progress_.to_evict; }
 
   drain::DrainObserver& next_;
   std::function<void()> changed_;
   std::map<std::string, Waiting> waiting_;       // by UID
   std::map<std::string, std::string> attached_;  // by VolumeAttachment: what is said of a volume that is waited for
+  std::map<std::pair<std::string, std::string>, std::string> diagnoses_;  // by subject and code
   std::size_t seen_ = 0;
   drain::Progress progress_;
 };

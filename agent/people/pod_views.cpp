@@ -2,6 +2,7 @@
 
 #include "agent/text.hpp"
 #include "drain/budget_book.hpp"
+#include "drain/budget_diagnosis.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {
@@ -25,6 +26,9 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
     view.fate = PodFate::blocked;
     view.reason = "BlockedByBudget";
     view.message = book.explain(budgets);
+    const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}});
+    // What a drain says once it has lasted; here it is said at once.
+    if (fact) view.message = fmt::format("blocked by {}: {} [{}]", fact->subject, fact->message, fact->code);
   } else {
     view.fate = PodFate::evict;
     if (!view.findings.empty()) view.reason = view.findings.front().reason;

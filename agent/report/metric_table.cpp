@@ -28,7 +28,7 @@ constexpr std::array table{
               "Pods of the drain under way: queued, waiting, terminating, vanished, and skipped ones."},
     MetricRow{"haulout_drain_waiting_pods", gauge, "reason", "Pods that cannot be evicted now, by the reason why."},
     MetricRow{"haulout_diagnosis", gauge, "code",
-              "Findings of the drain under way that it will not end by itself, by their code."},
+              "Findings of the drain under way, what holds it up and why, by their code."},
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
               "How long drains took, whether they ended drained or otherwise."},
     MetricRow{"haulout_updates_total", counter, "result",

@@ -147,7 +147,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
       return std::nullopt;
     case diagnosis_raised:
-      if (event.diagnosis) return diagnosis_entry(Severity::warning, "this drain will not end", *event.diagnosis);
+      if (event.diagnosis) return diagnosis_entry(Severity::warning, "in the way", *event.diagnosis);
       return std::nullopt;
     case diagnosis_withdrawn:
       if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);

@@ -9,6 +9,8 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.policy.finished = config.finished;
   options.policy.do_not_disrupt = config.ignore_do_not_disrupt ? drain::Treatment::evict : drain::Treatment::park;
   options.max_concurrent = config.max_concurrent;
+  for (const std::string& text : config.drain_order)
+    if (auto rule = drain::parse_order_rule(text)) options.order.push_back(*std::move(rule));
   options.settle = config.settle;
   options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   options.volume_limit = config.volume_limit;

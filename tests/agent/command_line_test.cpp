@@ -96,6 +96,8 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--skip-wait-for-delete-timeout=0"}, [](const Settings& s) { return !s.drain.policy.skip_terminating_after; }},
       {{"--timeout", "5m"}, [](const Settings& s) { return s.drain.timeout == Duration(5min); }},
       {{"--timeout=0"}, [](const Settings& s) { return !s.drain.timeout; }},
+      {{"--drain-order", "app=db=10", "--drain-order=tier=-1"},
+       [](const Settings& s) { return s.drain.order.size() == 2 && s.drain.order[1].order == -1; }},
       {{"--max-concurrent=7"}, [](const Settings& s) { return s.drain.max_concurrent == 7; }},
       {{"--max-concurrent=unlimited"}, [](const Settings& s) { return s.drain.max_concurrent == 0; }},
       {{"-o", "json"}, [](const Settings& s) { return s.output == OutputFormat::json; }},

@@ -52,6 +52,7 @@ const std::vector<Row>& rows() {
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
+      {"drain-order", "app=db", "it does not end in = and a whole number; write SELECTOR=NUMBER, like app=db=10"},
       {"blocking-pod-selector", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"window", "22:00+4d", "character 7: \"4d\": unknown unit \"d\"; write a duration like +90m or +4h"},
       {"window", " ",

@@ -37,6 +37,8 @@ k8s::PodDisruptionBudget budget(const std::string& name, const std::string& app,
   pdb.disruptions_allowed = allowed;
   pdb.current_healthy = 3;
   pdb.desired_healthy = 3 - allowed;
+  pdb.expected_pods = 3;
+  pdb.min_available = std::to_string(pdb.desired_healthy);
   return pdb;
 }
 
@@ -69,7 +71,7 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
                                            "shop/guarded parked DoNotDisrupt", "shop/going leaving Terminating",
                                            "shop/alone evict EmptyDir", "shop/web-0 evict ",
                                            "shop/daemon stay DaemonSetManaged", "shop/done stay Finished"));
-  EXPECT_THAT(views[0].message, HasSubstr("shop/closed"));
+  EXPECT_THAT(views[0].message, AllOf(HasSubstr("shop/closed"), HasSubstr("[PDB_EQUALS_REPLICAS]")));
   EXPECT_THAT(views[3].message, HasSubstr("example.com/backup"));
   EXPECT_THAT(views[4].message, AllOf(HasSubstr("emptyDir"), HasSubstr("no controller")));
 }

@@ -63,9 +63,23 @@ TEST_F(DiagnosesTest, PdbZeroIsRaisedForBudgetsThatNeverAllowAnything) {
 }
 
 TEST_F(DiagnosesTest, ABudgetThatIsClosedForNowIsNoDiagnosis) {
-  budget(a_budget("web", 0));
+  auto counted_late = a_budget("web", 0);
+  counted_late.current_healthy = 4;
+  counted_late.expected_pods = 5;
+  counted_late.desired_healthy = 3;
+  budget(counted_late);
   begin();
   pipeline.take_evictions(now);
+  EXPECT_THAT(codes(), IsEmpty()) << "an eviction is under way, its controller counts it in a moment";
+}
+
+TEST_F(DiagnosesTest, ABudgetIsDiagnosedOnceForAllItsPods) {
+  budget(a_budget("web", 0));
+  begin();
+  pipeline.pod_changed(a_pod("web-1"), now);
+  pipeline.take_evictions(now);
+  EXPECT_THAT(codes(), ElementsAre("PDB_EQUALS_REPLICAS"));
+  budget(a_budget("web", 1));
   EXPECT_THAT(codes(), IsEmpty());
 }
 
@@ -105,6 +119,119 @@ TEST_F(DiagnosesTest, RbacDeniedFromTheSecondRefusalOn) {
   now = pipeline.next_wake(now);
   refuse(denied);
   EXPECT_THAT(codes(), ElementsAre("RBAC_DENIED"));
+}
+
+TEST_F(DiagnosesTest, AWebhookThatDeniesIsNamedOnceForAllItsPods) {
+  begin();
+  const auto other = a_pod("web-1");
+  pipeline.pod_changed(other, now);
+  const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");
+  for (int i = 0; i < 2; ++i) {
+    pipeline.take_evictions(now);
+    pipeline.answered(pod.uid, Result<>(denied), now, wall);
+    pipeline.answered(other.uid, Result<>(denied), now, wall);
+    if (i == 0) EXPECT_THAT(codes(), IsEmpty()) << "one denial is its way to say: not yet";
+    now += 1min;
+  }
+  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+  const auto fact = diagnose(pipeline, node)[0];
+  EXPECT_EQ(fact.subject, "webhook a.example.com");
+  EXPECT_THAT(fact.message, ::testing::AllOf(HasSubstr("shop/web-0 and 1 more"), HasSubstr("not yet")));
+  pipeline.take_evictions(now);
+  pipeline.answered(pod.uid, Result<>(), now, wall);
+  pipeline.answered(other.uid, Result<>(), now, wall);
+  EXPECT_THAT(codes(), IsEmpty());
+}
+
+TEST_F(DiagnosesTest, AWebhookThatCannotBeCalled) {
+  begin();
+  const auto down = status_error(500, "InternalError", "", "",
+                                 "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
+                                 "webhook: Post \"https://a/\": connect: connection refused");
+  refuse(down);
+  now += 1min;
+  refuse(down);
+  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DOWN"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("connection refused"));
+  now += 1min;
+  refuse(status_error(500, "", "", "", "etcdserver: request timed out"));
+  EXPECT_THAT(codes(), IsEmpty()) << "that is another failure";
+}
+
+TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {
+  begin();
+  refuse(status_error(403, "Forbidden", "pods", "NamespaceTerminating"));
+  ASSERT_THAT(codes(), ElementsAre("NS_TERMINATING_STUCK"));
+  const auto fact = diagnose(pipeline, node, {.namespaces = {{"shop", "finalizers remain"}}})[0];
+  EXPECT_EQ(fact.subject, "namespace shop");
+  EXPECT_GE(fact.hold, 5min);
+  EXPECT_THAT(fact.message, HasSubstr(": finalizers remain;"));
+}
+
+TEST_F(DiagnosesTest, APodThatDoesNotEndAMinuteAfterItsGracePeriod) {
+  pod = terminating(pod);
+  begin();
+  pipeline.time_passed(now + 89s);
+  EXPECT_THAT(codes(), IsEmpty());
+  pipeline.time_passed(now + 90s);
+  ASSERT_THAT(codes(), ElementsAre("POD_STUCK_TERMINATING"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("preStop"));
+  pod.containers_terminated = true;
+  pipeline.pod_changed(pod, now);
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("unmounted"));
+  node.ready = false;
+  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY")) << "one cause for all pods";
+  pipeline.pod_gone(pod.uid, wall);
+  EXPECT_THAT(codes(), IsEmpty());
+}
+
+TEST_F(DiagnosesTest, ANodeThatIsNotReadyMattersWhilePodsAreToLeave) {
+  node.ready = false;
+  EXPECT_THAT(codes(), IsEmpty());
+  begin();
+  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY"));
+}
+
+TEST_F(DiagnosesTest, DoNotDisruptNamesItsAnnotation) {
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  begin();
+  ASSERT_THAT(codes(), ElementsAre("DO_NOT_DISRUPT"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("karpenter.sh/do-not-disrupt=true"));
+  pod.annotations.clear();
+  pipeline.pod_changed(pod, now);
+  EXPECT_THAT(codes(), IsEmpty());
+}
+
+TEST_F(DiagnosesTest, SelfOnlyOnceTheOthersHaveGone) {
+  node.own_uid = pod.uid;
+  begin();
+  const auto other = a_pod("web-1");
+  pipeline.pod_changed(other, now);
+  EXPECT_THAT(codes(), IsEmpty());
+  pipeline.pod_gone(other.uid, wall);
+  EXPECT_THAT(codes(), ElementsAre("SELF_ONLY"));
+  pipeline.pod_gone(pod.uid, wall);
+  EXPECT_THAT(codes(), IsEmpty());
+}
+
+TEST_F(DiagnosesTest, ClockSkewInBothDirections) {
+  node.server_ahead = 30s;
+  EXPECT_THAT(codes(), IsEmpty());
+  node.server_ahead = 31s;
+  ASSERT_THAT(codes(), ElementsAre("CLOCK_SKEW"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("31 s behind"));
+  node.server_ahead = -2h;
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("7200 s ahead of"));
+}
+
+TEST_F(DiagnosesTest, ALocalVolumeIsSaidBesideWhatHoldsThePod) {
+  budget(a_budget("web", 0));
+  begin();
+  pipeline.take_evictions(now);
+  std::vector<std::string> all;
+  for (const auto& fact : diagnose(pipeline, node, {.local_volumes = {{pod.uid, "bound to n1"}}}))
+    all.push_back(fact.code);
+  EXPECT_THAT(all, ElementsAre("LOCAL_PV", "PDB_EQUALS_REPLICAS"));
 }
 
 TEST_F(DiagnosesTest, UncordonedMeanwhileAndNodeGone) {

@@ -31,6 +31,39 @@ TEST(Order, TiersThenLongestGraceFirst) {
   EXPECT_THAT(names, ::testing::ElementsAre("first", "low", "slow", "garbled", "quick", "own", "high", "dns", "last"));
 }
 
+TEST(Order, RulesAndStorage) {
+  auto app = a_pod("app"), urgent = a_pod("urgent"), db = a_pod("db"), csi = a_pod("csi"), dns = a_pod("dns"),
+       stubborn = a_pod("stubborn");
+  urgent.priority = 1000;
+  csi.storage_controller = true;
+  dns.priority_class = "system-cluster-critical";
+  db.labels = {{"app", "db"}};
+  stubborn.labels = {{"app", "db"}};
+  stubborn.annotations["haulout.dev/drain-order"] = "-5";
+  const std::vector<OrderRule> rules{*parse_order_rule("app=db=10"), *parse_order_rule("app=20")};
+  std::vector<k8s::Pod> pods{dns, db, csi, urgent, app, stubborn};
+  std::sort(pods.begin(), pods.end(), [&](const k8s::Pod& a, const k8s::Pod& b) {
+    return order_key(a, "", std::nullopt, rules) < order_key(b, "", std::nullopt, rules);
+  });
+  std::vector<std::string> names;
+  for (const auto& pod : pods) names.push_back(pod.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("stubborn", "app", "urgent", "csi", "dns", "db"));
+}
+
+TEST(Order, RulesAsTheyAreWritten) {
+  const auto rule = parse_order_rule("app=db=-10");
+  ASSERT_TRUE(rule);
+  EXPECT_EQ(rule->order, -10);
+  EXPECT_TRUE(rule->selector.matches({{"app", "db"}}));
+  EXPECT_TRUE(parse_order_rule("tier in (db,queue)=1"));
+  EXPECT_TRUE(parse_order_rule("legacy=1")) << "whatever its value";
+  for (const char* wrong : {"", "app", "app=db", "app=db=", "app=db=soon", "=3", "app=db=1.5", "in (=3"}) {
+    const auto refused = parse_order_rule(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message(), ::testing::HasSubstr("SELECTOR=NUMBER")) << wrong;
+  }
+}
+
 TEST(Order, OneGraceForAllLeavesTheName) {
   auto a = a_pod("a"), b = a_pod("b");
   b.grace_seconds = 600;

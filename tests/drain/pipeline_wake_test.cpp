@@ -206,7 +206,7 @@ TEST_F(PipelineTest, AnEvictionThatTheBudgetHasCountedIsNotCountedTwice) {
   plan(pods);
   EXPECT_THAT(take(), ElementsAre("a"));
   budget.disruptions_allowed = 1;
-  budget.disrupted_pods = {"a"};
+  budget.disrupted_pods = {{"a", std::nullopt}};
   pipeline->budget_changed(budget.uid, &budget, now);
   budget.disrupted_pods.clear();
   budget.current_healthy = 2;

@@ -147,7 +147,7 @@ TEST(Codec, ReadsABudget) {
   expected.current_healthy = 3;
   expected.desired_healthy = 2;
   expected.expected_pods = 4;
-  expected.disrupted_pods = {"web-1"};
+  expected.disrupted_pods = {{"web-1", at("2026-11-21T01:00:00Z")}};
   expected.condition_reason = "SyncFailed";
   expected.condition_message = "boom";
   EXPECT_EQ(*pdb, expected);

@@ -48,5 +48,35 @@ TEST(Codec, PersistentVolumeAndItsClaim) {
   EXPECT_EQ(free->claim_name, "");
 }
 
+TEST(Codec, WhereAPersistentVolumeCanBeUsed) {
+  const auto hostnames = [](const std::string& terms) {
+    return decode_persistent_volume(
+               R"({"kind":"PersistentVolume","metadata":{"name":"pv","uid":"u","resourceVersion":"7"},"spec":{"nodeAffinity":
+                   {"required":{"nodeSelectorTerms":[)" +
+               terms + "]}}}}")
+        ->hostnames;
+  };
+  const std::string n1 = R"({"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["n1"]}]})";
+  const std::string zone = R"({"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]})";
+  EXPECT_EQ(hostnames(n1), std::vector<std::string>{"n1"});
+  EXPECT_TRUE(hostnames("").empty());
+  EXPECT_TRUE(hostnames(zone).empty());
+  EXPECT_TRUE(hostnames(n1 + "," + zone).empty()) << "either will do";
+}
+
+TEST(Codec, ClaimsAndNamespaces) {
+  const auto claim = decode_persistent_volume_claim(
+      R"({"kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"shop","uid":"u"},
+          "spec":{"volumeName":"pv-1"}})");
+  ASSERT_TRUE(claim) << claim.error().message();
+  EXPECT_EQ(claim->volume_name, "pv-1");
+  const auto ns = decode_namespace(
+      R"({"kind":"Namespace","metadata":{"name":"shop","uid":"u"},"status":{"phase":"Terminating","conditions":[
+          {"type":"NamespaceDeletionContentFailure","status":"False","message":"all gone"},
+          {"type":"NamespaceFinalizersRemaining","status":"True","message":"some are left: example.com/x in 2"}]}})");
+  ASSERT_TRUE(ns) << ns.error().message();
+  EXPECT_EQ(ns->conditions, std::vector<std::string>{"some are left: example.com/x in 2"});
+}
+
 }  // namespace
 }  // namespace haulout::k8s

@@ -95,6 +95,15 @@ TEST(LabelSelector, RefusesWhatKubectlRefuses) {
   }
 }
 
+TEST(LabelSelector, WritesWhatItReads) {
+  for (const char* text :
+       {"", "app=web", "app=web,!old", "tier notin (db)", "env in (a,b),legacy", "cores>4,cores<9"}) {
+    const auto selector = parse_label_selector(text);
+    ASSERT_TRUE(selector) << text;
+    EXPECT_EQ(to_string(*selector), text);
+  }
+}
+
 TEST(LabelSelector, KeepsRequirementsInOrder) {
   const auto selector = parse_label_selector("a=x,b notin (y,z),!c");
   ASSERT_TRUE(selector);

@@ -181,6 +181,19 @@ TEST_F(Scenario, S75_PriorityOrdering) {
   EXPECT_EQ(order.back(), "dns");
 }
 
+TEST_F(Scenario, S75_RulesAndAnnotationsComeBeforePriorities) {
+  options.order = {*drain::parse_order_rule("app=db=10"), *drain::parse_order_rule("app=-10")};
+  add(a_pod("dns", {.spec = {{"priority", 2000000000}, {"priorityClassName", "system-cluster-critical"}}}));
+  add(a_pod("db", {.labels = {{"app", "db"}}, .spec = {{"priority", -100}}}));
+  add(a_pod("web", {.labels = {{"app", "web"}}, .spec = {{"priority", 100}}}));
+  add(a_pod("other"));
+  add(a_pod("last", {.labels = {{"app", "web"}}, .annotations = {{"haulout.dev/drain-order", "11"}}}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  std::vector<std::string> order;
+  for (const auto& entry : evictions()) order.push_back(entry.name);
+  EXPECT_THAT(order, ElementsAre("web", "other", "dns", "db", "last"));
+}
+
 TEST_F(Scenario, S76_OneForbiddenPodAmongTwentyStopsEverything) {
   options.policy.unmanaged = drain::Treatment::refuse;
   options.policy.empty_dir = drain::Treatment::refuse;

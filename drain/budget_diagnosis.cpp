@@ -1,0 +1,202 @@
+#include "drain/budget_diagnosis.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "k8s/codec.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+using k8s::Pod;
+using k8s::PodDisruptionBudget;
+
+constexpr std::size_t named = 3;  // so many pods are named, the others counted
+
+bool is_zero(const std::string& value) {
+  return value == "0" || value == "0%";
+}
+
+std::string pods(std::int32_t count) {
+  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
+}
+
+std::string field_of(const PodDisruptionBudget& budget) {
+  return budget.max_unavailable.empty() ? "minAvailable: " + budget.min_available
+                                        : "maxUnavailable: " + budget.max_unavailable;
+}
+
+std::string listed(std::vector<std::string> items) {
+  const std::size_t more = items.size() > named ? items.size() - named : 0;
+  items.resize(items.size() - more);
+  return fmt::format("{}{}", fmt::join(items, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+std::string state_of(const Pod& pod) {
+  const char* state = pod.phase == k8s::PodPhase::pending ? "Pending" : "not Ready";
+  return fmt::format("{} is {}{}", pod.key(), state, pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
+}
+
+bool counts_as_unhealthy(const Pod& pod) {
+  return !pod.ready && !pod.terminating() && !pod.finished();
+}
+
+// Every one that is known: those that are held here, and, where they could be listed, those elsewhere.
+std::vector<std::string> unhealthy(const BudgetCase& about) {
+  std::vector<std::string> states;
+  std::set<std::string> here;
+  for (const Pod* pod : about.held) {
+    here.insert(pod->uid);
+    if (counts_as_unhealthy(*pod)) states.push_back(state_of(*pod));
+  }
+  if (about.members)
+    for (const Pod& pod : *about.members)
+      if (!here.contains(pod.uid) && counts_as_unhealthy(pod)) states.push_back(state_of(pod));
+  return states;
+}
+
+DiagnosisFact unprocessed(const PodDisruptionBudget& budget) {
+  if (budget.condition_reason == "SyncFailed")
+    return {"PDB_SYNC_FAILED",
+            {},
+            fmt::format("it cannot be computed, so it allows nothing: {}; let it select only pods whose controller has "
+                        "the scale subresource, or use an integer minAvailable",
+                        budget.condition_message),
+            controller_hold};
+  return {
+      "PDB_NOT_OBSERVED",
+      {},
+      "the disruption controller has not processed it for a minute, and until then no eviction is allowed; see that "
+      "kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)",
+      unobserved_hold};
+}
+
+DiagnosisFact under_way(const PodDisruptionBudget& budget) {
+  std::vector<std::string> names;
+  std::optional<WallTime> last;
+  for (const auto& [name, since] : budget.disrupted_pods) {
+    names.push_back(since ? fmt::format("pod {}/{}, let go at {}", budget.ns, name, k8s::format_time(*since))
+                          : fmt::format("pod {}/{}", budget.ns, name));
+    if (since) last = std::max(last.value_or(*since), *since);
+  }
+  const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(disrupted_pod_limit);
+  return {
+      "PDB_DISRUPTED_PENDING",
+      {},
+      fmt::format("it counts as gone what is not being deleted ({}); it goes by the name, so a new pod of that name "
+                  "counts, too. Wait: that ends by itself {}",
+                  listed(std::move(names)),
+                  last ? fmt::format("at {} at the latest", k8s::format_time(*last + limit)) : "after two minutes"),
+      passing_hold};
+}
+
+DiagnosisFact deadlock(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  return {"PDB_UNHEALTHY_DEADLOCK",
+          {},
+          fmt::format("pods that are not healthy may not leave while it needs {} healthy and has {}: {}; set its "
+                      "unhealthyPodEvictionPolicy to AlwaysAllow (kubectl patch pdb {} -n {} --type=merge -p "
+                      "'{{\"spec\":{{\"unhealthyPodEvictionPolicy\":\"AlwaysAllow\"}}}}'), or repair the pods",
+                      std::max(budget.desired_healthy, 1), budget.current_healthy, listed(unhealthy(about)),
+                      budget.name, budget.ns),
+          controller_hold};
+}
+
+DiagnosisFact needs_all(const PodDisruptionBudget& budget) {
+  if (budget.expected_pods == 1)
+    return {"PDB_SINGLE_REPLICA",
+            {},
+            fmt::format("it protects a single pod ({}, needs {} healthy of 1), which can therefore never be evicted; "
+                        "scale its controller to 2 for as long as the drain takes, or delete the pod by hand when its "
+                        "owner agrees to the outage",
+                        field_of(budget), budget.desired_healthy),
+            controller_hold};
+  return {
+      "PDB_EQUALS_REPLICAS",
+      {},
+      fmt::format("it needs {} healthy of {} ({}), so it can never spare one; add a replica, or lower what it needs "
+                  "to {}",
+                  budget.desired_healthy, pods(budget.expected_pods), field_of(budget), budget.expected_pods - 1),
+      controller_hold};
+}
+
+DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
+  return {"PDB_MISCONFIGURED",
+          {},
+          fmt::format("it counts no pod ({}, expectedPods 0), so it allows nothing for ever: pods without a controller "
+                      "count only for an integer minAvailable; use that, or give the pods a controller",
+                      field_of(budget)),
+          controller_hold};
+}
+
+DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
+  return {"PDB_MISCONFIGURED",
+          {},
+          fmt::format("all its pods are healthy ({} of {}, {} needed), and it allows no disruption ({}); see that "
+                      "kube-controller-manager runs, or change that field",
+                      budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget)),
+          controller_hold};
+}
+
+DiagnosisFact waiting(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const std::string count = fmt::format("it needs {} healthy and has {} of {}", budget.desired_healthy,
+                                        budget.current_healthy, pods(budget.expected_pods));
+  const auto states = unhealthy(about);
+  std::string what;
+  if (!states.empty())
+    what = fmt::format("{}; it opens when they are Ready", listed(states));
+  else if (about.members)
+    what = "the others do not exist yet; kubectl describe their controller to see why it creates none";
+  else
+    what = fmt::format("the others are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
+  return {"PDB_WAITING_REPLACEMENT", {}, count + ": " + what, passing_hold};
+}
+
+std::optional<DiagnosisFact> judge(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  if (budget.disrupted_pods.size() > most_disrupted_pods)
+    return DiagnosisFact{"PDB_MAP_TOO_BIG",
+                         {},
+                         fmt::format("more than {} evictions of its pods wait for the disruption controller, and the "
+                                     "server takes no more; see that kube-controller-manager runs and keeps up",
+                                     most_disrupted_pods),
+                         controller_hold};
+  if (budget.observed_generation < budget.generation) return unprocessed(budget);
+  if (budget.disruptions_allowed > 0) return std::nullopt;
+  if (is_zero(budget.max_unavailable) || budget.min_available == "100%")
+    return DiagnosisFact{"PDB_ZERO",
+                         {},
+                         fmt::format("it says {}, which never allows an eviction of its pods; change that field, or "
+                                     "delete the pods by hand when their owner agrees",
+                                     field_of(budget)),
+                         {}};
+  if (budget.condition_reason == "SyncFailed") return unprocessed(budget);
+  if (!budget.disrupted_pods.empty()) return under_way(budget);
+  const auto sick = std::count_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return !pod->ready; });
+  const bool unhealthy_may_not = !budget.always_allow_unhealthy &&
+                                 (budget.current_healthy < budget.desired_healthy || budget.desired_healthy == 0);
+  const bool stuck = unhealthy_may_not && sick > 0;
+  if (stuck && static_cast<std::size_t>(sick) == about.held.size()) return deadlock(about);
+  if (budget.expected_pods <= 0) return counts_nothing(budget);
+  if (budget.desired_healthy >= budget.expected_pods) return needs_all(budget);
+  if (stuck) return deadlock(about);
+  if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
+  // The server has counted evictions that the controller has not: they are under way.
+  if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
+  return waiting(about);
+}
+
+}  // namespace
+
+std::optional<DiagnosisFact> diagnose_budget(const BudgetCase& about) {
+  auto fact = judge(about);
+  if (fact) fact->subject = "PodDisruptionBudget " + about.budget.key();
+  return fact;
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,74 @@
+#include "drain/node_diagnoses.hpp"
+
+#include <algorithm>
+
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+bool must_leave(const TrackedPod& tracked) {
+  return tracked.state != PodState::left && tracked.state != PodState::vanished;
+}
+
+bool only_own_pod_left(const Pipeline& pipeline, const std::string& own_uid) {
+  const auto own = pipeline.pods().find(own_uid);
+  if (own_uid.empty() || own == pipeline.pods().end() || !must_leave(own->second)) return false;
+  return std::none_of(pipeline.pods().begin(), pipeline.pods().end(),
+                      [&](const auto& entry) { return entry.first != own_uid && must_leave(entry.second); });
+}
+
+void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const bool behind = node.server_ahead > Duration::zero();
+  const Duration skew = behind ? node.server_ahead : -node.server_ahead;
+  if (skew <= clock_skew_limit) return;
+  facts.push_back(
+      {"CLOCK_SKEW", "clock",
+       fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
+                   "the times told here; tokens and certificates may be taken for invalid. Set the clock "
+                   "(timedatectl, chronyc tracking)",
+                   std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
+       controller_hold});
+}
+
+}  // namespace
+
+void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const std::string subject = "node " + node.name;
+  if (node.gone)
+    facts.push_back({"NODE_GONE", subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
+  if (!node.gone && node.expect_cordon && !node.unschedulable)
+    facts.push_back(
+        {"UNCORDONED_MEANWHILE",
+         subject,
+         fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
+                     "(kubectl cordon {})",
+                     node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
+                     node.name),
+         {}});
+  if (node.pods_error && k8s::is_forbidden(*node.pods_error))
+    facts.push_back(
+        {"RBAC_DENIED",
+         subject,
+         fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
+         {}});
+  if (!node.gone && !node.ready && !pipeline.clear())
+    facts.push_back(
+        {"NODE_NOT_READY", subject,
+         fmt::format(
+             "its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
+             "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
+             "its pods go with it. To leave behind what is terminating: haulout drain {} "
+             "--skip-wait-for-delete-timeout=1",
+             node.name),
+         controller_hold});
+  if (only_own_pod_left(pipeline, node.own_uid))
+    facts.push_back({"SELF_ONLY", subject,
+                     "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "
+                     "DaemonSet pod, or from another node",
+                     controller_hold});
+  diagnose_clock(node, facts);
+}
+
+}  // namespace haulout::drain

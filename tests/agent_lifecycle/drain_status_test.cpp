@@ -1,0 +1,68 @@
+#include "agent/lifecycle/drain_status.hpp"
+
+#include <gtest/gtest.h>
+
+namespace haulout::agent {
+namespace {
+using drain::EventType;
+
+class Nobody final : public drain::DrainObserver {
+ public:
+  void on_event(const drain::Event&) override {}
+};
+
+class DrainStatusTest : public ::testing::Test {
+ protected:
+  DrainStatusTest() {
+    pod.ns = "shop";
+    pod.name = "web-0";
+    pod.uid = "u";
+    pod.reason = "BlockedByBudget";
+    pod.message = "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3";
+  }
+  void see_pod(EventType type) {
+    status.on_event({.type = type, .at = {}, .node = node, .pod = &pod, .message = {}, .progress = {}});
+  }
+  void see(EventType type, const drain::Diagnosis& diagnosis) {
+    status.on_event({.type = type, .at = {}, .node = node, .diagnosis = &diagnosis, .message = {}, .progress = {}});
+  }
+
+  Nobody nobody;
+  DrainStatus status{nobody, [] {}};
+  const std::string node = "n1";
+  drain::PodReport pod;
+};
+
+TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
+  see_pod(EventType::parked);
+  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it says maxUnavailable: 0; change that", {}};
+  see(EventType::diagnosis_raised, zero);
+  EXPECT_EQ(status.message(),
+            "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says maxUnavailable: 0; change that");
+  EXPECT_EQ(status.reason(), "BlockedByBudget");
+  see(EventType::diagnosis_withdrawn, zero);
+  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+}
+
+TEST_F(DrainStatusTest, ADiagnosisOfAnotherBudgetSaysNothingOfThisPod) {
+  see_pod(EventType::parked);
+  see(EventType::diagnosis_raised, {"PDB_ZERO", "PodDisruptionBudget shop/web2", "it says no", {}});
+  see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
+  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+}
+
+TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidWhenNoPodWaits) {
+  see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
+  EXPECT_EQ(status.message(), "looking for pods that must leave");
+  see(EventType::diagnosis_raised, {"NODE_NOT_READY", "node n1", "its kubelet is silent", {}});
+  EXPECT_EQ(status.message(), "node n1: its kubelet is silent");
+  see_pod(EventType::parked);
+  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  see_pod(EventType::vanished);
+  status.begin();
+  EXPECT_EQ(status.message(), "looking for pods that must leave");
+}
+
+}  // namespace
+}  // namespace haulout::agent

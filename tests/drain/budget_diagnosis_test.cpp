@@ -1,0 +1,146 @@
+#include "drain/budget_diagnosis.hpp"
+
+#include <gmock/gmock.h>
+
+#include "k8s/codec.hpp"
+#include "tests/drain/builders.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_budget;
+using testing::a_pod;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+k8s::Pod sick(k8s::Pod pod) {
+  pod.ready = false;
+  return pod;
+}
+
+k8s::Pod pending(k8s::Pod pod, std::string trouble) {
+  pod.phase = k8s::PodPhase::pending;
+  pod.trouble = std::move(trouble);
+  return sick(pod);
+}
+
+// Closed, with so many pods.
+k8s::PodDisruptionBudget counting(std::int32_t needed, std::int32_t healthy, std::int32_t expected) {
+  auto budget = a_budget("web", 0);
+  budget.desired_healthy = needed;
+  budget.current_healthy = healthy;
+  budget.expected_pods = expected;
+  budget.max_unavailable.clear();
+  budget.min_available = std::to_string(needed);
+  return budget;
+}
+
+k8s::PodDisruptionBudget zero(std::string max_unavailable, std::string min_available) {
+  auto budget = counting(3, 3, 3);
+  budget.max_unavailable = std::move(max_unavailable);
+  budget.min_available = std::move(min_available);
+  return budget;
+}
+
+template <class Change>
+k8s::PodDisruptionBudget with(k8s::PodDisruptionBudget budget, Change change) {
+  change(budget);
+  return budget;
+}
+
+struct Row {
+  const char* what;
+  k8s::PodDisruptionBudget budget;
+  const char* code;     // empty: nothing is said
+  const char* message;  // part of it
+  Duration hold = 15s;
+};
+
+TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
+  const auto never_synced = [](auto& budget) { budget.observed_generation = 0; };
+  const auto failed = [](auto& budget) {
+    budget.condition_reason = "SyncFailed";
+    budget.condition_message = "no matches for kind \"Foo\"";
+  };
+  const auto burnt = [](auto& budget) { budget.disrupted_pods = {{"db-0", *k8s::parse_time("2026-11-21T12:00:00Z")}}; };
+  const Row rows[] = {
+      {"open", with(counting(2, 3, 3), [](auto& budget) { budget.disruptions_allowed = 1; }), "", "", {}},
+      {"an eviction is under way", counting(2, 3, 4), "", "", {}},
+      {"maxUnavailable 0", zero("0", ""), "PDB_ZERO", "maxUnavailable: 0", 0s},
+      {"maxUnavailable 0%", zero("0%", ""), "PDB_ZERO", "maxUnavailable: 0%", 0s},
+      {"minAvailable 100%", zero("", "100%"), "PDB_ZERO", "minAvailable: 100%", 0s},
+      {"one replica", counting(1, 1, 1), "PDB_SINGLE_REPLICA", "scale its controller to 2"},
+      {"one replica, needs more", counting(2, 1, 1), "PDB_SINGLE_REPLICA", "needs 2 healthy of 1"},
+      {"as many as there are", counting(3, 3, 3), "PDB_EQUALS_REPLICAS", "needs 3 healthy of 3 pods"},
+      {"more than there are", counting(5, 3, 3), "PDB_EQUALS_REPLICAS", "needs 5 healthy of 3 pods"},
+      {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "PDB_EQUALS_REPLICAS", "add a replica"},
+      {"counts nothing",
+       with(counting(0, 1, 0),
+            [](auto& budget) {
+              budget.min_available.clear();
+              budget.max_unavailable = "1";
+            }),
+       "PDB_MISCONFIGURED", "integer minAvailable"},
+      {"healthy and closed", counting(2, 3, 3), "PDB_MISCONFIGURED", "3 of 3, 2 needed"},
+      {"failed", with(counting(1, 1, 1), failed), "PDB_SYNC_FAILED", "no matches for kind"},
+      {"failed and never synced", with(with(counting(0, 0, 0), failed), never_synced), "PDB_SYNC_FAILED", "scale"},
+      {"not processed", with(counting(0, 0, 0), never_synced), "PDB_NOT_OBSERVED", "kube-controller-manager", 60s},
+      {"not processed, and says zero", with(zero("0", ""), never_synced), "PDB_NOT_OBSERVED", "", 60s},
+      {"burnt", with(counting(2, 2, 3), burnt), "PDB_DISRUPTED_PENDING", "shop/db-0, let go at 2026-11-21T12:00:00Z",
+       25s},
+      {"burnt, until when", with(counting(2, 2, 3), burnt), "PDB_DISRUPTED_PENDING",
+       "at 2026-11-21T12:02:00Z at the latest", 25s},
+      {"a replacement is not there", counting(2, 2, 3), "PDB_WAITING_REPLACEMENT", "has 2 of 3 pods", 25s},
+      {"too many under way",
+       with(counting(2, 3, 3),
+            [](auto& budget) {
+              budget.disruptions_allowed = 1;
+              for (int i = 0; i <= 2000; ++i) budget.disrupted_pods.emplace(std::to_string(i), std::nullopt);
+            }),
+       "PDB_MAP_TOO_BIG", "2000"},
+  };
+  const auto held = a_pod("web-0");
+  for (const Row& row : rows) {
+    const auto fact = diagnose_budget({row.budget, {&held}});
+    EXPECT_EQ(fact ? fact->code : "", row.code) << row.what;
+    if (!fact) continue;
+    EXPECT_THAT(fact->message, HasSubstr(row.message)) << row.what;
+    EXPECT_EQ(fact->subject, "PodDisruptionBudget shop/web") << row.what;
+    EXPECT_EQ(fact->hold, row.hold) << row.what;
+  }
+}
+
+TEST(BudgetDiagnosis, SickPodsThatMayNotLeave) {
+  const auto a = sick(a_pod("web-0")), b = a_pod("web-1");
+  const auto short_of_one = counting(2, 1, 3);
+  const auto all_sick = diagnose_budget({short_of_one, {&a}});
+  ASSERT_TRUE(all_sick);
+  EXPECT_EQ(all_sick->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_THAT(all_sick->message, AllOf(HasSubstr("AlwaysAllow"), HasSubstr("shop/web-0 is not Ready")));
+  EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}})->code, "PDB_UNHEALTHY_DEADLOCK");
+  // With AlwaysAllow the server lets it go; what holds the other one is that there are too few.
+  auto lenient = short_of_one;
+  lenient.always_allow_unhealthy = true;
+  EXPECT_EQ(diagnose_budget({lenient, {&b}})->code, "PDB_WAITING_REPLACEMENT");
+  // Healthy or not, the second one can never go.
+  EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}})->code, "PDB_EQUALS_REPLICAS");
+  EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}})->code, "PDB_UNHEALTHY_DEADLOCK");
+  // The server's exemption of unhealthy pods wants a budget that needs one.
+  EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}})->code, "PDB_UNHEALTHY_DEADLOCK");
+}
+
+TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
+  const auto held = a_pod("web-0");
+  const std::vector<k8s::Pod> members{held, pending(a_pod("web-1"), "Unschedulable: 0/3 nodes are available"),
+                                      sick(a_pod("web-2")), sick(testing::terminating(a_pod("web-3")))};
+  const auto fact = diagnose_budget({counting(2, 1, 3), {&held}, &members});
+  ASSERT_TRUE(fact);
+  EXPECT_EQ(fact->code, "PDB_WAITING_REPLACEMENT");
+  EXPECT_THAT(fact->message, AllOf(HasSubstr("shop/web-1 is Pending (Unschedulable: 0/3 nodes are available)"),
+                                   HasSubstr("shop/web-2 is not Ready"), ::testing::Not(HasSubstr("web-3"))));
+  const std::vector<k8s::Pod> alone{held};
+  EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, &alone})->message, HasSubstr("do not exist yet"));
+}
+
+}  // namespace
+}  // namespace haulout::drain

@@ -1,0 +1,226 @@
+// "This will never succeed, because …": each is raised, withdrawn when it heals, and says who has to do what.
+#include "k8s/codec.hpp"
+#include "sim/status_bodies.hpp"
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Diagnoses : public Scenario {
+ protected:
+  void add_deployment(int replicas, Json annotations = Json::object()) {
+    annotations["sim.haulout.dev/prefers-node"] = "n1";
+    add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 1}}, annotations));
+  }
+  void scale(int replicas) { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", replicas}}}}); }
+  void change_budget(const Json& spec) { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", spec}}); }
+  std::string message_of(const std::string& code) const {
+    for (const auto& entry : told.entries)
+      if (entry.diagnosis == code) return entry.message;
+    return {};
+  }
+  // From when the first pod was parked until it was told.
+  Duration told_after(const std::string& code) const {
+    WallTime parked = WallTime::max();
+    for (const auto& entry : told.entries)
+      if (entry.type == EventType::parked) parked = std::min(parked, entry.at);
+    const auto raised = told.time_of(EventType::diagnosis_raised, code);
+    return raised ? Duration(*raised - parked) : Duration::max();
+  }
+  void expect_raised_and_healed(const drain::Report& report, const std::string& code) {
+    EXPECT_THAT(report, Ended(Outcome::drained));
+    EXPECT_TRUE(told.raised(code)) << code;
+    EXPECT_TRUE(told.withdrawn(code)) << code;
+    EXPECT_THAT(report.diagnoses, IsEmpty());
+  }
+  void refuse_evictions(Duration how_long, sim::StatusBody body) {
+    const TimePoint until = clock.now() + how_long;
+    cluster.server().intercept([this, until, body](const sim::Call&, const sim::AuditEntry& entry) {
+      if (entry.subresource != "eviction" || clock.now() >= until) return std::optional<http::Response>();
+      return std::optional(body.response());
+    });
+  }
+};
+
+TEST_F(Diagnoses, ABudgetThatNeedsAllOfItsPods) {
+  add_deployment(3);
+  add(a_budget("web", {{"minAvailable", 3}}));
+  after(60s, [this] { scale(4); });
+  expect_raised_and_healed(drain(), "PDB_EQUALS_REPLICAS");
+  EXPECT_LE(told_after("PDB_EQUALS_REPLICAS"), 30s);
+  EXPECT_THAT(message_of("PDB_EQUALS_REPLICAS"), HasSubstr("needs 3 healthy of 3 pods"));
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one budget, one finding";
+}
+
+TEST_F(Diagnoses, ABudgetOfASingleReplica) {
+  add_deployment(1);
+  add(a_budget("web", {{"minAvailable", 1}}));
+  after(60s, [this] { scale(2); });
+  expect_raised_and_healed(drain(), "PDB_SINGLE_REPLICA");
+  EXPECT_FALSE(told.raised("PDB_EQUALS_REPLICAS"));
+}
+
+TEST_F(Diagnoses, ABudgetThatCountsNoPods) {
+  add_pods(1, {.owner_kind = ""});
+  add(a_budget("web", {{"maxUnavailable", 1}}));
+  after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
+  expect_raised_and_healed(drain(), "PDB_MISCONFIGURED");
+}
+
+TEST_F(Diagnoses, ABudgetThatCannotBeComputed) {
+  add_pods(1, {.owner_kind = "Foo", .owner_api = "example.com/v1"});
+  add(a_budget("web", {{"maxUnavailable", 1}}));
+  after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
+  expect_raised_and_healed(drain(), "PDB_SYNC_FAILED");
+  EXPECT_THAT(message_of("PDB_SYNC_FAILED"), HasSubstr("no matches for kind \"Foo\""));
+}
+
+TEST_F(Diagnoses, ABudgetThatItsControllerDoesNotSee) {
+  add_deployment(2);
+  cluster.stop_disruption_controller();
+  add(a_budget("web", {{"maxUnavailable", 1}}));
+  after(2min, [this] { cluster.start_disruption_controller(); });
+  expect_raised_and_healed(drain(), "PDB_NOT_OBSERVED");
+  EXPECT_GE(told_after("PDB_NOT_OBSERVED"), 60s);
+}
+
+TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
+  add_deployment(2, {{"sim.haulout.dev/never-ready", "true"}});
+  add(a_budget("web", {{"minAvailable", 1}}));
+  after(60s, [this] { change_budget({{"unhealthyPodEvictionPolicy", "AlwaysAllow"}}); });
+  expect_raised_and_healed(drain(), "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_THAT(message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
+}
+
+TEST_F(Diagnoses, AReplacementElsewhereThatDoesNotBecomeReady) {
+  add_deployment(2);
+  add(a_workload("Deployment", "canary", 1, {},
+                 {{"sim.haulout.dev/prefers-node", "n2"}, {"sim.haulout.dev/starts-after", "240s"}}));
+  add(a_budget("web", {{"minAvailable", 2}}));
+  expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
+  EXPECT_LE(told_after("PDB_WAITING_REPLACEMENT"), 30s);
+  EXPECT_THAT(message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("shop/canary"));
+  EXPECT_LE(requests("list", "pods").size(), 8u) << "asked ever more rarely";
+}
+
+TEST_F(Diagnoses, WithoutTheRightToSeeOtherPodsItIsSaidWithoutThem) {
+  add_deployment(2);
+  add(a_workload("Deployment", "canary", 1, {},
+                 {{"sim.haulout.dev/prefers-node", "n2"}, {"sim.haulout.dev/starts-after", "600s"}}));
+  add(a_budget("web", {{"minAvailable", 2}}));
+  after(1s, [this] { cluster.forbid("list", "pods"); });
+  after(9min, [this] { cluster.permit("list", "pods"); });
+  expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
+  EXPECT_THAT(message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("kubectl get pods -n shop"));
+}
+
+TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
+  add_deployment(3);
+  add(a_budget("web", {{"minAvailable", 2}}));
+  after(0s, [this] {
+    const std::string name = pods_on("n1").front();
+    cluster.patch(
+        "poddisruptionbudgets", "shop", "web",
+        {{"status", {{"disruptionsAllowed", 0}, {"disruptedPods", {{name, k8s::format_time(clock.wall_now())}}}}}});
+  });
+  expect_raised_and_healed(drain(), "PDB_DISRUPTED_PENDING");
+  EXPECT_LE(told_after("PDB_DISRUPTED_PENDING"), 30s);
+  EXPECT_THAT(message_of("PDB_DISRUPTED_PENDING"), HasSubstr("at the latest"));
+}
+
+TEST_F(Diagnoses, AWebhookThatDenies) {
+  add_pods(2);
+  refuse_evictions(2min, {.code = 400, .message = "admission webhook \"a.example.com\" denied the request: migrating"});
+  expect_raised_and_healed(drain(), "WEBHOOK_DENY");
+  EXPECT_LE(told_after("WEBHOOK_DENY"), 30s);
+  EXPECT_THAT(message_of("WEBHOOK_DENY"), HasSubstr("migrating"));
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one webhook, one finding";
+}
+
+TEST_F(Diagnoses, AWebhookThatIsDown) {
+  add_pods(1);
+  refuse_evictions(2min,
+                   {.code = 500,
+                    .reason = "InternalError",
+                    .message = "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
+                               "webhook: connect: connection refused"});
+  expect_raised_and_healed(drain(), "WEBHOOK_DOWN");
+  EXPECT_LE(told_after("WEBHOOK_DOWN"), 30s);
+}
+
+TEST_F(Diagnoses, ANamespaceThatDoesNotDie) {
+  add_pods(1);
+  cluster.timing().namespace_lag = 1h;
+  after(0s, [this] {
+    cluster.terminate_namespace("shop");
+    cluster.patch("namespaces", "", "shop",
+                  {{"status",
+                    {{"conditions",
+                      {{{"type", "NamespaceFinalizersRemaining"},
+                        {"status", "True"},
+                        {"message", "example.com/x in 1 resource instances"}}}}}}});
+  });
+  after(10min, [this] { cluster.remove("pods", "shop", "web-0"); });
+  expect_raised_and_healed(drain(), "NS_TERMINATING_STUCK");
+  EXPECT_THAT(message_of("NS_TERMINATING_STUCK"), HasSubstr("example.com/x in 1 resource instances"));
+}
+
+TEST_F(Diagnoses, APodThatDoesNotEnd) {
+  add(a_pod("db", {.annotations = {{"sim.haulout.dev/never-terminates", "true"}}}));
+  after(5min, [this] { cluster.remove("pods", "shop", "db"); });
+  expect_raised_and_healed(drain(), "POD_STUCK_TERMINATING");
+}
+
+TEST_F(Diagnoses, ANodeWhoseKubeletIsSilent) {
+  add_pods(2, {.grace = 30});
+  after(5s, [this] { cluster.node_down("n1"); });
+  after(3min, [this] { cluster.node_up("n1"); });
+  expect_raised_and_healed(drain(), "NODE_NOT_READY");
+  EXPECT_FALSE(told.raised("POD_STUCK_TERMINATING")) << "one cause for all pods";
+}
+
+TEST_F(Diagnoses, AVolumeThatExistsOnThisNodeOnly) {
+  Json volume = a_volume("data");
+  volume["items"][0]["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = {
+      {{"matchExpressions", {{{"key", "kubernetes.io/hostname"}, {"operator", "In"}, {"values", {"n1"}}}}}}};
+  add(volume);
+  add(a_pod("db-0", {.spec = mounting({"data"})}));
+  add(a_budget("web", {{"maxUnavailable", 0}}));
+  after(60s, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
+  options.volumes = drain::VolumeWait::off;
+  expect_raised_and_healed(drain(), "LOCAL_PV");
+  EXPECT_THAT(message_of("LOCAL_PV"), HasSubstr("pv-data"));
+  EXPECT_EQ(requests("get", "persistentvolumeclaims").size(), 1u);
+}
+
+TEST_F(Diagnoses, APodThatIsNotToBeDisrupted) {
+  add(a_pod("batch", {.annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
+  after(60s, [this] { cluster.patch("pods", "shop", "batch", {{"metadata", {{"annotations", nullptr}}}}); });
+  expect_raised_and_healed(drain(), "DO_NOT_DISRUPT");
+}
+
+TEST_F(Diagnoses, OnlyHauloutItselfIsLeft) {
+  add_pods(2);
+  add(a_pod("haulout", {.grace = 60, .metadata = {{"uid", "own-uid"}}}));
+  options.own_pod_uid = "own-uid";
+  expect_raised_and_healed(drain(), "SELF_ONLY");
+}
+
+TEST_F(Diagnoses, ADrainThatNothingHoldsUpAsksNothingMore) {
+  add_deployment(3);
+  add(a_pod("db-0", {.spec = mounting({"data"})}));
+  add(a_budget("web", {{"maxUnavailable", 1}}));
+  options.volumes = drain::VolumeWait::off;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(requests("get", "persistentvolumeclaims"), IsEmpty());
+  EXPECT_LE(requests("list", "pods").size(), 2u);
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+}
+
+}  // namespace
+}  // namespace haulout::scenario
