@@ -26,6 +26,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   budgets_view_.reset();
   node_view_.reset();
   volumes_view_.reset();
+  namespace_views_.clear();
   co_await restore_cordon();
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
@@ -44,6 +45,9 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+  // Their views list them anew.
+  listed_namespaces_.clear();
+  controllers_.forget_pods();
   std::set<std::string> gone;
   for (const auto& [uid, tracked] : pipeline_->pods()) gone.insert(uid);
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
@@ -85,6 +89,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(doubt_pods());
   }
   look_at_volumes(group);
+  look_at_controllers(group);
   update_diagnoses(now());
   if (concluded(now())) co_return true;
   co_return co_await verified_empty(now());
@@ -188,7 +193,8 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at)});
+  TimePoint next = std::min(
+      {deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at), controllers_.next_due(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
@@ -308,6 +314,7 @@ void Drain::Impl::watch_health() {
 void Drain::Impl::update_diagnoses(TimePoint at) {
   auto facts = diagnose(*pipeline_, node_facts_);
   diagnose_volumes(at, facts);
+  diagnose_controllers(at, facts);
   const auto changes = board_.update(facts, at, clock_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);
   for (const Diagnosis& diagnosis : changes.withdrawn) emit(EventType::diagnosis_withdrawn, nullptr, &diagnosis);

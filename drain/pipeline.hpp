@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "drain/budget_book.hpp"
+#include "drain/controller_book.hpp"
 #include "drain/eviction_verdict.hpp"
 #include "drain/observer.hpp"
 #include "drain/order.hpp"
@@ -40,6 +41,8 @@ struct PipelineOptions {
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
+  // Guards beyond budgets; null: none. Borrowed.
+  ControllerBook* controllers = nullptr;
 };
 
 struct TrackedPod {
@@ -56,7 +59,8 @@ struct TrackedPod {
   bool answer_lost = false;  // the last eviction may have taken effect: no answer came
   bool request_out = false;  // an eviction was sent and not yet answered
   bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
-  enum class Hold { none, policy, pinned } hold = Hold::none;  // parked until the pod or policy changes, not by time
+  // Parked until the pod or policy changes, not by time; by its controller's guard until that lets it go.
+  enum class Hold { none, policy, pinned, controller } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // in a row, with the same verdict
   std::string server_message;  // of the last refusal
@@ -97,6 +101,8 @@ class Pipeline {
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
   // No eviction is sent while paused (the cordon or the Node is gone).
   void set_paused(bool paused, TimePoint now);
+  // What is known of controllers has changed.
+  void controllers_changed(TimePoint now);
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
@@ -151,6 +157,8 @@ class Pipeline {
   void queue(TrackedPod& tracked);
   void vanish(TrackedPod& tracked, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
+  // True when the guard of its controller holds it back: it is parked.
+  bool park_for_controller(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
   void catch_up(TrackedPod& tracked, TimePoint now);
