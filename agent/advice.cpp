@@ -62,6 +62,10 @@ rules:
 - apiGroups: ["policy"]
   resources: ["poddisruptionbudgets"]
   verbs: ["list", "watch"]
+# with --max-unavailable-per-controller, --canary or --single-replica (of other kinds their RESOURCE/scale, too):
+- apiGroups: ["apps"]
+  resources: ["deployments", "replicasets", "statefulsets"]
+  verbs: ["get"]
 # with --wait-volumes:
 - apiGroups: ["storage.k8s.io"]
   resources: ["volumeattachments"]

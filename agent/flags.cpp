@@ -47,6 +47,13 @@ std::string apply_max_concurrent(Settings& settings, const std::string& value) {
   return wrong.empty() ? wrong : wrong + ", or unlimited";
 }
 
+std::string apply_max_unavailable(Settings& settings, const std::string& value) {
+  const auto share = drain::parse_share(value);
+  if (!share) return share.error().message();
+  settings.drain.guards.max_unavailable = *share;
+  return {};
+}
+
 Flag dry_run_flag() {
   using drain::DryRunMode;
   return {
@@ -114,6 +121,29 @@ Flag timeline_flag() {
           text([](Settings& settings) -> std::string& { return settings.timeline; })};
 }
 
+// What is to be protected beyond budgets.
+std::vector<Flag> guard_flags() {
+  using drain::SingleReplica;
+  using Kind = Flag::Kind;
+  return {
+      {"canary", 0, Kind::value, "0s",
+       "Evict one pod of each controller first, and the others when its replacement has found a node, or after this "
+       "time; none while a replacement finds no node. 0: off.",
+       duration([](Settings& s, Duration d) { s.drain.guards.canary = d; })},
+      {"max-unavailable-per-controller", 0, Kind::value, "",
+       "At most so many pods of a controller (2), or such a part of its replicas (25%, rounded down, but at least "
+       "one), "
+       "may be evicted without a Ready replacement. Nothing is written for it; budgets are respected besides.",
+       apply_max_unavailable},
+      {"single-replica", 0, Kind::value, "allow",
+       "Pods that are the only one of their controller: allow, warn (evict them and say so) or block (refuse the "
+       "drain).",
+       one_of<SingleReplica>(
+           {{"allow", SingleReplica::allow}, {"warn", SingleReplica::warn}, {"block", SingleReplica::block}},
+           [](Settings& s, SingleReplica policy) { s.drain.guards.single_replica = policy; })},
+  };
+}
+
 // What kubectl drain has not.
 std::vector<Flag> own_drain_flags() {
   using drain::Treatment;
@@ -166,6 +196,7 @@ std::vector<Flag> own_drain_flags() {
 std::vector<Flag> drain_flags() {
   std::vector<Flag> flags = kubectl_drain_flags();
   for (Flag& flag : own_drain_flags()) flags.push_back(std::move(flag));
+  for (Flag& flag : guard_flags()) flags.push_back(std::move(flag));
   return flags;
 }
 

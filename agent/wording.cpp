@@ -93,6 +93,8 @@ constexpr Kind kinds[] = {
      "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
     {"Unmanaged", "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; nothing brings them back)"},
+    {"SingleReplica", "Pods that are the only one of their controller",
+     "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
     {"NotSelected", "Pods that the pod selector does not match", ""},
     {"Finished", "finished Pods", ""},
     {"TerminatingTooLong", "Pods that have been terminating for long", ""},

@@ -52,6 +52,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       observer_(observer),
       options_(std::move(options)),
       node_name_(std::move(node)),
+      controllers_(options_.guards),
       volumes_(node_name_, options_.volume_limit,
                [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); }) {
   report_.node = node_name_;
@@ -64,9 +65,12 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
   pipeline.order = options_.order;
+  if (options_.guards.any()) pipeline.controllers = &controllers_;
   pipeline_.emplace(
       pipeline, rng_,
-      [this](const k8s::Pod& pod) { return decide(pod, options_.policy, daemon_sets_, client_.server_now()); },
+      [this](const k8s::Pod& pod) {
+        return controllers_.judge(decide(pod, options_.policy, daemon_sets_, client_.server_now()), pod);
+      },
       [this](EventType type, const PodReport& pod) {
         emit(type, &pod, nullptr, type == EventType::throttled ? pipeline_->throttle_message() : std::string());
       });

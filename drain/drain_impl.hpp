@@ -51,6 +51,17 @@ class Drain::Impl {
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
 
+  // guarding.cpp
+  boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods);
+  boost::asio::awaitable<bool> list_controlled_pods();
+  void look_at_controllers(TaskGroup& group);
+  boost::asio::awaitable<void> resolve_controllers();
+  boost::asio::awaitable<void> follow_namespace(std::string ns);
+  Task<Controller> look_up(ControllerQuestion question);
+  Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns);
+  void controllers_news();
+  void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;
+
   // volume_wait.cpp
   bool wants_volumes() const;
   bool resumes() const;
@@ -125,6 +136,7 @@ class Drain::Impl {
   bool ended_ = false;
   Report report_;
   DaemonSetStates daemon_sets_;
+  ControllerBook controllers_;
   std::optional<Pipeline> pipeline_;
   DiagnosisBoard board_;
   NodeFacts node_facts_;
@@ -135,6 +147,9 @@ class Drain::Impl {
   std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_budgets_;
   bool budgets_forbidden_ = false;
+  std::map<std::string, k8s::List<k8s::Pod>> listed_namespaces_;        // pods with controllers, by namespace
+  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural by kind, by API version
+  bool resolves_controllers_ = false;
   VolumeBook volumes_;
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
   std::optional<Error> volumes_error_;    // why they are not waited for
@@ -153,6 +168,7 @@ class Drain::Impl {
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> budgets_view_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> node_view_;
   std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> volumes_view_;
+  std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> namespace_views_;
   Duration patience_{};  // what the views were last told
   bool told_disconnected_ = false;
   bool told_settling_ = false;

@@ -26,6 +26,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   budgets_view_.reset();
   node_view_.reset();
   volumes_view_.reset();
+  namespace_views_.clear();
   co_await restore_cordon();
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
@@ -45,6 +46,9 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+  // Their views list them anew.
+  listed_namespaces_.clear();
+  controllers_.forget_pods();
   std::set<std::string> gone;
   for (const auto& [uid, tracked] : pipeline_->pods()) gone.insert(uid);
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
@@ -86,6 +90,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(doubt_pods());
   }
   look_at_volumes(group);
+  look_at_controllers(group);
   inquiries_.look(*pipeline_, now());
   if (!inquires_ && inquiries_.due(now())) {
     inquires_ = true;
@@ -194,8 +199,8 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min(
-      {deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at), inquiries_.next_wake(at)});
+  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at),
+                             inquiries_.next_wake(at), controllers_.next_due(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
@@ -319,6 +324,7 @@ void Drain::Impl::update_diagnoses(TimePoint at) {
   node_facts_.server_ahead = client_.server_now() - clock_.wall_now();
   auto facts = diagnose(*pipeline_, node_facts_, inquiries_.known());
   diagnose_volumes(at, facts);
+  diagnose_controllers(at, facts);
   const auto changes = board_.update(facts, at, clock_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);
   for (const Diagnosis& diagnosis : changes.withdrawn) emit(EventType::diagnosis_withdrawn, nullptr, &diagnosis);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "drain/guards.hpp"
 #include "drain/order.hpp"
 #include "k8s/label_selector.hpp"
 #include "retry/clock.hpp"
@@ -44,6 +45,7 @@ struct Options {
   Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
+  Guards guards;
   VolumeWait volumes = VolumeWait::if_permitted;
   // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
   Duration volume_limit = std::chrono::minutes(2);

@@ -70,6 +70,8 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   --count_of(tracked.state);
   ++count_of(state);
   tracked.state = state;
+  const bool leaves = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished;
+  if (options_.controllers) options_.controllers->leaving(tracked.pod, leaves);
 }
 
 void Pipeline::add_to_order(TrackedPod& tracked) {

@@ -164,12 +164,14 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();
+  if (!co_await look_up_controllers(pods->items)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
   if (!co_await list_volumes()) co_return false;
+  if (!co_await list_controlled_pods()) co_return false;
   planned_at_ = now();
   emit(EventType::planned);
   co_return true;

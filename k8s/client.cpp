@@ -120,6 +120,25 @@ Task<DaemonSet> Client::get_daemon_set(std::string ns, std::string name, TimePoi
   co_return decode_daemon_set(response.body);
 }
 
+Task<Workload> Client::get_workload(std::string kind, std::string ns, std::string name, TimePoint deadline) {
+  const std::string resource = kind == "Deployment"   ? "deployments"
+                               : kind == "ReplicaSet" ? "replicasets"
+                                                      : "statefulsets";
+  CO_TRY(const auto response, co_await send(k8s::get_workload(resource, ns, name), deadline));
+  co_return decode_workload(response.body, kind);
+}
+
+Task<Workload> Client::get_scale(std::string api_version, std::string resource, std::string ns, std::string name,
+                                 TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_scale(api_version, resource, ns, name), deadline));
+  co_return decode_workload(response.body, "Scale");
+}
+
+Task<std::map<std::string, std::string>> Client::scalable_resources(std::string api_version, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(discover(api_version), deadline));
+  co_return decode_scalable(response.body);
+}
+
 Task<AccessReview> Client::review_access(ResourceAttributes attributes, TimePoint deadline) {
   CO_TRY(const auto response, co_await send(create_access_review(attributes), deadline));
   co_return decode_access_review(response.body);

@@ -36,6 +36,12 @@ class Client {
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
+  // A Deployment, ReplicaSet or StatefulSet (apps/v1), whichever `kind` says.
+  Task<Workload> get_workload(std::string kind, std::string ns, std::string name, TimePoint deadline);
+  Task<Workload> get_scale(std::string api_version, std::string resource, std::string ns, std::string name,
+                           TimePoint deadline);
+  // By kind, the plural of the resources of that group and version that have a scale subresource.
+  Task<std::map<std::string, std::string>> scalable_resources(std::string api_version, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Who we are to the server; needs no permission.
   Task<Self> review_self(TimePoint deadline);

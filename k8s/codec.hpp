@@ -5,6 +5,7 @@
 // is Errc::decode with a sentence that says so, never an empty object. Unknown fields are ignored. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,10 @@ Result<Pod> decode_pod(std::string_view json);
 Result<Node> decode_node(std::string_view json);
 Result<PodDisruptionBudget> decode_pdb(std::string_view json);
 Result<DaemonSet> decode_daemon_set(std::string_view json);
+// A Deployment, a ReplicaSet, a StatefulSet or a Scale: whichever `kind` says.
+Result<Workload> decode_workload(std::string_view json, std::string_view kind);
+// Of an APIResourceList: by kind, the plural of the resources that have a scale subresource.
+Result<std::map<std::string, std::string>> decode_scalable(std::string_view json);
 Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
 Result<PersistentVolume> decode_persistent_volume(std::string_view json);
 Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json);

@@ -55,6 +55,7 @@ void read_metadata(const Object& metadata, Pod& pod) {
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
   pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
+  pod.created = metadata.time("creationTimestamp");
 }
 
 void read_spec(const Object& spec, Pod& pod) {
@@ -115,6 +116,16 @@ bool containers_terminated(const Object& status) {
   return any && ended;
 }
 
+std::optional<std::string> read_unschedulable(const Object& status) {
+  std::optional<std::string> message;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == "PodScheduled" && condition.string("status") == "False" &&
+        condition.string("reason") == "Unschedulable")
+      message = condition.string("message");
+  });
+  return message;
+}
+
 LabelSelector::Operator operator_of(const std::string& text, bool& known) {
   using Operator = LabelSelector::Operator;
   if (text == "In") return Operator::in;
@@ -163,6 +174,7 @@ void read(const Object& json, Pod& pod) {
   const auto status = json.object("status");
   pod.phase = phase_of(status.string("phase"));
   pod.ready = condition_true(status, "Ready");
+  pod.unschedulable = read_unschedulable(status);
   pod.start_time = status.time("startTime");
   pod.containers_terminated = containers_terminated(status);
   status.each("containerStatuses", [&](const Object& container) {

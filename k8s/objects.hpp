@@ -56,6 +56,9 @@ struct Pod {
   bool ready = false;                  // condition Ready is True
   bool containers_terminated = false;  // every container status says terminated
   std::optional<WallTime> start_time;
+  std::optional<WallTime> created;
+  // What the scheduler says while it finds no node (condition PodScheduled is False, reason Unschedulable).
+  std::optional<std::string> unschedulable;
 
   std::string key() const { return ns + "/" + name; }
   bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
@@ -63,7 +66,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
-// Annotations of a Pod that the decoder keeps.
+// Annotations of a Pod and of a Workload that the decoder keeps.
 bool kept_annotation(std::string_view key);
 
 struct Taint {
@@ -131,6 +134,17 @@ struct DaemonSet {
   std::string ns;
   std::string name;
   std::string uid;
+};
+
+// A controller of pods that can be scaled, or its Scale: whatever its kind, how many pods it wants.
+struct Workload {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string> annotations;  // only those that Haulout reads; a Scale has none
+  std::optional<OwnerReference> controller;        // of a ReplicaSet: its Deployment
+  std::int32_t replicas = 1;                       // spec.replicas; the API's default when absent
+  std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale says nothing of it
 };
 
 // That a volume is attached to a node. It is detached when this object has gone, not before.

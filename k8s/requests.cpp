@@ -77,6 +77,14 @@ std::string events_path(std::string_view ns) {
   return "/apis/events.k8s.io/v1" + scope(required(ns, "namespace")) + "/events";
 }
 
+// An API version may come from somebody's ownerReference.
+std::string group_path(std::string_view api_version) {
+  const auto slash = required(api_version, "API version").find('/');
+  if (slash == std::string_view::npos) return "/api/" + percent_encode(api_version);
+  return fmt::format("/apis/{}/{}", percent_encode(api_version.substr(0, slash)),
+                     percent_encode(api_version.substr(slash + 1)));
+}
+
 http::Request request(std::string method, std::string target) {
   http::Request out;
   out.method = std::move(method);
@@ -188,6 +196,22 @@ http::Request delete_pod(std::string_view ns, std::string_view pod, const Delete
   Query query(pod_path(ns, pod));
   query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
   return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
+}
+
+http::Request get_workload(std::string_view resource, std::string_view ns, std::string_view name) {
+  return request("GET", fmt::format("/apis/apps/v1/namespaces/{}/{}/{}", percent_encode(required(ns, "namespace")),
+                                    resource, percent_encode(required(name, "workload name"))));
+}
+
+http::Request get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
+                        std::string_view name) {
+  return request("GET", fmt::format("{}/namespaces/{}/{}/{}/scale", group_path(api_version),
+                                    percent_encode(required(ns, "namespace")), percent_encode(resource),
+                                    percent_encode(required(name, "workload name"))));
+}
+
+http::Request discover(std::string_view api_version) {
+  return request("GET", group_path(api_version));
 }
 
 http::Request get_daemon_set(std::string_view ns, std::string_view name) {

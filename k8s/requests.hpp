@@ -63,6 +63,13 @@ http::Request get_persistent_volume(std::string_view name);
 http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name);
 http::Request get_namespace(std::string_view name);
 http::Request get_daemon_set(std::string_view ns, std::string_view name);
+// "deployments", "replicasets" or "statefulsets".
+http::Request get_workload(std::string_view resource, std::string_view ns, std::string_view name);
+// Of any resource that has a scale: "apps.kruise.io/v1alpha1", "clonesets".
+http::Request get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
+                        std::string_view name);
+// The resources of "apps/v1", "v1", …
+http::Request discover(std::string_view api_version);
 
 struct ResourceAttributes {
   std::string verb, group, resource, subresource, ns, name;

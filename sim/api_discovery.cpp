@@ -20,6 +20,14 @@ Ordered resource_list(std::string_view group, std::string_view group_version) {
                          {"namespaced", info.namespaced},
                          {"kind", info.kind},
                          {"verbs", {"create", "delete", "get", "list", "patch", "update", "watch"}}});
+    if (scalable(info))
+      resources.push_back({{"name", std::string(info.resource) + "/scale"},
+                           {"singularName", ""},
+                           {"namespaced", true},
+                           {"group", "autoscaling"},
+                           {"version", "v1"},
+                           {"kind", "Scale"},
+                           {"verbs", {"get", "patch", "update"}}});
     if (info.resource == "pods")
       resources.push_back({{"name", "pods/eviction"},
                            {"singularName", ""},

@@ -226,6 +226,8 @@ void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
     if (!type.empty() && type != "application/json") return reply(unsupported_media_type().response());
     return evictions_.handle(call, reply);
   }
+  if (call.subresource == "scale" && scalable(*call.info))
+    return reply(call.verb == "get" ? get_scale(call) : method_not_allowed().response());
   if (!call.subresource.empty() && call.subresource != "status") return reply(plain_text(404, "404 page not found\n"));
   if (call.verb == "list") return list(call, reply);
   if (call.verb == "get") return reply(get(call));

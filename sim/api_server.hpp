@@ -62,6 +62,7 @@ class ApiServer final : public http::Transport {
   std::shared_ptr<WatchChannel> watch(const Call& call, http::Response* answer);
   // api_write.cpp
   http::Response get(const Call& call);
+  http::Response get_scale(const Call& call);
   http::Response create(const Call& call);
   http::Response update(const Call& call);
   http::Response remove(const Call& call);

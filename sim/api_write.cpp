@@ -14,6 +14,28 @@ http::Response ApiServer::get(const Call& call) {
   return object ? json_response(200, object->dump()) : not_found(*call.info, call.name).response();
 }
 
+// autoscaling/v1, which leaves out zeros.
+http::Response ApiServer::get_scale(const Call& call) {
+  const Object object = world_.store.get(call.key());
+  if (!object) return not_found(*call.info, call.name).response();
+  Json metadata = Json::object();
+  for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
+    if (const Json& value = (*object)["metadata"]; value.contains(field)) metadata[field] = value[field];
+  std::string selector;
+  for (const auto& [key, value] : at(*object, "/spec/selector/matchLabels").items())
+    selector += (selector.empty() ? "" : ",") + key + "=" + value.get<std::string>();
+  Json spec = Json::object();
+  if (const auto replicas = number(*object, "/spec/replicas", 1); replicas != 0) spec["replicas"] = replicas;
+  Json status = {{"replicas", number(*object, "/status/replicas")}};
+  if (!selector.empty()) status["selector"] = selector;
+  const Json scale = {{"kind", "Scale"},
+                      {"apiVersion", "autoscaling/v1"},
+                      {"metadata", metadata},
+                      {"spec", spec},
+                      {"status", status}};
+  return json_response(200, scale.dump());
+}
+
 std::optional<StatusBody> ApiServer::namespace_problem(const Call& call) {
   if (!call.info->namespaced) return std::nullopt;
   const Object ns = world_.store.get({"namespaces", "", call.ns});

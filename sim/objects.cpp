@@ -48,6 +48,11 @@ const ResourceInfo* find_where(Predicate predicate) {
 const Json null;
 }  // namespace
 
+bool scalable(const ResourceInfo& info) {
+  return info.resource == "deployments" || info.resource == "replicasets" || info.resource == "statefulsets" ||
+         info.resource == "replicationcontrollers";
+}
+
 const ResourceInfo* find_resource(std::string_view group, std::string_view resource) {
   return find_where([&](const ResourceInfo& info) { return info.group == group && info.resource == resource; });
 }

@@ -27,6 +27,8 @@ struct ResourceInfo {
   // "nodes", "poddisruptionbudgets.policy": how messages name it.
   std::string qualified() const;
 };
+// Whether it has a scale subresource.
+bool scalable(const ResourceInfo& info);
 const ResourceInfo* find_resource(std::string_view group, std::string_view resource);
 const ResourceInfo* find_resource(std::string_view resource);
 const ResourceInfo* find_kind(std::string_view kind);

@@ -80,6 +80,9 @@ struct AgentConfig {
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;
+  std::string max_unavailable_per_controller;  // "2" or "25%"; empty: any number
+  drain::SingleReplica single_replica = drain::SingleReplica::allow;
+  Duration canary = Duration::zero();         // 0: off
   Duration lb_drain_wait = Duration::zero();  // 0: load balancers are left alone
 
   // Hooks.

@@ -147,6 +147,7 @@ OptionGroup gates() {
 
 OptionGroup the_drain() {
   using T = Treatment;
+  using S = drain::SingleReplica;
   return {
       "The drain",
       {
@@ -181,6 +182,18 @@ OptionGroup the_drain() {
           {"stuck-volume", choice<bool>(&C::end_at_volume_limit, {{"wait", false}, {"fail", true}}), "wait",
            "What a stuck volume does: wait: the drain goes on waiting for it. fail: the drain is given up, the node is "
            "uncordoned and tries again later."},
+          {"max-unavailable-per-controller",
+           number_or_percentage(&C::max_unavailable_per_controller, "pods", check_share), "",
+           "At most so many pods of a controller, or such a part of its replicas (rounded down, but at least one), may "
+           "be evicted without a Ready replacement. Nothing is written for it; budgets are respected besides. Needs "
+           "more rights: see [guards](guards.md)."},
+          {"single-replica",
+           choice<S>(&C::single_replica, {{"allow", S::allow}, {"warn", S::warn}, {"block", S::block}}), "allow",
+           "Pods that are the only one of their controller: allow, warn (evict them and say so) or block (the node is "
+           "not drained). Needs more rights: see [guards](guards.md)."},
+          {"canary", duration(&C::canary, Zero::allowed), "0s",
+           "Evict one pod of each controller first, and the others when its replacement has found a node, or after "
+           "this time; none while a replacement finds no node; 0: off. Needs more rights: see [guards](guards.md)."},
           {"lb-drain-wait", duration(&C::lb_drain_wait, Zero::allowed), "0s",
            "Take the node out of external load balancers and wait this long before the first eviction; 0: leave load "
            "balancers alone."},

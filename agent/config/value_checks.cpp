@@ -5,6 +5,7 @@
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/hosts/shell_words.hpp"
+#include "drain/guards.hpp"
 #include "drain/order.hpp"
 #include "http/client.hpp"
 #include "k8s/label_selector.hpp"
@@ -114,6 +115,11 @@ std::string check_listen_address(const std::string& text) {
 std::string check_max_unavailable(const std::string& text) {
   const auto limit = parse_max_unavailable(text);
   return limit ? std::string() : limit.error().message();
+}
+
+std::string check_share(const std::string& text) {
+  const auto share = drain::parse_share(text);
+  return share ? std::string() : share.error().message();
 }
 
 std::string check_window(const std::string& text) {

@@ -27,6 +27,8 @@ std::string check_drain_order(const std::string& text);
 std::string check_listen_address(const std::string& text);
 // "0" and more, or "0%" to "100%": see agent/gates/max_unavailable.hpp.
 std::string check_max_unavailable(const std::string& text);
+// "1" and more, or "1%" to "100%": see drain/guards.hpp.
+std::string check_share(const std::string& text);
 // See agent/gates/window.hpp. A time zone is looked up on this machine.
 std::string check_window(const std::string& text);
 std::string check_blackout(const std::string& text);

@@ -15,6 +15,11 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   options.volume_limit = config.volume_limit;
   options.end_at_volume_limit = config.end_at_volume_limit;
+  if (!config.max_unavailable_per_controller.empty())
+    if (const auto share = drain::parse_share(config.max_unavailable_per_controller))
+      options.guards.max_unavailable = *share;
+  options.guards.single_replica = config.single_replica;
+  options.guards.canary = config.canary;
   if (config.drain_deadline != Duration::zero()) options.timeout = config.drain_deadline;
   // What an agent may do is known from its start on, and the answer is wrong for most of its identities.
   options.review_access = false;

@@ -58,7 +58,7 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket"} {
+	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards"} {
 		t.Run(component, func(t *testing.T) {
 			dir, err := kustomization(in.Dir, component)
 			must(t, err)

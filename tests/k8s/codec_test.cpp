@@ -1,5 +1,6 @@
 #include "k8s/codec.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +44,7 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
   expected.ready = true;
   expected.containers_terminated = true;
   expected.start_time = at("2026-11-21T01:00:01Z");
+  expected.created = at("2026-11-21T01:00:00Z");
   EXPECT_EQ(list->items.front(), expected);
 }
 
@@ -62,6 +64,18 @@ TEST(Codec, AbsentFieldsOfAPodHaveTheDefaultsOfTheApi) {
 std::string pod_with(const std::string& spec, const std::string& status) {
   return R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{)" + spec +
          R"(},"status":{)" + status + "}}";
+}
+
+TEST(Codec, WhatTheSchedulerSays) {
+  const auto says = [](const char* status, const char* reason) {
+    return decode_pod(pod_with("", fmt::format(R"("conditions":[{{"type":"PodScheduled","status":"{}","reason":"{}",)"
+                                               R"("message":"0/3 nodes"}}])",
+                                               status, reason)))
+        ->unschedulable;
+  };
+  EXPECT_EQ(says("False", "Unschedulable"), "0/3 nodes");
+  EXPECT_EQ(says("True", "Unschedulable"), std::nullopt);
+  EXPECT_EQ(says("False", "SchedulingGated"), std::nullopt);
 }
 
 TEST(Codec, TolerationOfTheCordonTaint) {

@@ -1,0 +1,150 @@
+// What we know of the controllers whose pods leave the node, and what that allows now: how many of a controller's pods
+// may be without a Ready replacement, whether its replacements find nodes, and whether it has but one replica. Pure
+// bookkeeping; nothing is written to the cluster.
+//
+// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Pods of Jobs (single by nature), of
+// DaemonSets, of the node itself and of nobody are not guarded. Whatever was not looked up yet holds its pods.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "drain/guards.hpp"
+#include "drain/pod_filter.hpp"
+#include "k8s/objects.hpp"
+
+namespace haulout::drain {
+
+// A controller at the top, as it was looked up.
+struct Controller {
+  std::string ns;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  std::optional<std::int32_t> replicas;
+  std::int32_t ready_replicas = 0;
+  std::map<std::string, std::string> annotations;
+  std::string unknown;  // why the number of its replicas is not known
+  bool gone = false;    // it does not exist any more: nothing replaces its pods
+
+  std::string text() const { return kind + " " + ns + "/" + name; }
+};
+
+// Whom to look up: a pod's own controller.
+struct ControllerQuestion {
+  k8s::OwnerReference owner;
+  std::string ns;
+};
+
+class ControllerBook {
+ public:
+  // How often a controller is read again while it holds pods, and how soon when its pods go without us.
+  static constexpr Duration reread = std::chrono::seconds(30);
+  static constexpr Duration reread_soon = std::chrono::seconds(2);
+  // Between two questions that were not answered.
+  static constexpr Duration retry = std::chrono::seconds(5);
+  // A pod that is older and still not Ready is broken; a younger one replaces another.
+  static constexpr Duration starting = std::chrono::minutes(10);
+
+  explicit ControllerBook(Guards guards) : guards_(guards) {}
+  const Guards& guards() const { return guards_; }
+
+  static bool guarded(const k8s::Pod& pod);
+  // Null: not looked up yet.
+  const Controller* of(const k8s::Pod& pod) const;
+  const Controller* of_owner(const std::string& owner_uid) const;
+
+  // The answers to questions; `owner_uid` as in the question. One that was not answered is asked again later.
+  void learned(const std::string& owner_uid, Controller controller, TimePoint now);
+  void not_answered(const std::string& owner_uid, TimePoint now);
+  // What is to be looked up now: controllers of pods that leave, new ReplicaSets of Deployments, and what holds pods.
+  std::optional<ControllerQuestion> next_question(TimePoint now) const;
+
+  // Pods of a namespace on all nodes; nullptr: gone. They count once the namespace was seen as a whole.
+  void pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall);
+  void namespace_seen(const std::string& ns) { seen_.insert(ns); }
+  void forget_pods();
+  // A pod of our node is on its way out or has gone; or not, after all.
+  void leaving(const k8s::Pod& pod, bool leaves);
+
+  struct Hold {
+    std::string reason;
+    std::string message;
+    TimePoint until = TimePoint::max();  // looked at again then; before that by events alone
+  };
+  // Nothing when the pod may be evicted now, as far as budgets of controllers and canaries are concerned.
+  std::optional<Hold> held(const k8s::Pod& pod, TimePoint now);
+  // The decision with that on single replicas.
+  Decision judge(Decision decision, const k8s::Pod& pod);
+  // What a pod that is the only one of this controller gets.
+  SingleReplica single_replica(const k8s::Pod& pod, const Controller& controller) const;
+
+  struct Unschedulable {
+    const Controller* controller;
+    std::string pod;
+    std::string message;  // the scheduler's
+  };
+  // Controllers whose replacements have found no node for the time of the canary.
+  std::vector<Unschedulable> unschedulable(TimePoint now) const;
+  // When something here changes without an event, later than now.
+  TimePoint next_due(TimePoint now) const;
+
+ private:
+  struct Member {
+    std::string key;
+    bool ready = false;
+    bool terminating = false;
+    bool bound = false;
+    bool broken = false;  // old, and not Ready
+    std::optional<std::string> unschedulable;
+    TimePoint unschedulable_since{};
+  };
+  using Members = std::map<std::string, Member>;  // by UID
+  struct Group {
+    Controller controller;
+    std::set<std::string> owners;   // UIDs of what owns its pods: itself, or its ReplicaSets
+    std::set<std::string> leaving;  // UIDs of pods of our node
+    std::optional<TimePoint> left_first;
+    bool counted = false;                 // the next four are known
+    std::set<std::string> here_at_first;  // UIDs of its pods, …
+    std::set<std::string> ready_at_first;
+    std::set<std::string> unready_at_first;
+    std::size_t missing_at_first = 0;  // without a Ready replacement before we began
+    bool holds = false;                // pods, since it was last read
+    TimePoint read_again_at{};
+  };
+  struct Wanted {
+    ControllerQuestion question;
+    TimePoint not_before{};
+  };
+
+  Group* group_of(const k8s::Pod& pod);
+  void want(const k8s::Pod& pod);
+  template <class Visit>
+  void each_member(const Group& group, Visit visit) const;
+  void count_first(Group& group) const;
+  std::size_t without_replacement(const Group& group) const;
+  std::optional<Hold> held_by_canary(const Group& group, TimePoint now) const;
+  std::optional<Hold> held_by_budget(const Group& group, const k8s::Pod& pod) const;
+  const Member* homeless(const Group& group) const;
+
+  Guards guards_;
+  std::map<std::string, Group> groups_;                  // by UID of the controller at the top
+  std::map<std::string, std::string> tops_;              // by UID of a pod's own controller: that UID
+  std::map<std::string, Members> members_;               // by UID of their own controller
+  std::map<std::string, std::string> owner_;             // of each member, by its UID
+  std::map<std::string, ControllerQuestion> strangers_;  // owners of members that were not looked up
+  std::map<std::string, Wanted> wanted_;                 // by UID of a pod's own controller
+  std::map<std::string, ControllerQuestion> asked_;      // likewise: what was answered
+  std::map<std::string, std::set<std::string>> early_;   // likewise: pods that left before
+  std::set<std::string> seen_;                           // namespaces
+};
+
+// The override on a pod or its controller, if it makes sense.
+std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller);
+std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller);
+
+}  // namespace haulout::drain

@@ -1,0 +1,243 @@
+// Drain's view of the controllers of its pods: looked up before anything is touched, and their pods on other nodes
+// listed and followed by namespace. Only what the guards that are on need; without any, nothing is asked.
+#include <set>
+
+#include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
+#include "drain/replicas.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::string_view apps = "apps/v1";
+constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
+
+bool is_apps_workload(const k8s::OwnerReference& owner) {
+  return owner.api_version == apps &&
+         (owner.kind == "Deployment" || owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
+}
+
+Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
+  Controller controller;
+  controller.ns = ns;
+  controller.kind = owner.kind;
+  controller.name = owner.name;
+  controller.uid = owner.uid;
+  controller.unknown = std::move(why);
+  return controller;
+}
+
+Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns) {
+  Controller controller = nothing_known_of(owner, ns, "it does not exist any more");
+  controller.gone = true;
+  return controller;
+}
+
+Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload) {
+  Controller controller = nothing_known_of(owner, ns, "");
+  controller.replicas = workload.replicas;
+  controller.ready_replicas = workload.ready_replicas;
+  controller.annotations = std::move(workload.annotations);
+  return controller;
+}
+
+// The API group of "apps/v1"; empty for the core group.
+std::string group_of(const std::string& api_version) {
+  const auto slash = api_version.find('/');
+  return slash == std::string::npos ? std::string() : api_version.substr(0, slash);
+}
+
+}  // namespace
+
+// The answer for controllers that are not of the apps group: the number of replicas is in their Scale, if they have
+// one.
+Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::string ns) {
+  auto known = scalable_.find(owner.api_version);
+  if (known == scalable_.end()) {
+    auto found = co_await insist<std::map<std::string, std::string>>(
+        [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout);
+    if (!found && k8s::is_transient(found.error())) co_return std::move(found).error();
+    if (!found) co_return nothing_known_of(owner, ns, found.error().message());
+    known = scalable_.emplace(owner.api_version, *std::move(found)).first;
+  }
+  const auto resource = known->second.find(owner.kind);
+  if (resource == known->second.end())
+    co_return nothing_known_of(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
+  const std::string plural = resource->second;
+  auto scale = co_await insist<k8s::Workload>(
+      [&](TimePoint limit) { return client_.get_scale(owner.api_version, plural, ns, owner.name, limit); },
+      request_timeout);
+  if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
+  if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
+  if (k8s::is_transient(scale.error())) co_return std::move(scale).error();
+  std::string why = scale.error().message();
+  if (k8s::is_forbidden(scale.error()))
+    why += fmt::format("; grant verb get on resource {}/scale (API group \"{}\")", plural, group_of(owner.api_version));
+  co_return nothing_known_of(owner, ns, std::move(why));
+}
+
+// Fails with what waiting may heal, and where a ReplicaSet or StatefulSet may not be read.
+Task<Controller> Drain::Impl::look_up(ControllerQuestion question) {
+  k8s::OwnerReference owner = question.owner;
+  const std::string ns = question.ns;
+  for (;;) {
+    if (!is_apps_workload(owner)) co_return co_await look_up_scale(owner, ns);
+    auto found = co_await insist<k8s::Workload>(
+        [&](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); }, request_timeout);
+    if (!found && !k8s::is_gone(found.error())) {
+      if (k8s::is_forbidden(found.error()) || k8s::is_transient(found.error())) co_return std::move(found).error();
+      co_return nothing_known_of(owner, ns, found.error().message());
+    }
+    if (!found || found->uid != owner.uid) co_return gone_controller(owner, ns);
+    if (owner.kind != "ReplicaSet" || !found->controller) co_return controller_of(owner, ns, *std::move(found));
+    owner = *found->controller;
+  }
+}
+
+// Of the pods that may leave. False when the drain has ended: their guards need what may not be read.
+asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods) {
+  if (!options_.guards.any()) co_return true;
+  for (const k8s::Pod& pod : pods) {
+    if (!ControllerBook::guarded(pod) || controllers_.of(pod)) continue;
+    if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
+    const k8s::OwnerReference owner = *pod.controller;
+    auto controller = co_await look_up({owner, pod.ns});
+    if (!controller && k8s::is_forbidden(controller.error())) {
+      if (options_.guards.follows_pods()) {
+        k8s::ResourceAttributes right;
+        right.verb = "get";
+        right.group = "apps";
+        right.resource = "deployments, replicasets, statefulsets";
+        co_return refuse_by_rights(right, what_for);
+      }
+      controller = nothing_known_of(owner, pod.ns,
+                                    controller.error().message() +
+                                        "; grant verb get on resources deployments, "
+                                        "replicasets and statefulsets (API group \"apps\")");
+    }
+    if (!controller)
+      co_return give_up(controller.error(), fmt::format("the controller of pod {} could not be read", pod.key()));
+    controllers_.learned(owner.uid, *std::move(controller), now());
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
+  if (!options_.guards.follows_pods() || options_.dry_run != DryRunMode::none) co_return true;
+  std::set<std::string> namespaces;
+  for (const auto& [uid, tracked] : pipeline_->pods())
+    if (tracked.state != PodState::left && ControllerBook::guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
+  for (const std::string& ns : namespaces) {
+    k8s::ListOptions options;
+    options.ns = ns;
+    options.limit = options_.page_size;
+    auto pods = co_await insist<k8s::List<k8s::Pod>>(
+        [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); }, list_timeout);
+    if (!pods && k8s::is_forbidden(pods.error())) {
+      k8s::ResourceAttributes right;
+      right.verb = "list";
+      right.resource = "pods";
+      right.ns = ns;
+      co_return refuse_by_rights(right, what_for);
+    }
+    if (!pods) co_return give_up(pods.error(), "the pods of namespace " + ns + " could not be listed");
+    std::erase_if(pods->items, [](const k8s::Pod& pod) { return !ControllerBook::guarded(pod); });
+    for (const k8s::Pod& pod : pods->items) controllers_.pod_changed(pod.uid, &pod, now(), client_.server_now());
+    controllers_.namespace_seen(ns);
+    listed_namespaces_[ns] = *std::move(pods);
+  }
+  co_return true;
+}
+
+void Drain::Impl::look_at_controllers(TaskGroup& group) {
+  if (!options_.guards.any()) return;
+  if (!resolves_controllers_ && controllers_.next_question(now())) {
+    resolves_controllers_ = true;
+    group.spawn(resolve_controllers());
+  }
+  if (!options_.guards.follows_pods()) return;
+  for (const auto& [uid, tracked] : pipeline_->pods()) {
+    const bool leaves = tracked.state != PodState::left && tracked.state != PodState::vanished;
+    if (!leaves || !ControllerBook::guarded(tracked.pod) || namespace_views_.contains(tracked.pod.ns)) continue;
+    namespace_views_[tracked.pod.ns];
+    group.spawn(follow_namespace(tracked.pod.ns));
+  }
+}
+
+// Beside the loop: controllers that are new, and those that hold pods once more.
+asio::awaitable<void> Drain::Impl::resolve_controllers() {
+  while (const auto question = controllers_.next_question(now())) {
+    auto controller = co_await look_up(*question);
+    const bool gone = controller && controller->gone;
+    const auto before = controllers_.of_owner(question->owner.uid);
+    if (!controller && k8s::is_forbidden(controller.error()) && !before)
+      controller = nothing_known_of(question->owner, question->ns, controller.error().message());
+    // What is known of a controller is not forgotten with its ReplicaSet.
+    if (!controller || (gone && before && before->uid != controller->uid)) {
+      controllers_.not_answered(question->owner.uid, now());
+    } else {
+      controllers_.learned(question->owner.uid, *std::move(controller), now());
+    }
+    controllers_news();
+  }
+  resolves_controllers_ = false;
+  changed_->notify();
+}
+
+void Drain::Impl::controllers_news() {
+  pipeline_->controllers_changed(now());
+  changed_->notify();
+}
+
+asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
+  k8s::ReflectorOptions options;
+  options.ns = ns;
+  options.page_size = options_.page_size;
+  auto& view = namespace_views_[ns];
+  view = std::make_unique<k8s::Reflector<k8s::Pod>>(
+      client_, rng_, k8s::Resource::pods, options,
+      [this](const std::string& uid, const k8s::Pod* pod) {
+        controllers_.pod_changed(uid, pod, now(), client_.server_now());
+      },
+      [this, ns] {
+        if (namespace_views_[ns]->health().synced) controllers_.namespace_seen(ns);
+        controllers_news();
+      });
+  view->keep_only([](const k8s::Pod& pod) { return ControllerBook::guarded(pod); });
+  if (const auto listed = listed_namespaces_.find(ns); listed != listed_namespaces_.end()) {
+    view->seed(std::move(listed->second));
+    listed_namespaces_.erase(listed);
+  }
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  for (;;) {
+    auto ended = co_await view->run();
+    if (ended) co_return;
+    co_await clock_.sleep_until(now() + backoff.next(rng_, ended.error().retry_after));
+  }
+}
+
+void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
+  for (const auto& found : controllers_.unschedulable(at))
+    facts.push_back(
+        {"REPLACEMENT_UNSCHEDULABLE",
+         found.controller->text(),
+         fmt::format("its replacement, pod {}, finds no node: {}; no further pod of it is evicted until that "
+                     "one has found one",
+                     found.pod, found.message),
+         {}});
+  for (const auto& [ns, view] : namespace_views_) {
+    if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
+    facts.push_back({"RBAC_DENIED",
+                     "pods of namespace " + ns,
+                     fmt::format("replacements cannot be seen: {}; grant verbs list and watch on resource pods (API "
+                                 "group \"\")",
+                                 view->health().error->message()),
+                     {}});
+  }
+  if (options_.guards.single_replica != SingleReplica::allow) diagnose_replicas(pipeline_->pods(), controllers_, facts);
+}
+
+}  // namespace haulout::drain

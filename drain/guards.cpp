@@ -1,0 +1,58 @@
+#include "drain/guards.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace haulout::drain {
+
+namespace {
+
+// Far above the replicas of anything; keeps the arithmetic in its bounds.
+constexpr std::uint32_t most_pods = 1'000'000;
+
+}  // namespace
+
+Result<Share> parse_share(std::string_view text) {
+  Share share;
+  share.percent = text.ends_with('%');
+  const std::string_view digits = share.percent ? text.substr(0, text.size() - 1) : text;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), share.value);
+  if (failure != std::errc() || end != digits.data() + digits.size())
+    return Error(Errc::invalid, fmt::format("'{}' is neither a number of pods nor a percentage such as 25%", text));
+  if (share.value == 0)
+    return Error(
+        Errc::invalid,
+        fmt::format("'{}' would let no pod go, ever: at least 1 (--single-replica=block protects pods)", text));
+  if (share.percent && share.value > 100) return Error(Errc::invalid, "a share ends at 100%");
+  share.value = std::min(share.value, most_pods);
+  return share;
+}
+
+std::string to_string(const Share& share) {
+  return fmt::format("{}{}", share.value, share.percent ? "%" : "");
+}
+
+std::size_t share_of(const Share& share, std::optional<std::int32_t> replicas) {
+  if (!share.percent) return share.value;
+  const auto all = static_cast<std::uint64_t>(std::max(0, replicas.value_or(1)));
+  return static_cast<std::size_t>(std::max<std::uint64_t>(1, all * share.value / 100));
+}
+
+std::optional<SingleReplica> parse_single_replica(std::string_view text) {
+  for (const SingleReplica policy : {SingleReplica::allow, SingleReplica::warn, SingleReplica::block})
+    if (text == to_string(policy)) return policy;
+  return std::nullopt;
+}
+
+std::string_view to_string(SingleReplica policy) {
+  switch (policy) {
+    case SingleReplica::allow: return "allow";
+    case SingleReplica::warn: return "warn";
+    case SingleReplica::block: return "block";
+  }
+  return "";
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,134 @@
+// ControllerBook: controllers with a single replica; and what is said of those.
+#include "drain/replicas.hpp"
+
+#include <fmt/format.h>
+
+#include "k8s/entries.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+// The pod's own annotation comes first. Empty: neither has it.
+std::string override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key) {
+  if (auto value = k8s::value_at(pod.annotations, key)) return std::string(*value);
+  return std::string(k8s::value_at(controller.annotations, key).value_or(""));
+}
+
+bool has_yet_to_leave(const TrackedPod& tracked) {
+  return tracked.decision.verdict != Verdict::skip && !tracked.pod.terminating() &&
+         (tracked.state == PodState::queued || tracked.state == PodState::in_flight ||
+          tracked.state == PodState::parked);
+}
+
+void diagnose_override(const k8s::Pod& pod, const Controller& controller, std::vector<DiagnosisFact>& facts) {
+  const std::string single = override_of(pod, controller, single_replica_annotation);
+  if (!single.empty() && !parse_single_replica(single))
+    facts.push_back({"OVERRIDE_INVALID",
+                     controller.text(),
+                     fmt::format("the annotation {}={} is ignored: it is none of allow, warn and block",
+                                 single_replica_annotation, single),
+                     {}});
+  const std::string share = override_of(pod, controller, max_unavailable_annotation);
+  if (const auto parsed = parse_share(share); !share.empty() && !parsed)
+    facts.push_back({"OVERRIDE_INVALID",
+                     controller.text(),
+                     fmt::format("the annotation {}={} is ignored: {}", max_unavailable_annotation, share,
+                                 parsed.error().message()),
+                     {}});
+}
+
+void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
+  facts.push_back({"SINGLE_REPLICA",
+                   controller.text(),
+                   fmt::format("it has a single replica, pod {}: nothing of it runs from its eviction until its "
+                               "replacement is Ready; with a second replica for the time being it would be served",
+                               tracked.pod.key()),
+                   {}});
+}
+
+// Of one controller.
+struct Here {
+  const Controller* controller = nullptr;
+  std::int32_t ready = 0;
+  bool budget = false;
+};
+
+}  // namespace
+
+void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const ControllerBook& controllers,
+                       std::vector<DiagnosisFact>& facts) {
+  std::map<std::string, Here> here;  // by UID
+  for (const auto& [uid, tracked] : pods) {
+    if (!ControllerBook::guarded(tracked.pod) || !has_yet_to_leave(tracked)) continue;
+    const Controller* controller = controllers.of(tracked.pod);
+    if (!controller) continue;
+    Here& of_it = here[controller->uid];
+    of_it.controller = controller;
+    of_it.ready += tracked.pod.ready ? 1 : 0;
+    of_it.budget |= !tracked.budgets.empty();
+    diagnose_override(tracked.pod, *controller, facts);
+    if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
+      diagnose_single(tracked, *controller, facts);
+  }
+  for (const auto& [uid, of_it] : here) {
+    const Controller& controller = *of_it.controller;
+    if (!controller.replicas)
+      facts.push_back({"REPLICAS_UNKNOWN",
+                       controller.text(),
+                       fmt::format("how many replicas it has could not be found out, so it is taken to have more than "
+                                   "one: {}",
+                                   controller.unknown),
+                       {}});
+    if (controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
+        of_it.ready >= controller.ready_replicas && !of_it.budget)
+      facts.push_back({"LAST_READY_PODS",
+                       controller.text(),
+                       fmt::format("all {} of its Ready pods are on this node and no PodDisruptionBudget keeps them "
+                                   "from leaving together; --max-unavailable-per-controller does",
+                                   controller.ready_replicas),
+                       {}});
+  }
+}
+
+std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller) {
+  return parse_single_replica(override_of(pod, controller, single_replica_annotation));
+}
+
+std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller) {
+  const auto share = parse_share(override_of(pod, controller, max_unavailable_annotation));
+  return share ? std::optional<Share>(*share) : std::nullopt;
+}
+
+SingleReplica ControllerBook::single_replica(const k8s::Pod& pod, const Controller& controller) const {
+  if (guards_.single_replica == SingleReplica::allow || controller.replicas != 1) return SingleReplica::allow;
+  return single_replica_override(pod, controller).value_or(guards_.single_replica);
+}
+
+Decision ControllerBook::judge(Decision decision, const k8s::Pod& pod) {
+  if (guards_.single_replica == SingleReplica::allow || decision.verdict != Verdict::evict) return decision;
+  if (!guarded(pod) || pod.terminating()) return decision;
+  Finding finding;
+  const auto own_word = parse_single_replica(k8s::value_at(pod.annotations, single_replica_annotation).value_or(""));
+  Group* group = group_of(pod);
+  if (!group && own_word != SingleReplica::allow) {
+    want(pod);
+    finding = {Verdict::park, "ControllerUnknown",
+               fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
+  } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
+    group->holds = true;
+    finding = {Verdict::refuse, "SingleReplica",
+               fmt::format("{} has a single replica: nothing of it runs while this pod moves; scale it up for the "
+                           "time being, or annotate it {}=allow",
+                           group->controller.text(), single_replica_annotation)};
+  } else {
+    return decision;
+  }
+  decision.findings.push_back(finding);
+  decision.verdict = finding.verdict;
+  decision.reason = finding.reason;
+  decision.message = finding.message;
+  return decision;
+}
+
+}  // namespace haulout::drain

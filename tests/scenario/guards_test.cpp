@@ -1,0 +1,299 @@
+// Guards beyond PodDisruptionBudgets: how many pods of a controller may lack a Ready replacement, canaries, controllers
+// with a single replica.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::SingleReplica;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Guards : public Scenario {
+ protected:
+  Guards() { options.timeout = 15min; }
+
+  // All its pods are on n1 when the drain begins, and replacements take a while to become Ready.
+  void deploy(const std::string& name, int replicas, const Json& annotations = Json::object(),
+              const std::string& kind = "Deployment") {
+    Json workload = a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},
+                               {{"sim.haulout.dev/prefers-node", "n1"}});
+    workload["metadata"]["annotations"] = annotations;
+    add(workload);
+  }
+  void start_slowly(Duration time) {
+    after(0s, [this, time] { cluster.timing().pod_start = time; });
+  }
+  std::size_t ready_of(const std::string& name) const {
+    std::size_t count = 0;
+    for (const Json& pod : cluster.all("pods"))
+      count += sim::name_of(pod).starts_with(name + "-") && sim::pod_ready(pod) && !sim::terminating(pod) ? 1u : 0u;
+    return count;
+  }
+  // The fewest Ready pods that it has from now on.
+  void watch_ready(const std::string& name) {
+    after(0s, [this, name] {
+      cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
+    });
+  }
+  std::string parked_with(const std::string& reason) const {
+    for (const auto& entry : told.entries)
+      if (entry.type == EventType::parked && entry.reason == reason) return entry.pod;
+    return {};
+  }
+  std::size_t asked_for_controllers() const {
+    std::size_t asked = 0;
+    for (const char* resource : {"deployments", "replicasets", "statefulsets"})
+      asked += requests("get", resource).size() + requests("get", resource, "scale").size();
+    for (const char* verb : {"list", "watch"})
+      for (const auto& entry : requests(verb, "pods")) asked += entry.query.find("nodeName") == std::string::npos;
+    return asked;
+  }
+
+  std::size_t fewest_ = 1000;
+};
+
+TEST_F(Guards, OffTheyCostNoRequest) {
+  deploy("web", 4);
+  deploy("db", 1, Json::object(), "StatefulSet");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_controllers(), 0u);
+}
+
+TEST_F(Guards, NeverMoreThanAllowedWithoutAReadyReplacement) {
+  deploy("web", 8);
+  add_pods(3, {.grace = 5}, "free");
+  start_slowly(20s);
+  watch_ready("web");
+  options.guards.max_unavailable = drain::Share{25, true};
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(accepted_evictions(), 11u);
+  EXPECT_EQ(fewest_, 6u);
+  // Four times two, each a start of a replacement long; then the last two have to end.
+  EXPECT_GE(took(), 60s);
+  EXPECT_LT(took(), 75s);
+  EXPECT_THAT(parked_with("BlockedByControllerBudget"), HasSubstr("shop/web-"));
+  EXPECT_LT(*pod(report, "free-2").vanished_at - report.started_at, 7s) << "nobody waits for those that wait";
+}
+
+TEST_F(Guards, ItTakesAFewRequests) {
+  deploy("web", 8);
+  start_slowly(5s);
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(requests("get", "replicasets"), SizeIs(::testing::Le(3u)));
+  EXPECT_THAT(requests("get", "deployments"), SizeIs(::testing::Le(3u)));
+  EXPECT_LE(asked_for_controllers(), 2u + 2u + 4u) << "looked up, listed and watched, and read again each 30 s";
+}
+
+TEST_F(Guards, AReadyReplacementLetsTheNextOneGoAtOnce) {
+  deploy("web", 2);
+  start_slowly(47s);
+  options.guards.max_unavailable = drain::Share{1, false};
+  std::optional<WallTime> ready;
+  after(1s, [&] {
+    cluster.on_change([&](const sim::Change&) {
+      if (!ready && ready_of("web") == 2) ready = clock.wall_now();
+    });
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  ASSERT_TRUE(ready);
+  std::vector<WallTime> sent;
+  for (const auto& entry : told.entries)
+    if (entry.type == EventType::eviction_sent) sent.push_back(entry.at);
+  ASSERT_THAT(sent, SizeIs(2));
+  EXPECT_GE(sent[1], *ready);
+  EXPECT_LE(sent[1], *ready + 20ms);
+}
+
+TEST_F(Guards, FewerReplicasLetTheOthersGo) {
+  deploy("web", 4);
+  start_slowly(1h);
+  options.guards.max_unavailable = drain::Share{1, false};
+  after(60s, [this] { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 3}}}}); });
+  after(70s, [this] { EXPECT_EQ(accepted_evictions(), 1u); });
+  options.timeout = 3min;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_EQ(accepted_evictions(), 2u);
+}
+
+// The node before was drained a moment ago.
+TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
+  deploy("web", 2);
+  options.guards.max_unavailable = drain::Share{1, false};
+  after(0s, [this] { cluster.timing().pod_start = 40s; });
+  // One of the two goes by other hands; its replacement is starting when the drain begins.
+  bool removed = false;
+  cluster.on_change([&](const sim::Change&) {
+    if (removed || ready_of("web") < 2) return;
+    removed = true;
+    cluster.cordon("n1");
+    cluster.timing().pod_start = 40s;
+    for (const Json& pod : cluster.all("pods"))
+      if (sim::name_of(pod).starts_with("web-")) return cluster.remove("pods", "shop", sim::name_of(pod));
+  });
+  watch_ready("web");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(fewest_, 1u);
+}
+
+TEST_F(Guards, WithoutTheRightToSeeControllersNothingIsTouched) {
+  deploy("web", 2);
+  cluster.forbid("get", "replicasets");
+  options.guards.max_unavailable = drain::Share{1, false};
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(report.message, HasSubstr("grant verb get on resource deployments, replicasets, statefulsets (API group "
+                                        "\"apps\")"));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Guards, ALatePodIsGuardedToo) {
+  deploy("web", 2);
+  start_slowly(20s);
+  options.guards.max_unavailable = drain::Share{1, false};
+  add(a_pod("slow", {.grace = 300}));
+  after(10s, [this] {
+    cluster.uncordon("n1");
+    add(a_workload("StatefulSet", "late", 2, {{"terminationGracePeriodSeconds", 5}},
+                   {{"sim.haulout.dev/prefers-node", "n1"}}, "other"));
+  });
+  after(60s, [this] { cluster.cordon("n1"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(requests("get", "statefulsets"), ::testing::Not(IsEmpty()));
+}
+
+TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
+  deploy("web", 1);
+  deploy("db", 1, Json::object(), "StatefulSet");
+  deploy("api", 2);
+  options.guards.single_replica = SingleReplica::block;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(report.message, HasSubstr("2 pods"));
+  EXPECT_THAT(report.message, HasSubstr("shop/db-0 (SingleReplica)"));
+  EXPECT_THAT(pod(report, "db-0").message, HasSubstr("StatefulSet shop/db has a single replica"));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Guards, ASingleReplicaIsWarnedOf) {
+  deploy("web", 1);
+  options.guards.single_replica = SingleReplica::warn;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("SINGLE_REPLICA"));
+  EXPECT_TRUE(told.withdrawn("SINGLE_REPLICA"));
+}
+
+TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
+  deploy("web", 1, {{"haulout.dev/single-replica", "allow"}});
+  options.guards.single_replica = SingleReplica::block;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("SINGLE_REPLICA"));
+}
+
+TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
+  deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}});
+  options.guards.single_replica = SingleReplica::warn;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+}
+
+TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
+  deploy("web", 2);
+  options.guards.single_replica = SingleReplica::warn;
+  after(0s, [] {});
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+}
+
+TEST_F(Guards, JobsAreSingleByNature) {
+  add(a_pod("backup", {.owner_kind = "Job", .owner_name = "backup", .owner_api = "batch/v1"}));
+  options.guards.single_replica = SingleReplica::block;
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_controllers(), 0u);
+}
+
+TEST_F(Guards, OtherControllersAreAskedForTheirScale) {
+  add({{"apiVersion", "v1"},
+       {"kind", "ReplicationController"},
+       {"metadata", {{"name", "old"}, {"namespace", "shop"}, {"uid", "old-uid"}}},
+       {"spec", {{"replicas", 1}}}});
+  add(a_pod("old-1",
+            {.owner_kind = "ReplicationController", .owner_name = "old", .owner_uid = "old-uid", .owner_api = "v1"}));
+  options.guards.single_replica = SingleReplica::block;
+  EXPECT_THAT(drain(), Ended(Outcome::refused));
+  EXPECT_THAT(requests("get", "replicationcontrollers", "scale"), SizeIs(1));
+}
+
+TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
+  add(a_pod("clone", {.owner_kind = "CloneSet", .owner_name = "clones", .owner_api = "apps.kruise.io/v1alpha1"}));
+  options.guards.single_replica = SingleReplica::block;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
+}
+
+TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
+  options.guards.single_replica = SingleReplica::block;
+  add(a_pod("slow", {.grace = 30}));
+  // It was being bound to the node when that was cordoned.
+  after(1s, [this] {
+    add(a_workload("StatefulSet", "late", 1, {{"nodeName", "n1"}, {"terminationGracePeriodSeconds", 5}}));
+  });
+  after(2min, [this] {
+    EXPECT_THAT(pods_on("n1"), ::testing::ElementsAre("late-0"));
+    Json scaled = {{"spec", {{"replicas", 2}, {"template", {{"spec", {{"nodeName", nullptr}}}}}}}};
+    cluster.patch("statefulsets", "shop", "late", scaled);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(parked_with("SingleReplica"), "shop/late-0");
+  EXPECT_LT(took(), 2min + 50s);
+}
+
+TEST_F(Guards, ACanaryThatFindsNoNodeKeepsTheOthers) {
+  deploy("web", 4);
+  for (const char* node : {"n2", "n3"}) cluster.cordon(node);
+  options.guards.canary = 30s;
+  after(3min, [this] {
+    EXPECT_EQ(accepted_evictions(), 1u);
+    EXPECT_TRUE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+    cluster.uncordon("n2");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.withdrawn("REPLACEMENT_UNSCHEDULABLE"));
+  EXPECT_THAT(parked_with("ReplacementUnschedulable"), HasSubstr("shop/web-"));
+  for (const auto& entry : told.entries)
+    if (entry.type == EventType::diagnosis_raised) EXPECT_THAT(entry.message, HasSubstr("nodes are available"));
+  EXPECT_LT(took(), 3min + 20s);
+}
+
+TEST_F(Guards, ACanaryThatFindsANodeCostsHardlyAnyTime) {
+  deploy("web", 4);
+  start_slowly(1h);
+  options.guards.canary = 30s;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 8s);
+  EXPECT_FALSE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+}
+
+TEST_F(Guards, ACanaryThatNobodyReplacesHoldsForItsTime) {
+  deploy("web", 4);
+  after(0s, [this] { cluster.switches().workload_controllers = false; });
+  options.guards.canary = 30s;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(took(), 35s);
+  EXPECT_LT(took(), 40s);
+}
+
+}  // namespace
+}  // namespace haulout::scenario
