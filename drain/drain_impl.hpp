@@ -1,6 +1,8 @@
 // What Drain hides: shared by drain.cpp (stages and outcomes), preflight.cpp and evict.cpp. No public contract.
 #pragma once
 
+#include <set>
+
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/drain.hpp"
@@ -47,6 +49,10 @@ class Drain::Impl {
   boost::asio::awaitable<bool> review_permissions();
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
+
+  // fit_check.cpp
+  std::set<std::string> leaving_pods() const;
+  boost::asio::awaitable<bool> check_fit();
 
   // volume_wait.cpp
   bool wants_volumes() const;

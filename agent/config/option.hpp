@@ -76,6 +76,7 @@ struct AgentConfig {
   drain::Treatment unmanaged = drain::Treatment::evict;
   drain::Treatment finished = drain::Treatment::skip;
   bool ignore_do_not_disrupt = false;
+  drain::FitPolicy check_fit = drain::FitPolicy::off;
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;

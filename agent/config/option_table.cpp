@@ -147,6 +147,7 @@ OptionGroup gates() {
 
 OptionGroup the_drain() {
   using T = Treatment;
+  using F = drain::FitPolicy;
   return {
       "The drain",
       {
@@ -166,6 +167,13 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"check-fit",
+           choice<F>(&C::check_fit, {{"off", F::off}, {"warn", F::warn}, {"block", F::block}, {"require", F::require}}),
+           "off",
+           "Before a drain, look whether the pods fit on other nodes: warn: say which do not, and which nobody can "
+           "tell. "
+           "block: do not drain while one does not fit. require: not unless all are known to fit. Each such look lists "
+           "all nodes and pods of the cluster."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
            "The node is ready only when the volumes of the pods that left are detached from it: their "
            "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "

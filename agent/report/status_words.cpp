@@ -146,6 +146,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case late_pod:
       if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
       return std::nullopt;
+    case fit_checked: return LogEntry{Severity::warning, event.message, {}};
     case diagnosis_raised:
       if (event.diagnosis) return diagnosis_entry(Severity::warning, "this drain will not end", *event.diagnosis);
       return std::nullopt;

@@ -10,6 +10,7 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.policy.do_not_disrupt = config.ignore_do_not_disrupt ? drain::Treatment::evict : drain::Treatment::park;
   options.max_concurrent = config.max_concurrent;
   options.settle = config.settle;
+  options.fit = config.check_fit;
   options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   options.volume_limit = config.volume_limit;
   options.end_at_volume_limit = config.end_at_volume_limit;
