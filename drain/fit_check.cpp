@@ -23,8 +23,10 @@ std::set<std::string> Drain::Impl::leaving_pods() const {
 // False when the drain has ended: policy wants to know, and does not like what is known. Who only wants to be warned is
 // told what went wrong, too.
 asio::awaitable<bool> Drain::Impl::check_fit() {
-  // What an earlier run began is not given up for want of room: half of its pods have gone.
-  if (options_.fit == FitPolicy::off || resumes()) co_return true;
+  // What was begun under this run is not given up for want of room: half of its pods have gone.
+  const auto mark = mark_of(node_);
+  const bool begun = mark && !options_.run_id.empty() && mark->run == options_.run_id;
+  if (options_.fit == FitPolicy::off || begun) co_return true;
   std::set<std::string> closed = options_.fit_without;
   closed.insert(node_name_);
   auto fits = co_await insist<std::vector<placement::PodFit>>(

@@ -146,7 +146,6 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case late_pod:
       if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
       return std::nullopt;
-    case fit_checked: return LogEntry{Severity::warning, event.message, {}};
     case diagnosis_raised:
       if (event.diagnosis) return diagnosis_entry(Severity::warning, "this drain will not end", *event.diagnosis);
       return std::nullopt;
@@ -162,6 +161,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;
+    case fit_checked: return plain_entry(Severity::warning, event);
     case throttled:
     case disconnected: return plain_entry(Severity::notice, event);
     case cordoned:
