@@ -2,6 +2,7 @@
 // or not done.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
+#include "placement/fit.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/fit.hpp"
+#include "placement/pod_fit.hpp"
 #include "retry/clock.hpp"
 #include "retry/result.hpp"
 

@@ -3,6 +3,7 @@
 #include "agent/people/facts.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
+#include "placement/fit.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -7,7 +7,7 @@
 
 #include "drain/pod_filter.hpp"
 #include "k8s/objects.hpp"
-#include "placement/fit.hpp"
+#include "placement/pod_fit.hpp"
 
 namespace haulout::agent {
 

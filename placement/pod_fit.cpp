@@ -1,4 +1,4 @@
-#include "placement/fit.hpp"
+#include "placement/pod_fit.hpp"
 
 #include <fmt/format.h>
 
