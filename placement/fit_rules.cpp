@@ -18,6 +18,12 @@ std::string key_of(const Json& pod) {
   return ns_of(pod) + "/" + name_of(pod);
 }
 
+// A DaemonSet's pod leaves only when its DaemonSet has gone.
+bool comes_back_elsewhere(const Json& pod) {
+  const Json& owner = controller_of(pod);
+  return owner.is_object() && text(owner, "/kind") != "DaemonSet";
+}
+
 // Its rules are not known.
 std::string foreign_scheduler(const Json& pod) {
   const std::string name = text(pod, "/spec/schedulerName");
@@ -127,7 +133,7 @@ std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) 
     const std::string node = text(*pod, "/spec/nodeName");
     if (pod_finished(*pod)) continue;
     if (question.leaving.count(uid_of(*pod)) != 0) {
-      if (controller_of(*pod).is_object()) all.push_back({pod, room.share(*pod), {}});
+      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod), {}});
     } else if (node.empty()) {
       if (!terminating(*pod) && at(*pod, "/spec/schedulingGates").empty()) waiting.push_back(pod);
     } else if (question.closed.count(node) == 0 || !terminating(*pod)) {

@@ -7,11 +7,15 @@
 namespace haulout::placement {
 namespace {
 
+// The first ones: a Node's annotation and an Event have to hold it.
 std::string listed(const std::vector<PodFit>& fits, Fit fit) {
+  constexpr std::size_t shown = 5;
   std::string text;
+  std::size_t seen = 0;
   for (const PodFit& one : fits)
-    if (one.fit == fit) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", one.pod, one.message);
-  return text;
+    if (one.fit == fit && ++seen <= shown)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", one.pod, one.message);
+  return seen <= shown ? text : fmt::format("{} and {} more", text, seen - shown);
 }
 
 }  // namespace

@@ -196,6 +196,9 @@ TEST(FitRules, WhatNothingBringsBackNeedsNoRoom) {
   Json alone = pod_json("alone", "9");
   alone["metadata"].erase("ownerReferences");
   EXPECT_THAT(judged({node_json("n1"), node_json("n2")}, {alone}), IsEmpty());
+  Json orphan = pod_json("orphan", "9");
+  orphan["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet";
+  EXPECT_THAT(judged({node_json("n1"), node_json("n2")}, {orphan}), IsEmpty());
 }
 
 TEST(FitRules, ClosedNodesGetNothing) {
@@ -238,6 +241,7 @@ TEST(FitWords, TheSummaryNamesWhatDoesNotFitAndWhatIsNotKnown) {
   EXPECT_EQ(summary("n1", {fits, not_fit, unclear}),
             "1 pod of node n1 would find no room elsewhere: shop/b (0/2 nodes are available); whether 1 pod of node n1 "
             "would find room elsewhere is not known: shop/c (not weighed: volumes)");
+  EXPECT_THAT(summary("n1", std::vector<PodFit>(8, not_fit)), ::testing::EndsWith(" and 3 more"));
 }
 
 }  // namespace
