@@ -32,9 +32,11 @@ boost::asio::awaitable<void> DrainJob::run() {
     failure_exit_code_ = report_failure(tools_, names.error());
     co_return;
   }
+  drain::Options options = settings_.drain;
+  options.fit_without = {names->begin(), names->end()};
   for (const std::string& name : *names) {
     NodeDrain& node = nodes_.emplace_back();
-    node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, settings_.drain, name);
+    node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, options, name);
   }
   co_await run_stage(Stage::preflight);
   co_await run_stage(Stage::cordon);
@@ -64,8 +66,10 @@ void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
     return;
   }
   const drain::Report report = report_of(node);
-  if (stage == Stage::preflight)
+  if (stage == Stage::preflight) {
     for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);
+    for (const std::string& line : fit_warnings(report)) tools_.console.warn(line);
+  }
   if (stage == Stage::cordon)
     tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
 }

@@ -148,12 +148,22 @@ std::vector<Flag> guard_flags() {
 std::vector<Flag> own_drain_flags() {
   using drain::Treatment;
   using Kind = Flag::Kind;
+  using drain::FitPolicy;
   return {
       {"drain-order", 0, Kind::value, "",
        "SELECTOR=NUMBER: pods with these labels leave at that place, lower numbers first (app=db=10); 0 is where all "
        "others are. May be given several times, the first that selects a pod counts. A pod's own annotation "
        "haulout.dev/drain-order comes before.",
        apply_drain_order},
+      {"check-fit", 0, Kind::value, "off",
+       "Look first whether the pods fit on other nodes, as the scheduler would: off, warn (say which do not, and which "
+       "nobody can tell), block (touch nothing when one does not fit) or require (touch nothing unless all are known "
+       "to fit). Needs the right to list the nodes and pods of the whole cluster.",
+       one_of<FitPolicy>({{"off", FitPolicy::off},
+                          {"warn", FitPolicy::warn},
+                          {"block", FitPolicy::block},
+                          {"require", FitPolicy::require}},
+                         [](Settings& s, FitPolicy policy) { s.drain.fit = policy; })},
       {"max-concurrent", 0, Kind::value, "unlimited",
        "Pods that may be on their way out at the same time: a number, or unlimited as kubectl does it. An agent that "
        "updates a fleet uses 5, so that replacements find room and registries and storage are not overrun; a person "

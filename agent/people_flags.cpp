@@ -77,7 +77,11 @@ std::vector<Flag> people_flags(Command command) {
                "Go on and show every change, until interrupted. With -o json: one object per line.",
                boolean([](Settings& s, bool on) { s.people.watch = on; })}};
     case Command::explain:
-      return {output_flag("text or json.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
+      return {{"fit", 0, Kind::boolean, "false",
+               "Also say of each pod that leaves whether it fits on another node, as the scheduler would. Lists the "
+               "nodes and pods of the whole cluster.",
+               boolean([](Settings& s, bool on) { s.people.check_fit = on; })},
+              output_flag("text or json.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
     case Command::pause: return pause_flags();
     case Command::resume: return target_flags("Resume");
     case Command::request_reboot:

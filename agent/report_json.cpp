@@ -38,6 +38,11 @@ Json volume_json(const drain::VolumeReport& volume) {
           {"detachedAt", time_json(volume.detached_at)}};
 }
 
+Json fit_json(const placement::PodFit& fit) {
+  return {{"pod", fit.pod},   {"uid", fit.uid},         {"fit", placement::to_string(fit.fit)},
+          {"node", fit.node}, {"plugins", fit.plugins}, {"message", fit.message}};
+}
+
 Json diagnosis_json(const drain::Diagnosis& diagnosis) {
   return {{"code", diagnosis.code},
           {"subject", diagnosis.subject},
@@ -52,6 +57,8 @@ Json report_object(const drain::Report& report) {
   for (const drain::VolumeReport& volume : report.volumes) volumes.push_back(volume_json(volume));
   Json diagnoses = Json::array();
   for (const drain::Diagnosis& diagnosis : report.diagnoses) diagnoses.push_back(diagnosis_json(diagnosis));
+  Json fits = Json::array();
+  for (const placement::PodFit& fit : report.fits) fits.push_back(fit_json(fit));
   Json by_verb = Json::object();
   for (const auto& [verb, count] : report.requests.by_verb) by_verb[verb] = count;
   return {
@@ -64,6 +71,7 @@ Json report_object(const drain::Report& report) {
       {"cordon", {{"before", report.cordon.before}, {"after", report.cordon.after}, {"owner", report.cordon.owner}}},
       {"pods", std::move(pods)},
       {"volumes", std::move(volumes)},
+      {"fits", std::move(fits)},
       {"diagnoses", std::move(diagnoses)},
       {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
 }

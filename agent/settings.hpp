@@ -33,6 +33,7 @@ enum class LogFormat { text, json };
 // Of the commands that look at a fleet and steer it.
 struct PeopleSettings {
   bool watch = false;
+  bool check_fit = false;
   // What a pause is about, unless it is about nodes: exactly one of these.
   bool all = false;
   std::string pool;

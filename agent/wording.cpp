@@ -213,6 +213,16 @@ Summary drained(const Report& report, const Wording& wording) {
 
 Summary refused(const Report& report) {
   Summary result;
+  if (!report.fits.empty()) {
+    result.errors.push_back(fmt::format(
+        "error: node/{} was not drained, and nothing was touched: not all of its pods {} elsewhere "
+        "(--check-fit=warn goes on all the same)",
+        report.node, placement::count(report.fits, placement::Fit::does_not_fit) != 0 ? "fit" : "are known to fit"));
+    for (const placement::PodFit& fit : report.fits)
+      if (fit.fit != placement::Fit::fits)
+        result.errors.push_back(fmt::format("  {} {}", fit.pod, printable(placement::clause(fit))));
+    return result;
+  }
   result.errors.push_back(fmt::format("error: node/{} was not drained, and nothing was touched: policy keeps {} on it",
                                       report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
@@ -247,9 +257,10 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::planned:
       return fmt::format("node/{}: {} to evict, {} skipped", event.node, count_of(event.progress.to_evict, "pod"),
                          event.progress.skipped);
-    case EventType::cordoned:  // said with what was there before: see cordon_line
-    case EventType::evicted:   // kubectl speaks when the pod has vanished
-    case EventType::resumed:   // followed by something worth a line
+    case EventType::fit_checked:  // see fit_warnings
+    case EventType::cordoned:     // said with what was there before: see cordon_line
+    case EventType::evicted:      // kubectl speaks when the pod has vanished
+    case EventType::resumed:      // followed by something worth a line
     case EventType::settling:
     case EventType::finished: return std::nullopt;  // see summary
   }
@@ -263,6 +274,14 @@ std::vector<std::string> skip_warnings(const Report& report) {
     const std::string what = kind == nullptr ? "Pods (" + reason + ")" : kind->skipped;
     if (!what.empty()) lines.push_back(fmt::format("Warning: ignoring {}: {}", what, joined(keys, ", ")));
   }
+  return lines;
+}
+
+std::vector<std::string> fit_warnings(const Report& report) {
+  std::vector<std::string> lines;
+  for (const placement::PodFit& fit : report.fits)
+    if (fit.fit != placement::Fit::fits)
+      lines.push_back(fmt::format("Warning: pod {} {}", fit.pod, printable(placement::clause(fit))));
   return lines;
 }
 

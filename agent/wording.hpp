@@ -21,6 +21,8 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
 
 // After the preflight: which pods stay, grouped by reason.
 std::vector<std::string> skip_warnings(const drain::Report& report);
+// Pods that would find no room elsewhere, or may find none.
+std::vector<std::string> fit_warnings(const drain::Report& report);
 
 // "node/n1 cordoned", "node/n1 already cordoned".
 std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);

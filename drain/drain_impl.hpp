@@ -1,6 +1,8 @@
 // What Drain hides: shared by drain.cpp (stages and outcomes), preflight.cpp and evict.cpp. No public contract.
 #pragma once
 
+#include <set>
+
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/drain.hpp"
@@ -61,6 +63,10 @@ class Drain::Impl {
   Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns);
   void controllers_news();
   void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;
+
+  // fit_check.cpp
+  std::set<std::string> leaving_pods() const;
+  boost::asio::awaitable<bool> check_fit();
 
   // volume_wait.cpp
   bool wants_volumes() const;

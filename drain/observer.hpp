@@ -9,8 +9,9 @@
 namespace haulout::drain {
 
 enum class EventType {
-  planned,   // the plan stands; one event, progress tells the sizes
-  cordoned,  // acknowledged by the server
+  planned,      // the plan stands; one event, progress tells the sizes
+  fit_checked,  // before anything is touched: message says which pods would find no room elsewhere, or may find none
+  cordoned,     // acknowledged by the server
   eviction_sent,
   evicted,  // the server accepted the eviction
   parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change

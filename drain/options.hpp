@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "drain/guards.hpp"
@@ -29,6 +30,11 @@ struct Policy {
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
 };
 
+// Whether the pods that leave have to fit elsewhere before the drain touches anything (placement/fit.hpp). `warn` only
+// says where they do not, or where nobody knows; `block` refuses when one is known not to fit; `require` unless all are
+// known to fit. Anything but `off` lists all nodes and pods of the cluster.
+enum class FitPolicy { off, warn, block, require };
+
 // Whether the volumes of the pods that left must be detached, too. `if_permitted`: not where VolumeAttachments or
 // PersistentVolumes may not be read; a diagnosis says so. `required`: that ends the drain.
 enum class VolumeWait { off, if_permitted, required };
@@ -46,6 +52,8 @@ struct Options {
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
   Guards guards;
+  FitPolicy fit = FitPolicy::off;
+  std::set<std::string> fit_without;  // nodes that will be cordoned besides, for that question
   VolumeWait volumes = VolumeWait::if_permitted;
   // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
   Duration volume_limit = std::chrono::minutes(2);

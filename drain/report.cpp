@@ -55,6 +55,7 @@ std::string_view to_string(VolumeOutcome outcome) {
 std::string_view to_string(EventType type) {
   switch (type) {
     case EventType::planned: return "planned";
+    case EventType::fit_checked: return "fit-checked";
     case EventType::cordoned: return "cordoned";
     case EventType::eviction_sent: return "eviction-sent";
     case EventType::evicted: return "evicted";

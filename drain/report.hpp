@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "placement/pod_fit.hpp"
 #include "retry/clock.hpp"
 #include "retry/result.hpp"
 
@@ -98,9 +99,10 @@ struct Report {
   WallTime started_at{};
   WallTime finished_at{};
   CordonReport cordon;
-  std::vector<PodReport> pods;        // sorted by namespace and name
-  std::vector<VolumeReport> volumes;  // attached when the drain began or later; empty unless volumes are waited for
-  std::vector<Diagnosis> diagnoses;   // active at the end
+  std::vector<PodReport> pods;          // sorted by namespace and name
+  std::vector<VolumeReport> volumes;    // attached when the drain began or later; empty unless volumes are waited for
+  std::vector<placement::PodFit> fits;  // before anything was touched; empty unless it was asked for
+  std::vector<Diagnosis> diagnoses;     // active at the end
   RequestCounts requests;
   // Set when the outcome is `failed`. connection_failed: credentials, network or permission, not the cluster's state.
   std::optional<Error> error;

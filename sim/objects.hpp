@@ -4,18 +4,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "placement/objects.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::sim {
 
-using Json = nlohmann::json;
-// Stored objects are shared and never changed in place.
-using Object = std::shared_ptr<const Json>;
+using placement::Json;
+using placement::Object;
 
 struct ResourceInfo {
   std::string_view resource;  // plural, as in the path
@@ -41,34 +40,30 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// Null reference when the path (JSON pointer) leads nowhere.
-const Json& at(const Json& object, const char* pointer);
-std::string text(const Json& object, const char* pointer);
-std::int64_t number(const Json& object, const char* pointer, std::int64_t otherwise = 0);
-bool flag(const Json& object, const char* pointer);
+// What decides where a pod can go is read where that is decided.
+using placement::at;
+using placement::condition;
+using placement::controller_of;
+using placement::flag;
+using placement::label;
+using placement::name_of;
+using placement::node_ready;
+using placement::ns_of;
+using placement::number;
+using placement::pod_finished;
+using placement::terminating;
+using placement::text;
+using placement::tolerates;
+using placement::uid_of;
+using placement::waits_for_node;
 
-std::string name_of(const Json& object);
-std::string ns_of(const Json& object);
-std::string uid_of(const Json& object);
 std::string annotation(const Json& object, const char* key);
-// The ownerReference with controller: true, or null.
-const Json& controller_of(const Json& object);
-bool terminating(const Json& object);
 bool has_finalizers(const Json& object);
 
-// Empty where there is no such label.
-std::optional<std::string> label(const Json& object, const std::string& key);
-
-bool node_ready(const Json& node);   // also while no kubelet has reported on it
-bool pod_finished(const Json& pod);  // Succeeded or Failed
-bool waits_for_node(const Json& pod);
 bool is_mirror(const Json& pod);
 // A DaemonSet's pod, a static one, a finished one: what a drain may leave where it is.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
-bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value = {});
-// The condition of that type in status.conditions, or null.
-const Json& condition(const Json& object, std::string_view type);
 // Adds or replaces it; lastTransitionTime moves only when the status does.
 void set_condition(Json& object, Json value, WallTime now);
 

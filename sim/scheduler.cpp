@@ -1,6 +1,6 @@
 #include "sim/scheduler.hpp"
 
-#include "sim/placement.hpp"
+#include "placement/room.hpp"
 
 namespace haulout::sim {
 Scheduler::Scheduler(World& world) : world_(world) {
@@ -29,11 +29,24 @@ void Scheduler::retry() {
       consider({"pods", ns_of(*pod), name_of(*pod)}, uid_of(*pod));
 }
 
+// Nodes that state nothing allocatable have room without end.
+placement::Place Scheduler::find_room(const Json& pod) const {
+  placement::Room room(world_.store.list("nodes"), placement::Room::Unstated::no_end);
+  for (const Object& other : world_.store.list("pods")) {
+    const auto chosen = under_way_.find(uid_of(*other));
+    const std::string node = text(*other, "/spec/nodeName");
+    if (!node.empty())
+      room.put(other, node);
+    else if (chosen != under_way_.end())
+      room.put(other, chosen->second);
+  }
+  return room.find(pod, annotation(pod, "sim.haulout.dev/prefers-node"));
+}
+
 void Scheduler::consider(const Key& key, const std::string& uid) {
   const Object pod = world_.store.get(key);
   const bool wanted = world_.switches.scheduler && pod && uid_of(*pod) == uid && waits_for_node(*pod);
-  const Placement found =
-      wanted ? place(*pod, world_.store.list("nodes"), world_.store.list("pods"), under_way_) : Placement();
+  const placement::Place found = wanted ? find_room(*pod) : placement::Place();
   if (found.node.empty()) {
     under_way_.erase(uid);
     no_room_ = no_room_ || wanted;

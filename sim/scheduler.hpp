@@ -1,4 +1,4 @@
-// Binds pods to nodes where there is room for them (sim/placement.hpp). Decides when it sees the pod and binds
+// Binds pods to nodes where there is room for them (placement/room.hpp). Decides when it sees the pod and binds
 // scheduler_lag later, so that a cordon can come in between, as it does in a real cluster. A pod that found no room is
 // tried again when a node changes or a pod goes.
 #pragma once
@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "placement/room.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
@@ -17,6 +18,7 @@ class Scheduler {
   void retry();
 
  private:
+  placement::Place find_room(const Json& pod) const;
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
   void mark_unschedulable(const Key& key, const Json& pod, const std::string& why);

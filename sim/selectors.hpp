@@ -5,25 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "k8s/label_selector.hpp"
+#include "placement/selector.hpp"
 #include "sim/objects.hpp"
 
 namespace haulout::sim {
 
-class Selector {
- public:
-  // The object form: matchLabels and matchExpressions. Null matches nothing, {} everything.
-  static Selector from_object(const Json& selector);
-  // The text form of ?labelSelector=; nothing when it does not parse.
-  static std::optional<Selector> from_text(std::string_view text);
-
-  bool matches_labels(const Json& labels) const;
-  bool matches(const Json& object) const { return matches_labels(at(object, "/metadata/labels")); }
-
- private:
-  bool nothing_ = false;
-  k8s::LabelSelector requirements_;
-};
+using placement::Selector;
 
 // ?fieldSelector=: equality only, as the API has it.
 class FieldSelector {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/placement.hpp"
+#include "placement/room.hpp"
 #include "sim/pod_lifecycle.hpp"
 
 namespace haulout::sim {
@@ -155,8 +155,8 @@ void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
   Json pod = {{"spec", at(set, "/spec/template/spec")}};
   for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
   for (const Object& node : world_.store.list("nodes")) {
-    const bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0 && wants_node(pod, *node) &&
-                        tolerates_node(pod, *node);
+    const bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0 && placement::wants_node(pod, *node) &&
+                        placement::tolerates_node(pod, *node);
     if (chosen) create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
   }
 }

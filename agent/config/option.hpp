@@ -77,6 +77,7 @@ struct AgentConfig {
   drain::Treatment finished = drain::Treatment::skip;
   bool ignore_do_not_disrupt = false;
   std::vector<std::string> drain_order;
+  drain::FitPolicy check_fit = drain::FitPolicy::off;
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;

@@ -3,9 +3,15 @@
 #include "agent/people/facts.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
+#include "placement/fit.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
+
+namespace {
+// All nodes and pods of a large cluster, page by page.
+constexpr Duration fit_limit = std::chrono::minutes(5);
+}  // namespace
 
 Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;
@@ -22,6 +28,7 @@ Task<> ExplainJob::act(std::string node) {
   else
     facts.budgets_problem = printable(budgets.error().message());
   facts.daemon_sets = co_await look_up_daemon_sets(facts.pods);
+  if (settings_.people.check_fit) co_await check_fit(facts);
 
   const Explanation explanation = explain(facts, tools_.clock.wall_now());
   if (settings_.output == OutputFormat::json) {
@@ -30,6 +37,18 @@ Task<> ExplainJob::act(std::string node) {
     for (const std::string& line : explanation_text(explanation)) tools_.console.say(line);
   }
   co_return Result<>();
+}
+
+asio::awaitable<void> ExplainJob::check_fit(NodeFacts& facts) {
+  facts.fit_asked = true;
+  if (facts.pods_problem) co_return;
+  auto fits =
+      co_await placement::check_fit(tools_.client, {leaving_pods(facts, tools_.clock.wall_now()), {facts.node.name}},
+                                    settings_.drain.page_size, saturating_add(tools_.clock.now(), fit_limit));
+  if (fits)
+    facts.fits = *std::move(fits);
+  else
+    facts.fits_problem = printable(fits.error().message());
 }
 
 asio::awaitable<drain::DaemonSetStates> ExplainJob::look_up_daemon_sets(std::vector<k8s::Pod> pods) {

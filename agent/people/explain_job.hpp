@@ -13,6 +13,7 @@ class ExplainJob final : public NodeByNodeJob {
 
  private:
   Task<> act(std::string node) override;
+  boost::asio::awaitable<void> check_fit(NodeFacts& facts);
   boost::asio::awaitable<drain::DaemonSetStates> look_up_daemon_sets(std::vector<k8s::Pod> pods);
 };
 

@@ -164,6 +164,13 @@ std::string_view to_string(GateState state) {
   return "";
 }
 
+std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now) {
+  std::set<std::string> uids;
+  for (const PodView& pod : pod_views(facts.pods, std::nullopt, drain::Policy(), facts.daemon_sets, now))
+    if (pod.fate != PodFate::stay && pod.fate != PodFate::leaving) uids.insert(pod.uid);
+  return uids;
+}
+
 Explanation explain(const NodeFacts& facts, WallTime now) {
   const drain::Policy policy;
   Explanation about;
@@ -174,6 +181,11 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.gates = gates_of(about, facts.fleet);
   const auto budgets = facts.budgets_problem ? std::nullopt : std::optional(facts.budgets);
   about.pods = pod_views(facts.pods, budgets, policy, facts.daemon_sets, now);
+  about.fit_asked = facts.fit_asked;
+  about.fits_problem = facts.fits_problem;
+  for (const placement::PodFit& fit : facts.fits)
+    for (PodView& pod : about.pods)
+      if (pod.uid == fit.uid) pod.fit = fit;
   about.pods_problem = facts.pods_problem;
   about.budgets = budget_views(facts.pods, facts.budgets, policy, facts.daemon_sets, now);
   about.budgets_problem = facts.budgets_problem;

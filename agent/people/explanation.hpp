@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct NodeFacts {
   std::vector<k8s::PodDisruptionBudget> budgets{};
   std::optional<std::string> budgets_problem{};
   drain::DaemonSetStates daemon_sets{};
+  // Whether the pods fit elsewhere, where that was asked for.
+  bool fit_asked = false;
+  std::vector<placement::PodFit> fits{};
+  std::optional<std::string> fits_problem{};
 };
 
 struct Explanation {
@@ -39,10 +44,15 @@ struct Explanation {
   std::vector<GateView> gates;
   std::vector<PodView> pods;
   std::optional<std::string> pods_problem;
+  bool fit_asked = false;
+  std::optional<std::string> fits_problem;
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
   std::vector<std::string> why;  // it is not updated now: the first is what decides; never empty
 };
+
+// UIDs of the pods about which it is worth to know whether they fit elsewhere.
+std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
 // Pods are judged by an agent's default policy.
 Explanation explain(const NodeFacts& facts, WallTime now);

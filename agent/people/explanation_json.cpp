@@ -16,13 +16,35 @@ Json gates_json(const std::vector<GateView>& gates) {
   return all;
 }
 
+Json fit_json(const std::optional<placement::PodFit>& fit) {
+  if (!fit) return nullptr;
+  return {{"fit", placement::to_string(fit->fit)},
+          {"node", fit->node.empty() ? Json(nullptr) : Json(fit->node)},
+          {"plugins", fit->plugins},
+          {"message", fit->message}};
+}
+
 Json pod_json(const PodView& pod) {
   Json findings = Json::array();
   for (const drain::Finding& finding : pod.findings)
     findings.push_back(
         {{"verdict", drain::to_string(finding.verdict)}, {"reason", finding.reason}, {"message", finding.message}});
-  return {{"pod", pod.key},       {"controller", pod.controller}, {"verdict", to_string(pod.fate)},
-          {"reason", pod.reason}, {"message", pod.message},       {"findings", std::move(findings)}};
+  Json budgets = Json::array();
+  for (const PodBudget& budget : pod.budgets)
+    budgets.push_back({{"podDisruptionBudget", budget.key},
+                       {"allowed", budget.allowed},
+                       {"healthy", budget.healthy},
+                       {"needed", budget.desired}});
+  const bool known = pod.evictable == Evictable::yes || pod.evictable == Evictable::no;
+  return {{"pod", pod.key},
+          {"controller", pod.controller},
+          {"verdict", to_string(pod.fate)},
+          {"evictable", known ? Json(pod.evictable == Evictable::yes) : Json(nullptr)},
+          {"reason", pod.reason},
+          {"message", pod.message},
+          {"budgets", std::move(budgets)},
+          {"fit", fit_json(pod.fit)},
+          {"findings", std::move(findings)}};
 }
 
 Json problem_json(const std::optional<std::string>& problem) {
@@ -52,6 +74,7 @@ std::string explanation_json(const Explanation& about) {
                      {"gates", gates_json(about.gates)},
                      {"pods", std::move(pods)},
                      {"podsProblem", problem_json(about.pods_problem)},
+                     {"fitProblem", problem_json(about.fits_problem)},
                      {"budgets", std::move(budgets)},
                      {"budgetsProblem", problem_json(about.budgets_problem)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';

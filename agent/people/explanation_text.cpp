@@ -80,8 +80,36 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
-  return "Pods (if its agent drained it now, by the default policy" +
+  return "Pods (if its agent drained it now, by the default policy and in this order" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
+}
+
+std::string budget_cell(const Explanation& about, const PodView& pod) {
+  if (about.budgets_problem) return "<unknown>";
+  std::vector<std::string> parts;
+  parts.reserve(pod.budgets.size());
+  for (const PodBudget& budget : pod.budgets)
+    parts.push_back(
+        fmt::format("{} (allows {}, {}/{} healthy)", budget.key, budget.allowed, budget.healthy, budget.desired));
+  return or_none(joined(parts, ", "));
+}
+
+// About pods that leave and come back elsewhere; nobody asks about the others.
+void add_fits(Lines& lines, const Explanation& about) {
+  if (!about.fit_asked || about.pods_problem) return;
+  lines.emplace_back();
+  if (about.fits_problem) {
+    lines.push_back("Fit elsewhere: unknown for all of its pods: " + *about.fits_problem);
+    return;
+  }
+  std::vector<Cells> rows{{"POD", "FITS", "NODE", "PLUGINS", "MESSAGE"}};
+  for (const PodView& pod : about.pods)
+    if (pod.fit)
+      rows.push_back({pod.key, std::string(to_string(pod.fit->fit)), or_none(pod.fit->node),
+                      or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
+  lines.emplace_back(rows.size() == 1 ? "Fit elsewhere: no pod leaves that would come back"
+                                      : "Fit elsewhere (the largest first, copies of the pods as they are):");
+  if (rows.size() > 1) add_table(lines, rows);
 }
 
 void add_pods(Lines& lines, const Explanation& about) {
@@ -91,9 +119,10 @@ void add_pods(Lines& lines, const Explanation& about) {
     return;
   }
   lines.push_back(pods_head(about.pods));
-  std::vector<Cells> rows{{"POD", "VERDICT", "REASON", "MESSAGE"}};
+  std::vector<Cells> rows{{"POD", "VERDICT", "EVICTABLE", "BUDGETS", "REASON", "MESSAGE"}};
   for (const PodView& pod : about.pods)
-    rows.push_back({pod.key, std::string(to_string(pod.fate)), or_none(pod.reason), printable(pod.message)});
+    rows.push_back({pod.key, std::string(to_string(pod.fate)), or_none(std::string(to_string(pod.evictable))),
+                    budget_cell(about, pod), or_none(pod.reason), printable(pod.message)});
   if (rows.size() > 1) add_table(lines, rows);
 }
 
@@ -128,6 +157,7 @@ std::vector<std::string> explanation_text(const Explanation& about) {
     rows.push_back({gate.name, std::string(to_string(gate.state)), printable(gate.message)});
   add_table(lines, rows);
   add_pods(lines, about);
+  add_fits(lines, about);
   add_budgets(lines, about);
   return lines;
 }

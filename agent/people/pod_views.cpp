@@ -3,6 +3,7 @@
 #include "agent/text.hpp"
 #include "drain/budget_book.hpp"
 #include "drain/budget_diagnosis.hpp"
+#include "drain/order.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {
@@ -36,9 +37,33 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
   }
 }
 
+std::vector<PodBudget> budgets_of(const k8s::Pod& pod, const drain::BudgetBook& book) {
+  std::vector<PodBudget> result;
+  for (const std::string& uid : book.selecting(pod)) {
+    const k8s::PodDisruptionBudget& budget = book.budgets().at(uid);
+    result.push_back({budget.key(), budget.disruptions_allowed, budget.current_healthy, budget.desired_healthy});
+  }
+  std::sort(result.begin(), result.end(), [](const PodBudget& a, const PodBudget& b) { return a.key < b.key; });
+  return result;
+}
+
+Evictable evictable(PodFate fate, const drain::BudgetBook& book) {
+  switch (fate) {
+    case PodFate::blocked:
+    case PodFate::parked:
+    case PodFate::refused: return Evictable::no;
+    case PodFate::evict: return book.visible() ? Evictable::yes : Evictable::unknown;
+    case PodFate::leaving:
+    case PodFate::stay: break;
+  }
+  return Evictable::not_asked;
+}
+
 PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drain::BudgetBook& book) {
   PodView view;
   view.key = pod.key();
+  view.uid = pod.uid;
+  view.budgets = budgets_of(pod, book);
   if (pod.controller) view.controller = pod.controller->kind + "/" + pod.controller->name;
   view.reason = decision.reason;
   view.message = decision.message;
@@ -58,12 +83,15 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
       if (!pod.finalizers.empty()) view.message += ", then its finalizers decide: " + joined(pod.finalizers, ", ");
       break;
   }
+  view.evictable = evictable(view.fate, book);
   return view;
 }
 
-drain::BudgetBook book_of(const std::vector<k8s::PodDisruptionBudget>& budgets) {
+drain::BudgetBook book_of(const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets) {
   drain::BudgetBook book;
-  for (const k8s::PodDisruptionBudget& budget : budgets) book.update(budget.uid, &budget);
+  book.set_visible(budgets.has_value());
+  for (const k8s::PodDisruptionBudget& budget : budgets.value_or(std::vector<k8s::PodDisruptionBudget>()))
+    book.update(budget.uid, &budget);
   return book;
 }
 
@@ -81,6 +109,16 @@ std::string_view to_string(PodFate fate) {
   return "";
 }
 
+std::string_view to_string(Evictable evictable) {
+  switch (evictable) {
+    case Evictable::yes: return "yes";
+    case Evictable::no: return "no";
+    case Evictable::unknown: return "unknown";
+    case Evictable::not_asked: return "";
+  }
+  return "";
+}
+
 bool holds_up(PodFate fate) {
   return fate == PodFate::blocked || fate == PodFate::parked || fate == PodFate::refused;
 }
@@ -88,12 +126,20 @@ bool holds_up(PodFate fate) {
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
                                const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now) {
-  const drain::BudgetBook book = book_of(budgets.value_or(std::vector<k8s::PodDisruptionBudget>()));
+  const drain::BudgetBook book = book_of(budgets);
+  std::vector<std::pair<drain::OrderKey, PodView>> ordered;
+  ordered.reserve(pods.size());
+  for (const k8s::Pod& pod : pods)
+    ordered.emplace_back(drain::order_key(pod, "", std::nullopt),
+                         view_of(pod, drain::decide(pod, policy, daemon_sets, now), book));
+  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    const bool a_stays = a.second.fate == PodFate::stay, b_stays = b.second.fate == PodFate::stay;
+    if (a_stays != b_stays) return b_stays;
+    return a_stays ? a.second.key < b.second.key : a.first < b.first;
+  });
   std::vector<PodView> views;
-  views.reserve(pods.size());
-  for (const k8s::Pod& pod : pods) views.push_back(view_of(pod, drain::decide(pod, policy, daemon_sets, now), book));
-  std::sort(views.begin(), views.end(),
-            [](const PodView& a, const PodView& b) { return std::tie(a.fate, a.key) < std::tie(b.fate, b.key); });
+  views.reserve(ordered.size());
+  for (auto& [order, view] : ordered) views.push_back(std::move(view));
   return views;
 }
 

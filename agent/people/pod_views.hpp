@@ -7,6 +7,7 @@
 
 #include "drain/pod_filter.hpp"
 #include "k8s/objects.hpp"
+#include "placement/pod_fit.hpp"
 
 namespace haulout::agent {
 
@@ -22,13 +23,28 @@ std::string_view to_string(PodFate fate);
 // Holds a drain up.
 bool holds_up(PodFate fate);
 
+// Whether the API server would let it go if it were asked now; nobody asks about a pod that stays.
+enum class Evictable { yes, no, unknown, not_asked };
+std::string_view to_string(Evictable evictable);  // the last one as ""
+
+// What a budget that selects a pod says of itself.
+struct PodBudget {
+  std::string key;
+  std::int32_t allowed = 0, healthy = 0, desired = 0;
+  bool operator==(const PodBudget&) const = default;
+};
+
 struct PodView {
   std::string key;
+  std::string uid{};
   std::string controller;  // "ReplicaSet/web-6d4b9", empty without
   PodFate fate = PodFate::evict;
   std::string reason;                    // CamelCase; empty: nothing speaks against the eviction
   std::string message;                   // a clause about the pod
   std::vector<drain::Finding> findings;  // of every filter that had something to say
+  std::vector<PodBudget> budgets{};      // that select it
+  Evictable evictable = Evictable::not_asked;
+  std::optional<placement::PodFit> fit{};  // where that was asked for
   bool operator==(const PodView&) const = default;
 };
 
@@ -39,8 +55,8 @@ struct BudgetView {
   bool operator==(const BudgetView&) const = default;
 };
 
-// `budgets`: all of the cluster's, or nothing when they may not be seen: then no pod is known to be blocked. What holds
-// a drain up comes first, then by name.
+// `budgets`: all of the cluster's, or nothing when they may not be seen: then no pod is known to be blocked, and none
+// to be evictable. In the order in which a drain would evict them, then those that stay, by name.
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
                                const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now);

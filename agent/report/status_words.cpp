@@ -161,6 +161,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;
+    case fit_checked: return plain_entry(Severity::warning, event);
     case throttled:
     case disconnected: return plain_entry(Severity::notice, event);
     case cordoned:

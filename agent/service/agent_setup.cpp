@@ -12,6 +12,7 @@ drain::Options drain_options_of(const AgentConfig& config) {
   for (const std::string& text : config.drain_order)
     if (auto rule = drain::parse_order_rule(text)) options.order.push_back(*std::move(rule));
   options.settle = config.settle;
+  options.fit = config.check_fit;
   options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   options.volume_limit = config.volume_limit;
   options.end_at_volume_limit = config.end_at_volume_limit;

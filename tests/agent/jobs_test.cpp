@@ -119,6 +119,24 @@ TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   EXPECT_EQ(list["items"][1]["outcome"], "drained");
 }
 
+// None of them is a refuge for the pods of the other.
+TEST_F(JobsTest, NodesThatDoNotFitAreNotTouchedAndTheWayOutIsNamed) {
+  for (const char* name : {"n1", "n2"})
+    cluster.patch("nodes", "", name, {{"status", {{"allocatable", {{"pods", "9"}}}}}});
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--check-fit=block"}), 1);
+  EXPECT_FALSE(cordoned("n1"));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("--check-fit=warn"), HasSubstr("2 node(s) were unschedulable")));
+}
+
+TEST_F(JobsTest, APodThatDoesNotFitIsWarnedOf) {
+  cluster.patch("nodes", "", "n2", {{"status", {{"allocatable", {{"pods", "0"}}}}}});
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "--check-fit=warn"}), 0);
+  EXPECT_THAT(errors.text, HasSubstr("Warning: pod shop/web-0 would find no room elsewhere: 0/2 nodes are available: 1 "
+                                     "Too many pods, 1 node(s) were unschedulable."));
+}
+
 TEST_F(JobsTest, AllNodesAreCordonedBeforeTheFirstEviction) {
   add_pod("web-0", "n1", true);
   add_pod("web-1", "n2", true);

@@ -24,6 +24,8 @@ drain::Report sample() {
   report.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   report.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
   report.volumes.front().unused_at = samples::at(33);
+  report.fits = {
+      {"shop/web-0", "uid-web-0", placement::Fit::does_not_fit, "", {"NodeResourcesFit"}, "0/3 nodes are available"}};
   report.requests = {5, {{"create", 2}, {"list", 3}}};
   return report;
 }
@@ -76,6 +78,18 @@ constexpr const char* golden = R"({
       "message": "csi.example.com is detaching it",
       "unusedAt": "2026-03-04T05:00:33.000000Z",
       "detachedAt": null
+    }
+  ],
+  "fits": [
+    {
+      "pod": "shop/web-0",
+      "uid": "uid-web-0",
+      "fit": "does-not-fit",
+      "node": "",
+      "plugins": [
+        "NodeResourcesFit"
+      ],
+      "message": "0/3 nodes are available"
     }
   ],
   "diagnoses": [

@@ -67,17 +67,40 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   const auto views =
       pod_views({pod("web-0", "web"), pod("db-0", "db"), pod("twice", "both"), daemon, guarded, going, done, alone},
                 budgets, {}, {}, now);
-  EXPECT_THAT(verdicts(views), ElementsAre("shop/db-0 blocked BlockedByBudget", "shop/twice blocked OverlappingBudgets",
-                                           "shop/guarded parked DoNotDisrupt", "shop/going leaving Terminating",
-                                           "shop/alone evict EmptyDir", "shop/web-0 evict ",
+  EXPECT_THAT(verdicts(views), ElementsAre("shop/alone evict EmptyDir", "shop/db-0 blocked BlockedByBudget",
+                                           "shop/going leaving Terminating", "shop/guarded parked DoNotDisrupt",
+                                           "shop/twice blocked OverlappingBudgets", "shop/web-0 evict ",
                                            "shop/daemon stay DaemonSetManaged", "shop/done stay Finished"));
-  EXPECT_THAT(views[0].message, AllOf(HasSubstr("shop/closed"), HasSubstr("[PDB_EQUALS_REPLICAS]")));
-  EXPECT_THAT(views[3].message, HasSubstr("example.com/backup"));
-  EXPECT_THAT(views[4].message, AllOf(HasSubstr("emptyDir"), HasSubstr("no controller")));
+  EXPECT_THAT(views[0].message, AllOf(HasSubstr("emptyDir"), HasSubstr("no controller")));
+  EXPECT_THAT(views[1].message, AllOf(HasSubstr("shop/closed"), HasSubstr("[PDB_EQUALS_REPLICAS]")));
+  EXPECT_THAT(views[2].message, HasSubstr("example.com/backup"));
+  std::vector<std::string> evictable;
+  for (const PodView& view : views) evictable.emplace_back(to_string(view.evictable));
+  EXPECT_THAT(evictable, ElementsAre("yes", "no", "", "no", "no", "yes", "", ""));
+  EXPECT_THAT(views[1].budgets, ElementsAre(PodBudget{"shop/closed", 0, 3, 3}));
+  EXPECT_THAT(views[4].budgets, ElementsAre(PodBudget{"shop/x", 5, 3, -2}, PodBudget{"shop/y", 5, 3, -2}));
 }
 
-TEST(PodViewsTest, UnseenBudgetsBlockNothing) {
-  EXPECT_THAT(verdicts(pod_views({pod("db-0", "db")}, std::nullopt, {}, {}, now)), ElementsAre("shop/db-0 evict "));
+TEST(PodViewsTest, AsTheDrainWouldEvictThem) {
+  k8s::Pod critical = pod("a-critical");
+  critical.priority_class = "system-cluster-critical";
+  critical.priority = 2000000000;
+  k8s::Pod important = pod("b-important");
+  important.priority = 100;
+  k8s::Pod late = pod("c-late");
+  late.annotations = {{"haulout.dev/drain-order", "10"}};
+  k8s::Pod slow = pod("z-slow");
+  slow.grace_seconds = 600;
+  const auto views = pod_views({late, critical, important, pod("quick"), slow}, {{}}, {}, {}, now);
+  std::vector<std::string> keys;
+  for (const PodView& view : views) keys.push_back(view.key);
+  EXPECT_THAT(keys, ElementsAre("shop/z-slow", "shop/quick", "shop/b-important", "shop/a-critical", "shop/c-late"));
+}
+
+TEST(PodViewsTest, UnseenBudgetsBlockNothingAndPromiseNothing) {
+  const auto views = pod_views({pod("db-0", "db")}, std::nullopt, {}, {}, now);
+  EXPECT_THAT(verdicts(views), ElementsAre("shop/db-0 evict "));
+  EXPECT_EQ(views[0].evictable, Evictable::unknown);
 }
 
 TEST(PodViewsTest, ABudgetIsListedForThePodsItGuardsHere) {
@@ -211,13 +234,16 @@ struct ExplainTest : PeopleTest {
 TEST_F(ExplainTest, SaysAllAndChangesNothing) {
   prepare();
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text,
-              AllOf(HasSubstr("State:       pending (OutsideWindow)"),
-                    HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
-                    HasSubstr("  agent           closed   OutsideWindow: opens on Sunday"),
-                    HasSubstr("shop/db-0    blocked   BlockedByBudget   blocked by PodDisruptionBudget shop/db"),
-                    HasSubstr("shop/web-0   evict"), HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"),
-                    HasSubstr("shop/db               0         1")));
+  EXPECT_THAT(
+      text.text,
+      AllOf(
+          HasSubstr("State:       pending (OutsideWindow)"),
+          HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
+          HasSubstr("  agent           closed   OutsideWindow: opens on Sunday"),
+          HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
+                    "PodDisruptionBudget shop/db: "),
+          HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
+          HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"), HasSubstr("shop/db               0         1")));
   EXPECT_THAT(errors.text, IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));
 }
@@ -230,6 +256,11 @@ TEST_F(ExplainTest, AsJson) {
   EXPECT_EQ(json["status"]["state"], "pending");
   EXPECT_EQ(json["pods"][0]["pod"], "shop/db-0");
   EXPECT_EQ(json["pods"][0]["verdict"], "blocked");
+  EXPECT_EQ(json["pods"][0]["evictable"], false);
+  EXPECT_EQ(json["pods"][0]["budgets"],
+            Json::parse(R"([{"podDisruptionBudget":"shop/db","allowed":0,"healthy":1,"needed":1}])"));
+  EXPECT_EQ(json["pods"][0]["fit"], nullptr);
+  EXPECT_EQ(json["pods"][1]["evictable"], true);
   EXPECT_EQ(json["budgets"][0]["allowed"], 0);
   EXPECT_EQ(json["podsProblem"], nullptr);
   EXPECT_EQ(json["gates"].size(), 6u);
@@ -246,6 +277,28 @@ TEST_F(ExplainTest, WithLittlePermission) {
                                HasSubstr("pause-cluster   unknown"), HasSubstr("turn            unknown")));
   cluster.forbid("get", "nodes");
   EXPECT_EQ(command({"explain", "n1"}), 3);
+}
+
+TEST_F(ExplainTest, WhetherThePodsFitElsewhere) {
+  prepare();
+  cluster.patch("nodes", "", "n2", {{"status", {{"allocatable", {{"pods", "1"}}}}}});
+  cluster.patch("nodes", "", "n3", {{"spec", {{"unschedulable", true}}}});
+  EXPECT_EQ(command({"explain", "n1", "--fit"}), 0);
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("Fit elsewhere (the largest first"), HasSubstr("shop/db-0    fits           n2"),
+                    HasSubstr("shop/web-0   does-not-fit   <none>   NodeResourcesFit,NodeUnschedulable   0/3 nodes are "
+                              "available: 1 Too many pods, 2 node(s) were unschedulable.")));
+  for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));
+
+  EXPECT_EQ(command({"explain", "n1", "--fit", "-o", "json"}), 0);
+  const Json json = Json::parse(out.text);
+  EXPECT_EQ(json["pods"][0]["fit"]["fit"], "fits");
+  EXPECT_EQ(json["pods"][0]["fit"]["node"], "n2");
+  EXPECT_EQ(json["pods"][1]["fit"]["plugins"], Json::array({"NodeResourcesFit", "NodeUnschedulable"}));
+
+  cluster.forbid("list", "nodes");
+  EXPECT_EQ(command({"explain", "n1", "--fit"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("Fit elsewhere: unknown for all of its pods: "));
 }
 
 TEST_F(ExplainTest, AnUnknownNode) {

@@ -43,6 +43,15 @@ func Claim(name string) PodOption {
 	}
 }
 
+// Cpu is what each pod requests; a node has 1000.
+func Cpu(amount string) PodOption {
+	return func(pod *corev1.PodTemplateSpec) {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(amount),
+		}
+	}
+}
+
 // Finalizer keeps the pods after their end.
 func Finalizer(pod *corev1.PodTemplateSpec) { pod.Finalizers = []string{"e2e.haulout.dev/held"} }
 

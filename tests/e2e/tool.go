@@ -122,12 +122,22 @@ type Report struct {
 		Attempts  int    `json:"attempts"`
 	} `json:"pods"`
 	Volumes    []VolumeReport `json:"volumes"`
+	Fits       []FitReport    `json:"fits"`
 	Diagnoses  []Diagnosis    `json:"diagnoses"`
 	FinishedAt time.Time      `json:"finishedAt"`
 	Requests   struct {
 		Total  int            `json:"total"`
 		ByVerb map[string]int `json:"byVerb"`
 	} `json:"requests"`
+}
+
+// FitReport is whether a pod fits on another node.
+type FitReport struct {
+	Pod     string   `json:"pod"`
+	Fit     string   `json:"fit"`
+	Node    string   `json:"node"`
+	Plugins []string `json:"plugins"`
+	Message string   `json:"message"`
 }
 
 // VolumeReport is a volume in the report and in events.

@@ -22,9 +22,10 @@ DIRECTIONS = {
     "retry": {"retry"},
     "http": {"retry", "http"},
     "k8s": {"retry", "http", "k8s"},
-    "drain": {"retry", "http", "k8s", "drain"},
-    "sim": {"retry", "http", "k8s", "sim"},
-    "agent": {"retry", "http", "k8s", "drain", "agent"},
+    "placement": {"retry", "http", "k8s", "placement"},
+    "drain": {"retry", "http", "k8s", "placement", "drain"},
+    "sim": {"retry", "http", "k8s", "placement", "sim"},
+    "agent": {"retry", "http", "k8s", "placement", "drain", "agent"},
 }
 # The commands that run the simulated cluster.
 SIM_USERS = ["agent/CMakeLists.txt", "agent/demo*", "agent/rehears*"]
@@ -32,8 +33,8 @@ SIM_USERS = ["agent/CMakeLists.txt", "agent/demo*", "agent/rehears*"]
 # include prefix -> the files that may know it
 K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
 LIBRARY_HOMES = {
-    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp", "sim/*",
-                               "tests/*"],
+    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp",
+                               "placement/objects.hpp", "sim/*", "tests/*"],
     "k8s/codec_json": K8S_CODECS,  # brings nlohmann with it
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
     "boost/log/": ["agent/logging.cpp"],

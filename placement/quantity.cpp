@@ -1,9 +1,9 @@
-#include "sim/quantity.hpp"
+#include "placement/quantity.hpp"
 
 #include <charconv>
 #include <cmath>
 
-namespace haulout::sim {
+namespace haulout::placement {
 namespace {
 
 struct Suffix {
@@ -48,4 +48,4 @@ std::optional<std::int64_t> thousandths(std::string_view quantity) {
   return std::nullopt;
 }
 
-}  // namespace haulout::sim
+}  // namespace haulout::placement

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-namespace haulout::sim {
+namespace haulout::placement {
 
 // In thousandths of the unit, rounded up as the API does; nothing when it is no quantity or beyond ±9.2e18.
 std::optional<std::int64_t> thousandths(std::string_view quantity);
 
-}  // namespace haulout::sim
+}  // namespace haulout::placement

@@ -1,0 +1,57 @@
+// Whether the pods that leave fit elsewhere, before anything is touched. It reads the whole cluster, so it is asked for
+// or not done.
+#include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
+#include "placement/fit.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// All nodes and pods of a large cluster, page by page.
+constexpr Duration fit_timeout = std::chrono::minutes(5);
+
+}  // namespace
+
+std::set<std::string> Drain::Impl::leaving_pods() const {
+  std::set<std::string> leaving;
+  for (const auto& [uid, tracked] : pipeline_->pods())
+    if (tracked.state != PodState::left && !tracked.pod.terminating()) leaving.insert(uid);
+  return leaving;
+}
+
+// False when the drain has ended: policy wants to know, and does not like what is known. Who only wants to be warned is
+// told what went wrong, too.
+asio::awaitable<bool> Drain::Impl::check_fit() {
+  // What was begun under this run is not given up for want of room: half of its pods have gone.
+  const auto mark = mark_of(node_);
+  const bool begun = mark && !options_.run_id.empty() && mark->run == options_.run_id;
+  if (options_.fit == FitPolicy::off || begun) co_return true;
+  std::set<std::string> closed = options_.fit_without;
+  closed.insert(node_name_);
+  auto fits = co_await insist<std::vector<placement::PodFit>>(
+      [&](TimePoint limit) {
+        return placement::check_fit(client_, {leaving_pods(), closed}, options_.page_size, limit);
+      },
+      fit_timeout);
+  if (!fits) {
+    const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
+    if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");
+    for (const PodReport& pod : pipeline_->reports())
+      if (leaving_pods().count(pod.uid) != 0)
+        report_.fits.push_back({pod.key(), pod.uid, placement::Fit::unknown, {}, {}, fits.error().message()});
+    emit(EventType::fit_checked, nullptr, nullptr, what + ": " + fits.error().message());
+    co_return true;
+  }
+  report_.fits = *std::move(fits);
+  const std::string doubts = placement::summary(node_name_, report_.fits);
+  const bool refused =
+      (options_.fit != FitPolicy::warn && placement::count(report_.fits, placement::Fit::does_not_fit) != 0) ||
+      (options_.fit == FitPolicy::require && placement::count(report_.fits, placement::Fit::unknown) != 0);
+  if (refused) co_return end(Outcome::refused, doubts + "; so nothing was touched");
+  if (!doubts.empty()) emit(EventType::fit_checked, nullptr, nullptr, doubts);
+  co_return true;
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,27 @@
+// Whether the pods that leave a node would fit elsewhere, as far as that can be told without being the scheduler.
+//
+// What is placed is a copy of each pod as it is now; one without a controller is not placed, since nothing brings it
+// back.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "k8s/client.hpp"
+#include "placement/pod_fit.hpp"
+
+namespace haulout::placement {
+
+struct FitQuestion {
+  std::set<std::string> leaving;  // UIDs; those that have gone meanwhile are left out
+  std::set<std::string> closed;   // nodes that get none of them: the one that they leave, and others
+};
+
+// Reads all nodes and all pods of the cluster, page by page, and judges. In the order of the pods' names. Fails as the
+// two lists fail; may be cancelled.
+Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
+                                    TimePoint deadline);
+
+}  // namespace haulout::placement

@@ -1,0 +1,26 @@
+// The judgement of fit.hpp over the objects of a cluster. Pure.
+//
+// Free is what is allocatable less the requests of all pods that have not finished. Pods that wait for a node take
+// theirs first, by priority; then those that leave, the largest first, one after the other. The closed nodes,
+// cordoned ones and those that are not Ready get none.
+#pragma once
+
+#include <vector>
+
+#include "placement/fit.hpp"
+#include "placement/objects.hpp"
+
+namespace haulout::placement {
+
+struct ClusterView {
+  std::vector<Object> nodes;
+  std::vector<Object> pods;
+};
+
+std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question);
+
+// What of it is needed here: a fraction of its memory.
+Object essence_of_pod(const Json& pod);
+Object essence_of_node(const Json& node);
+
+}  // namespace haulout::placement

@@ -1,0 +1,100 @@
+#include "placement/objects.hpp"
+
+#include <algorithm>
+
+namespace haulout::placement {
+
+namespace {
+const Json null;
+}  // namespace
+
+const Json& at(const Json& object, const char* pointer) {
+  const Json* here = &object;
+  std::string_view rest(pointer);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const auto end = std::min(rest.find('/'), rest.size());
+    if (!here->is_object()) return null;
+    const auto found = here->find(std::string(rest.substr(0, end)));
+    if (found == here->end()) return null;
+    here = &*found;
+    rest.remove_prefix(end);
+  }
+  return *here;
+}
+
+std::string text(const Json& object, const char* pointer) {
+  const Json& value = at(object, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::int64_t number(const Json& object, const char* pointer, std::int64_t otherwise) {
+  const Json& value = at(object, pointer);
+  return value.is_number() ? value.get<std::int64_t>() : otherwise;
+}
+
+bool flag(const Json& object, const char* pointer) {
+  const Json& value = at(object, pointer);
+  return value.is_boolean() && value.get<bool>();
+}
+
+std::string name_of(const Json& object) {
+  return text(object, "/metadata/name");
+}
+
+std::string ns_of(const Json& object) {
+  return text(object, "/metadata/namespace");
+}
+
+std::string uid_of(const Json& object) {
+  return text(object, "/metadata/uid");
+}
+
+const Json& controller_of(const Json& object) {
+  for (const Json& owner : at(object, "/metadata/ownerReferences"))
+    if (flag(owner, "/controller")) return owner;
+  return null;
+}
+
+bool terminating(const Json& object) {
+  return at(object, "/metadata/deletionTimestamp").is_string();
+}
+
+std::optional<std::string> label(const Json& object, const std::string& key) {
+  const Json& labels = at(object, "/metadata/labels");
+  if (!labels.is_object() || !labels.contains(key) || !labels[key].is_string()) return std::nullopt;
+  return labels[key].get<std::string>();
+}
+
+const Json& condition(const Json& object, std::string_view type) {
+  for (const Json& entry : at(object, "/status/conditions"))
+    if (text(entry, "/type") == type) return entry;
+  return null;
+}
+
+bool node_ready(const Json& node) {
+  const Json& ready = condition(node, "Ready");
+  return ready.is_null() || text(ready, "/status") == "True";
+}
+
+bool pod_finished(const Json& pod) {
+  const std::string phase = text(pod, "/status/phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool waits_for_node(const Json& pod) {
+  return text(pod, "/spec/nodeName").empty() && !terminating(pod) && !pod_finished(pod);
+}
+
+bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value) {
+  for (const Json& toleration : at(pod, "/spec/tolerations")) {
+    const std::string key = text(toleration, "/key");
+    const std::string of = text(toleration, "/effect");
+    const bool exists = text(toleration, "/operator") == "Exists";
+    const bool about = key == taint_key ? exists || text(toleration, "/value") == value : key.empty() && exists;
+    if (about && (of.empty() || of == effect)) return true;
+  }
+  return false;
+}
+
+}  // namespace haulout::placement

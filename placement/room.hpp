@@ -1,0 +1,99 @@
+// What stands where, and where a pod finds room, decided as kube-scheduler's filters do: schedulable and Ready nodes,
+// taints, nodeSelector and required node affinity, requests against what is allocatable, required pod anti-affinity
+// (both ways). Of several nodes the one with the fewest pods. Pure.
+//
+// What is not weighed is what not_weighed() names: where such a pod finds room here, a real scheduler may say no.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "placement/objects.hpp"
+
+namespace haulout::placement {
+
+using Amounts = std::map<std::string, std::int64_t>;  // by resource, in thousandths
+
+struct Place {
+  std::string node;               // empty: none fits
+  std::string message;            // then: why, in kube-scheduler's words
+  std::set<std::string> plugins;  // then: whose filters say no
+  bool needs_preemption = false;  // then: it would fit in place of pods of lower priority
+  bool vague = false;             // then: it may fit, since something that says no was taken for stricter than it is
+};
+
+class Room {
+ public:
+  // What a node has that states nothing allocatable: a kubelet that has not reported yet, or a cluster that is
+  // simulated without sizes.
+  enum class Unstated { nothing, no_end };
+
+  Room(const std::vector<Object>& nodes, Unstated unstated);
+
+  // From now on nothing may go there, whatever it tolerates.
+  void close(const std::string& node);
+  // The pod stands there: it takes its requests, if it has not finished. A node that is not known is ignored.
+  void put(const Object& pod, const std::string& node);
+  // Where it would go; changes nothing. `preferred` wins where it fits.
+  Place find(const Json& pod, const std::string& preferred = {}) const;
+  // The largest share of a node that it takes, of the resource that it takes most of.
+  double share(const Json& pod) const;
+
+ private:
+  struct Occupant {
+    Object pod;
+    Amounts requests;
+    std::int64_t priority = 0;
+  };
+  struct Site {
+    Object node;
+    Amounts limits;
+    bool endless = false;
+    bool closed = false;
+    std::size_t pods = 0;
+    Amounts used;
+    std::vector<Occupant> occupants;
+  };
+  using Domains = std::set<std::pair<std::string, std::string>>;  // label and value
+  struct Wish {
+    const Json& pod;
+    Amounts wanted;
+    Domains apart;   // from those that it keeps away from itself
+    Domains others;  // of those that keep it away
+    bool vague = false;
+  };
+  struct Refusal {
+    std::string_view plugin;  // empty: it fits
+    std::vector<std::string> reasons;
+  };
+
+  // `spared`: the site whose pods of lower priority do not count.
+  Wish wish_of(const Json& pod, const Site* spared) const;
+  Refusal refusal(const Wish& wish, const Site& site, bool spared) const;
+  bool by_preemption(const Json& pod, const Site& site, std::string_view plugin) const;
+
+  std::vector<Site> sites_;
+  std::map<std::string, std::size_t> by_name_;
+  std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and their site
+};
+
+// Whether it tolerates every taint of the node that keeps pods away, and whether selector and affinity want the node.
+bool tolerates_node(const Json& pod, const Json& node);
+bool wants_node(const Json& pod, const Json& node);
+// Some of its tolerations compare numbers; they are taken for none.
+bool compares_taints(const Json& pod);
+
+// The sum of what runs at the same time, and never less than what an init container needs alone; what the pod as a
+// whole requests is that. "pods" is 1000.
+Amounts requests_of(const Json& pod);
+
+// Its anti-affinity takes more than labels and namespaces to know whom it is about; it is taken for everybody.
+bool far_reaching(const Json& pod);
+
+// What decides about the pod's place and is not weighed: "volumes", "topology spread", …
+std::vector<std::string> not_weighed(const Json& pod);
+
+}  // namespace haulout::placement

@@ -1,0 +1,48 @@
+#include "placement/selector.hpp"
+
+namespace haulout::placement {
+
+Selector Selector::from_object(const Json& selector) {
+  using Operator = k8s::LabelSelector::Operator;
+  Selector result;
+  if (!selector.is_object()) {
+    result.nothing_ = true;
+    return result;
+  }
+  std::vector<k8s::LabelSelector::Requirement> requirements;
+  const Json& labels = at(selector, "/matchLabels");
+  if (labels.is_object())
+    for (const auto& [key, value] : labels.items())
+      requirements.push_back({key, Operator::in, {value.get<std::string>()}});
+  for (const Json& expression : at(selector, "/matchExpressions")) {
+    const std::string op = text(expression, "/operator");
+    k8s::LabelSelector::Requirement entry{text(expression, "/key"), Operator::exists, {}};
+    if (op == "In") entry.op = Operator::in;
+    if (op == "NotIn") entry.op = Operator::not_in;
+    if (op == "DoesNotExist") entry.op = Operator::does_not_exist;
+    for (const Json& value : at(expression, "/values")) entry.values.push_back(value.get<std::string>());
+    requirements.push_back(std::move(entry));
+  }
+  result.requirements_ = k8s::LabelSelector(std::move(requirements));
+  return result;
+}
+
+std::optional<Selector> Selector::from_text(std::string_view text) {
+  auto parsed = k8s::parse_label_selector(text);
+  if (!parsed) return std::nullopt;
+  Selector result;
+  result.requirements_ = *std::move(parsed);
+  return result;
+}
+
+bool Selector::matches_labels(const Json& labels) const {
+  if (nothing_) return false;
+  if (requirements_.empty()) return true;
+  std::map<std::string, std::string> map;
+  if (labels.is_object())
+    for (const auto& [key, value] : labels.items())
+      if (value.is_string()) map.emplace(key, value.get<std::string>());
+  return requirements_.matches(map);
+}
+
+}  // namespace haulout::placement

@@ -1,0 +1,157 @@
+// Whether pods fit elsewhere, asked before a drain touches anything.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::FitPolicy;
+using drain::Outcome;
+using placement::Fit;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// n1 with a large and a small pod; two CPUs on n2, a cordon on n3.
+class FitElsewhere : public Scenario {
+ protected:
+  FitElsewhere() {
+    for (const char* node : {"n1", "n2", "n3"})
+      cluster.patch("nodes", "", node, {{"status", {{"allocatable", {{"cpu", "2"}, {"pods", "20"}}}}}});
+    cluster.patch("nodes", "", "n3", {{"spec", {{"unschedulable", true}}}});
+    options.timeout = 2min;
+  }
+  static Json asking(const char* cpu) {
+    return {{"containers", {{{"name", "m"}, {"image", "i"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}};
+  }
+  // Comes back elsewhere when it is evicted.
+  void add_workload(const std::string& name, const char* cpu) {
+    Json workload = a_workload("ReplicaSet", name, 1, {{"terminationGracePeriodSeconds", 3}},
+                               {{"sim.haulout.dev/prefers-node", "n1"}});
+    workload["spec"]["template"]["spec"]["containers"] = asking(cpu)["containers"];
+    add(workload);
+  }
+  // The verdicts of the report, by workload.
+  static std::map<std::string, Fit> verdicts(const drain::Report& report) {
+    std::map<std::string, Fit> result;
+    for (const placement::PodFit& fit : report.fits)
+      result[fit.pod.substr(fit.pod.find('/') + 1, fit.pod.rfind('-') - fit.pod.find('/') - 1)] = fit.fit;
+    return result;
+  }
+  bool touched() const { return !evictions().empty() || unschedulable(); }
+};
+
+TEST_F(FitElsewhere, IsNotAskedUnlessWanted) {
+  add_workload("large", "1900m");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  for (const sim::AuditEntry& entry : cluster.audit())
+    EXPECT_FALSE(entry.verb == "list" && entry.resource == "nodes") << "an agent of thousands does not list them";
+}
+
+TEST_F(FitElsewhere, BlockTouchesNothingWhenAPodDoesNotFit) {
+  options.fit = FitPolicy::block;
+  add_workload("large", "1800m");
+  add_workload("small", "150m");
+  add(a_pod("taken", {.node = "n2", .spec = asking("1500m")}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_FALSE(touched());
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("large", Fit::does_not_fit), std::pair("small", Fit::fits)));
+  EXPECT_THAT(report.message, AllOf(HasSubstr("shop/large-"),
+                                    HasSubstr("0/3 nodes are available: 1 Insufficient cpu, "
+                                              "2 node(s) were unschedulable."),
+                                    HasSubstr("nothing was touched"), Not(HasSubstr("shop/small-"))));
+}
+
+// What the simulated scheduler makes of it afterwards is what was said before.
+TEST_F(FitElsewhere, WarnSaysItAndGoesOn) {
+  options.fit = FitPolicy::warn;
+  add_workload("large", "1800m");
+  add_workload("small", "150m");
+  add(a_pod("taken", {.node = "n2", .spec = asking("1500m")}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::fit_checked), 1u);
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("large", Fit::does_not_fit), std::pair("small", Fit::fits)));
+  std::map<std::string, std::string> where;
+  for (const Json& pod : cluster.all("pods")) {
+    const std::string app = sim::text(pod, "/metadata/labels/app");
+    const std::string why = sim::text(sim::condition(pod, "PodScheduled"), "/message");
+    if (!app.empty()) where[app] = sim::text(pod, "/spec/nodeName") + why;
+  }
+  EXPECT_EQ(where["small"], "n2");
+  EXPECT_THAT(report.fits, SizeIs(2));
+  EXPECT_EQ(where["large"], report.fits[0].message);
+}
+
+TEST_F(FitElsewhere, AllThatFitIsNoNews) {
+  options.fit = FitPolicy::require;
+  add_workload("large", "1800m");
+  add_workload("small", "150m");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("large", Fit::fits), std::pair("small", Fit::fits)));
+  EXPECT_EQ(told.count(EventType::fit_checked), 0u);
+}
+
+// Unknown is not "fits": who requires to know is refused, who blocks on what is known is told.
+TEST_F(FitElsewhere, WhatIsNotKnownIsSaidAndStopsWhoRequiresToKnow) {
+  Json spec = asking("100m");
+  spec["schedulerName"] = "volcano";
+  add(a_pod("foreign", {.spec = spec}));
+  options.fit = FitPolicy::require;
+  const auto refused = drain();
+  EXPECT_THAT(refused, Ended(Outcome::refused));
+  EXPECT_FALSE(touched());
+  EXPECT_THAT(refused.message, AllOf(HasSubstr("shop/foreign"), HasSubstr("volcano")));
+
+  options.fit = FitPolicy::block;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::fit_checked), 1u);
+}
+
+TEST_F(FitElsewhere, WithoutTheRightToLookNothingIsKnown) {
+  add_workload("small", "150m");
+  cluster.forbid("list", "nodes");
+  options.fit = FitPolicy::block;
+  const auto refused = drain();
+  EXPECT_THAT(refused, Ended(Outcome::failed));
+  EXPECT_TRUE(refused.connection_failed);
+  EXPECT_FALSE(touched());
+  EXPECT_THAT(refused.message, HasSubstr("nodes"));
+
+  options.fit = FitPolicy::warn;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("small", Fit::unknown)));
+  EXPECT_EQ(told.count(EventType::fit_checked), 1u);
+}
+
+// An agent that restarts in the middle has evicted pods already: they have taken the room that there was.
+TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
+  options.fit = FitPolicy::block;
+  options.run_id = "one-update";
+  options.restore_cordon_on_failure = false;
+  options.timeout = 5s;
+  add_workload("first", "1");
+  add(a_pod("slow", {.grace = 60, .spec = asking("800m")}));
+  EXPECT_THAT(drain(), Ended(Outcome::blocked)) << "there was room for both";
+  add(a_pod("taken", {.node = "n2", .spec = asking("900m")}));
+  add(a_pod("late", {.spec = asking("800m")}));
+  options.timeout = 5min;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(FitElsewhere, NodesThatAreCordonedTogetherAreNoRefuge) {
+  options.fit = FitPolicy::block;
+  options.fit_without = {"n1", "n2"};
+  add_workload("small", "150m");
+  EXPECT_THAT(drain(), Ended(Outcome::refused));
+  EXPECT_THAT(pods_on("n1"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace haulout::scenario
