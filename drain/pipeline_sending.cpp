@@ -69,7 +69,7 @@ bool Pipeline::park_for_controller(TrackedPod& tracked, TimePoint now) {
 
 void Pipeline::controllers_changed(TimePoint now) {
   if (!options_.controllers || count_of(PodState::parked) == 0) return;
-  for (auto& [key, tracked] : order_) {
+  for (TrackedPod* tracked : order_) {
     if (tracked->hold != TrackedPod::Hold::controller || tracked->state != PodState::parked) continue;
     if (auto held = options_.controllers->held(tracked->pod, now)) {
       park(*tracked, std::move(held->reason), std::move(held->message), held->until);
