@@ -1,5 +1,9 @@
 #include "agent/text.hpp"
 
+#include <algorithm>
+
+#include "agent/utf8.hpp"
+
 namespace haulout::agent {
 namespace {
 
@@ -12,11 +16,16 @@ bool continues(char c) {
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c1) ++i;
-    result += c1 || byte < 0x20 || byte == 0x7F ? ' ' : text[i];
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence(text);
+    const std::string_view character = length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const auto first = static_cast<unsigned char>(character[0]);
+    const bool c1 = first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+    if (c1 || first < 0x20 || first == 0x7F)
+      result += ' ';
+    else
+      result += character;
   }
   return result;
 }

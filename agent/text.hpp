@@ -8,7 +8,7 @@
 
 namespace haulout::agent {
 
-// Server-supplied text is shown on terminals: control characters (escape sequences, line breaks) become blanks.
+// Foreign text for terminals and JSON: control characters (escapes, line breaks) become blanks, broken UTF-8 U+FFFD.
 std::string printable(std::string_view text);
 // Columns that UTF-8 text takes, one per code point: names here are ASCII, messages nearly so.
 std::size_t columns(std::string_view text);

@@ -274,6 +274,14 @@ std::vector<std::string> skip_warnings(const Report& report) {
     const std::string what = kind == nullptr ? "Pods (" + reason + ")" : kind->skipped;
     if (!what.empty()) lines.push_back(fmt::format("Warning: ignoring {}: {}", what, joined(keys, ", ")));
   }
+  // They were forced, in kubectl's words; a finished pod is no loss.
+  std::vector<std::string> lost;
+  for (const PodReport& pod : report.pods)
+    if (pod.outcome == PodOutcome::planned && pod.verdict == Verdict::evict && pod.controller.empty() &&
+        pod.reason != "Finished")
+      lost.push_back(pod.key());
+  if (!lost.empty())
+    lines.push_back(fmt::format("Warning: deleting Pods that declare no controller: {}", joined(lost, ", ")));
   return lines;
 }
 
@@ -299,7 +307,8 @@ Summary summary(const Report& report, const Wording& wording) {
   switch (report.outcome) {
     case Outcome::blocked:
       if (dry) break;
-      what = fmt::format("was not drained within {}", format_duration(report.finished_at - report.started_at));
+      what = fmt::format("was not drained {} {}", report.message.empty() ? "within" : "after",
+                         format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
     case Outcome::node_gone: what = "was not drained: the node is gone"; break;

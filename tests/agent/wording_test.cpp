@@ -115,12 +115,24 @@ TEST(WordingTest, LinesOfALineViewGoToTheText) {
 }
 
 TEST(WordingTest, SkippedPodsAreNamedByReason) {
-  const auto lines = skip_warnings(
-      report(Outcome::failed,
-             {pod("a", PodOutcome::skipped, "DaemonSetManaged"), pod("b", PodOutcome::skipped, "DaemonSetManaged"),
-              pod("c", PodOutcome::skipped, "NotSelected"), pod("d", PodOutcome::planned)}));
+  auto managed = pod("d", PodOutcome::planned);
+  managed.controller = "ReplicaSet/web";
+  const auto lines = skip_warnings(report(Outcome::failed, {pod("a", PodOutcome::skipped, "DaemonSetManaged"),
+                                                            pod("b", PodOutcome::skipped, "DaemonSetManaged"),
+                                                            pod("c", PodOutcome::skipped, "NotSelected"), managed}));
   EXPECT_THAT(lines, ElementsAre("Warning: ignoring DaemonSet-managed Pods: shop/a, shop/b",
                                  "Warning: ignoring Pods that the pod selector does not match: shop/c"));
+}
+
+// As kubectl's own warning says it.
+TEST(WordingTest, ForcedPodsThatNothingBringsBackAreNamed) {
+  auto managed = pod("web-0", PodOutcome::planned);
+  managed.controller = "ReplicaSet/web";
+  auto held = pod("held", PodOutcome::waiting, "DoNotDisrupt");
+  const auto lines = skip_warnings(report(
+      Outcome::drained, {managed, pod("bare", PodOutcome::planned), pod("done", PodOutcome::planned, "Finished"),
+                         pod("lone", PodOutcome::planned), held, pod("static", PodOutcome::skipped, "MirrorPod")}));
+  EXPECT_THAT(lines, ElementsAre("Warning: deleting Pods that declare no controller: shop/bare, shop/lone"));
 }
 
 TEST(WordingTest, SummaryOfADrainedNode) {
@@ -176,6 +188,14 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                   "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
 }
 
+// How long it took is no limit where the message names the one that passed.
+TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
+  drain::Report blocked = report(Outcome::blocked);
+  blocked.message = "PersistentVolume pv-data is still attached";
+  EXPECT_THAT(summary(blocked, {}).errors,
+              Contains("error: node/n1 was not drained after 1m05s: PersistentVolume pv-data is still attached"));
+}
+
 TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
   const auto held = pod("db-1", PodOutcome::terminating);
   drain::Report blocked = report(Outcome::blocked, {held});
@@ -221,6 +241,8 @@ TEST(TextTest, ServerTextCannotDriveTheTerminal) {
                       "d\xC2\x9B"
                       "e"),
             "a [2Jb c d e");
+  EXPECT_EQ(printable("a\xff\xC2"), "a\uFFFD\uFFFD") << "as the API server would write it";
+  EXPECT_EQ(printable("\xE2\x80x\xC2\x20"), "\uFFFD\uFFFDx\uFFFD ");
   EXPECT_EQ(printable("gr\u00fc\u00dfe \u2026"), "gr\u00fc\u00dfe \u2026");
   const auto parked = pod("web-0", PodOutcome::waiting, "Webhook", "no\x1b]0;title\x07");
   EXPECT_THAT(line_of(event(EventType::parked, 0, &parked), {}).value(), Not(HasSubstr("\x1b")));

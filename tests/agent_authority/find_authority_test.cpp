@@ -267,6 +267,33 @@ TEST_F(FindAuthorityTest, ACredentialThatIsNotAcceptedIsFinal) {
   EXPECT_THAT(problem(), HasSubstr("who we are"));
 }
 
+// Each answer comes in time, and all of them together do not.
+TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
+  struct Slow final : http::Transport {
+    Slow(http::Transport& to, Clock& when) : next(to), time(when) {}
+    Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+      const TimePoint answered = time.now() + 5s;
+      co_await time.sleep_until(std::min(answered, deadline));
+      if (answered >= deadline) co_return Error(Errc::timeout, "no answer before the deadline");
+      co_return co_await next.round_trip(std::move(request), deadline);
+    }
+    Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
+      return next.open(std::move(request), deadline);
+    }
+    http::Transport& next;
+    Clock& time;
+  } slow{as_agent, clock};
+  const TimePoint began = clock.now();
+  std::optional<Result<Authority>> found;
+  run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(cluster.run());
+    found.emplace(co_await find_authority(slow, clock, {}, began + 12s));
+  }));
+  ASSERT_TRUE(found && !*found);
+  EXPECT_EQ(found->error().code(), Errc::timeout);
+  EXPECT_LE(clock.now(), began + 12s);
+}
+
 // P11, through the transport that an agent then uses.
 TEST_F(FindAuthorityTest, ImpersonationKeepsToTheOwnNode) {
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {

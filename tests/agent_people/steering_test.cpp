@@ -34,6 +34,16 @@ TEST_F(SteeringTest, PausesAndResumesANode) {
   EXPECT_EQ(text.text, "node/n1 is not paused\n");
 }
 
+// As the API server stores it, or the same command would change it for ever.
+TEST_F(SteeringTest, AReasonThatIsNoUtf8IsWrittenAsItIsReadAgain) {
+  set_state("n1", "idle");
+  EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
+  const Pause written = parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
+  EXPECT_EQ(written, (Pause{"caf\uFFFD (jane@desk)", std::nullopt}));
+  EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("node/n1 already paused"));
+}
+
 TEST_F(SteeringTest, APauseEndsAtATimeOrAfterAWhile) {
   set_state("n1", "idle");
   const WallTime later = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 3h);

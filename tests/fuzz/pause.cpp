@@ -17,6 +17,7 @@ static void one(std::string_view input) {
   const auto annotated = agent::parse_pause_annotation(input);
   must(!annotated.reason.empty(), "a pause has a reason");
   same(agent::parse_pause_annotation(agent::format_pause_annotation(annotated)), annotated);
+  same(agent::parse_pause_json("pause", agent::format_pause_json(annotated)), annotated);
   const auto configured = agent::parse_pause_json("pause", input);
   must(!configured.reason.empty(), "a pause has a reason");
   same(agent::parse_pause_json("pause", agent::format_pause_json(configured)), configured);

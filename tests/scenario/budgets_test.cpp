@@ -83,6 +83,25 @@ TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {
   EXPECT_LT(took(), 47s + 10s + 1s) << "grace is 10 s, and nothing was slept away";
 }
 
+// Neither for the pods that have none, nor in place of one that there is.
+TEST_F(Budgets, S72_NoBudgetIsMadeChangedOrRemoved) {
+  add_pods(3, {}, "free");
+  add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 2}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
+  const Json before = cluster.get("poddisruptionbudgets", "shop", "web")["spec"];
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  std::size_t looks = 0;
+  for (const auto& entry : cluster.audit()) {
+    if (entry.resource != "poddisruptionbudgets") continue;
+    EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list", "watch"));
+    ++looks;
+  }
+  EXPECT_GT(looks, 0u);
+  EXPECT_THAT(cluster.all("poddisruptionbudgets"), SizeIs(1));
+  EXPECT_EQ(cluster.get("poddisruptionbudgets", "shop", "web")["spec"], before);
+}
+
 TEST_F(Budgets, S24_BudgetEditedByItsOwner) {
   add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 2}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
