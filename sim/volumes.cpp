@@ -52,19 +52,25 @@ void Volumes::look_later(const Json& pod) {
   if (node.empty() || at(pod, "/spec/volumes").is_null()) return;
   for (const std::string& claim : claims_of(pod))
     world_.agenda.after(world_.timing.unmount, [this, node, key = Key{"persistentvolumeclaims", ns_of(pod), claim}] {
-      const Object found = world_.store.get(key);
-      const std::string volume = found ? text(*found, "/spec/volumeName") : std::string();
+      const std::string volume = volume_of(key);
       if (!volume.empty()) look({volume, node}, world_.now());
     });
+}
+
+// A claim may go before its pods do, with its namespace: the volume knows whose it is.
+std::string Volumes::volume_of(const Key& claim) const {
+  if (const Object found = world_.store.get(claim)) return text(*found, "/spec/volumeName");
+  for (const Object& volume : world_.store.list("persistentvolumes"))
+    if (text(*volume, "/spec/claimRef/namespace") == claim.ns && text(*volume, "/spec/claimRef/name") == claim.name)
+      return name_of(*volume);
+  return {};
 }
 
 bool Volumes::used(const Place& place) const {
   for (const Object& pod : world_.store.list("pods")) {
     if (text(*pod, "/spec/nodeName") != place.node || pod_finished(*pod)) continue;
-    for (const std::string& claim : claims_of(*pod)) {
-      const Object found = world_.store.get({"persistentvolumeclaims", ns_of(*pod), claim});
-      if (found && text(*found, "/spec/volumeName") == place.volume) return true;
-    }
+    for (const std::string& claim : claims_of(*pod))
+      if (volume_of({"persistentvolumeclaims", ns_of(*pod), claim}) == place.volume) return true;
   }
   return false;
 }

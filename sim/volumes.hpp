@@ -28,6 +28,7 @@ class Volumes {
   void attach(const Place& place, const Json& volume);
   void detach(const Key& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
+  std::string volume_of(const Key& claim) const;  // empty: none
   bool used(const Place& place) const;
   bool needs_attachment(const Json& volume) const;
   Object attachment_of(const Place& place) const;

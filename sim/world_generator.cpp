@@ -1,4 +1,5 @@
 #include "sim/world_generator.hpp"
+#include "sim/hardships.hpp"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@ class Generator {
     if (rng_.chance(50)) mirror();
     if (options_.other_people) people();
     if (options_.faults) misfortune();
+    if (options_.generation >= 2) add_hardships(world_, options_);
     return std::move(world_);
   }
 

@@ -14,7 +14,14 @@
 
 namespace haulout::sim {
 
+// A seed means the same world for ever only within its generation: what is added to worlds later makes a new one, and
+// the seeds that once found something are played with theirs.
+//   1: workloads, budgets, finalizers, people who delete, faults of wire and server
+//   2: hardships.hpp on top
+inline constexpr unsigned newest_generation = 2;
+
 struct GeneratorOptions {
+  unsigned generation = newest_generation;
   std::size_t most_pods = 60;
   bool faults = true;          // of the wire, and restarts of the server
   bool other_people = true;    // who delete pods and namespaces
@@ -34,6 +41,8 @@ struct GeneratedWorld {
   std::vector<Incident> incidents;
   std::vector<FaultRule> faults;  // times relative to TimePoint{}: see stage()
   Duration healed_after{};
+  Duration detach_takes{};  // the longest that a volume takes once its last pod has gone
+  std::string webhook_ns;   // whose evictions a webhook denies, or is down for
 };
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});

@@ -55,6 +55,7 @@ Invariants::Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given)
 void Invariants::began() {
   began_ = clock_.now();
   note("the drain begins");
+  if (!given_.webhook_ns.empty()) touched_namespaces_.insert(given_.webhook_ns);
   const auto all = budgets();
   pages_ = (pods_.size() + all.size()) / std::max(1u, given_.options.page_size) + 2;
   for (const auto& [uid, pod] : pods_) {

@@ -26,6 +26,7 @@ struct Circumstances {
   Duration healed_after{};      // of the start: from then on it is sound anyway
   bool sound_kubelets = true;   // pods that were told to end do so
   bool human_cordon = false;    // the node was cordoned before
+  std::string webhook_ns{};     // whose evictions a webhook stands in the way of, now and then
   bool human_uncordon = false;  // somebody uncordons it meanwhile, and cordons it again later
 };
 
@@ -79,6 +80,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // invariants_end.cpp: when it is over
   void end_drained(const drain::Report& report);
   void end_otherwise(const drain::Report& report);
+  void check_volumes();
   void check_cordon(const drain::Report& report);
   void check_free_pods();
   void check_request_total(const drain::Report& report);
@@ -94,9 +96,10 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
   std::vector<std::string> violations_, trace_;
-  std::set<std::string> touched_namespaces_;  // terminating: their pods follow other rules
-  std::set<std::string> hindered_;            // UIDs of pods that a budget or a protection ever concerned
-  std::deque<TimePoint> lately_;              // requests of the last second
+  // Terminating, or with a webhook in the way: their pods follow other rules.
+  std::set<std::string> touched_namespaces_;
+  std::set<std::string> hindered_;  // UIDs of pods that a budget or a protection ever concerned
+  std::deque<TimePoint> lately_;    // requests of the last second
   std::size_t requests_ = 0;
   std::size_t pages_ = 0;  // of a list, at most
   TimePoint began_{};

@@ -82,10 +82,11 @@ void meddle_with_the_cordon(Case& made, Rng& rng) {
       {on, "a human cordons again", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
 }
 
-Case make_case(std::uint64_t seed) {
+Case make_case(std::uint64_t seed, unsigned generation) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 1);
   Case made;
   sim::GeneratorOptions generator;
+  generator.generation = generation;
   generator.faults = rng.chance(65);
   generator.other_people = rng.chance(75);
   if (rng.chance(50)) generator.most_pods = 25;
@@ -93,6 +94,7 @@ Case make_case(std::uint64_t seed) {
   made.given.node = made.world.node;
   made.given.options = some_options(rng);
   made.given.sound_wire = !generator.faults;
+  made.given.webhook_ns = made.world.webhook_ns;
   for (const auto& incident : made.world.incidents)
     if (incident.what == "kubelet stopped") made.given.sound_kubelets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
@@ -113,10 +115,14 @@ Duration longest(const Case& made) {
     one_by_one += std::min(grace, takes.value_or(grace)) + 1s;
     longest_grace = std::max(longest_grace, grace);
   }
+  // Who was moved has to leave once more.
+  for (const auto& incident : made.world.incidents)
+    if (incident.what == "pod moved") one_by_one += longest_grace + 1s;
   const std::size_t places = made.given.options.max_concurrent;
   const Duration work = places == 0 ? longest_grace : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
   const Duration notice = made.given.sound_wire ? 60s : 240s;
-  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + notice;
+  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle +
+         made.world.detach_takes + notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {
@@ -136,7 +142,8 @@ std::string setting_of(const Case& made) {
 
 class Runner {
  public:
-  explicit Runner(std::uint64_t seed) : seed_(seed), made_(make_case(seed)) {}
+  Runner(std::uint64_t seed, unsigned generation)
+      : seed_(seed), generation_(generation), made_(make_case(seed, generation)) {}
 
   SeededRun run() {
     bool ended = false;
@@ -152,7 +159,7 @@ class Runner {
     if (ended && clock_.sleepers() != 0) checks_.violated("a sleeper was left behind");
     context_.restart();
     if (ended && context_.poll() != 0) checks_.violated("work was left behind");
-    SeededRun result{seed_,           setting_of(made_),     outcome_,           checks_.violations(),
+    SeededRun result{seed_,           generation_,           setting_of(made_),  outcome_, checks_.violations(),
                      checks_.trace(), clock_.now() - start_, checks_.requests(), 0};
     return result;
   }
@@ -198,6 +205,7 @@ class Runner {
   }
 
   std::uint64_t seed_;
+  unsigned generation_;
   Case made_;
   asio::io_context context_{1};
   sim::VirtualClock clock_{context_};
@@ -212,8 +220,8 @@ class Runner {
 
 }  // namespace
 
-SeededRun run_seed(std::uint64_t seed) {
-  Runner runner(seed);
+SeededRun run_seed(std::uint64_t seed, unsigned generation) {
+  Runner runner(seed, generation);
   SeededRun result = runner.run();
   result.faults_struck = runner.faults_struck();
   return result;

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "retry/clock.hpp"
+#include "sim/world_generator.hpp"
 
 namespace haulout::scenario {
 
 struct SeededRun {
   std::uint64_t seed = 0;
+  unsigned generation = 0;
   std::string setting;  // the options of the drain, in one line
   std::string outcome;
   std::vector<std::string> violations;
@@ -20,6 +22,6 @@ struct SeededRun {
   std::size_t faults_struck = 0;
 };
 
-SeededRun run_seed(std::uint64_t seed);
+SeededRun run_seed(std::uint64_t seed, unsigned generation = sim::newest_generation);
 
 }  // namespace haulout::scenario

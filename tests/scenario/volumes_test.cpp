@@ -56,6 +56,16 @@ TEST_F(Volumes, S64_WhatTheDriverSaysIsTold) {
   EXPECT_EQ(told.count(EventType::volume_detached), 1u);
 }
 
+TEST_F(Volumes, AVolumeWhoseNamespaceDiesIsDetached) {
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 5});
+  after(1s, [this] { cluster.terminate_namespace("shop"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+  EXPECT_LT(took(), 20s);
+}
+
 TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
