@@ -31,8 +31,7 @@ void diagnose_stuck(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts
   const k8s::Pod& pod = tracked.pod;
   const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
   facts.push_back(
-      {"POD_STUCK_TERMINATING",
-       "pod " + pod.key(),
+      {"POD_STUCK_TERMINATING", "pod " + pod.key(),
        pod.containers_terminated
            ? fmt::format(
                  "its containers have ended, and the kubelet does not remove it: usually a volume that cannot be "
@@ -41,7 +40,7 @@ void diagnose_stuck(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts
            : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
                          "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
                          see),
-       {}});
+       controller_hold});
 }
 
 void diagnose_terminating(const TrackedPod& tracked, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {

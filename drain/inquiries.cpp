@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "drain/budget_diagnosis.hpp"
 
@@ -20,14 +21,25 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
   return fact && (fact->code == "PDB_WAITING_REPLACEMENT" || fact->code == "PDB_UNHEALTHY_DEADLOCK");
 }
 
-void add_questions(const TrackedPod& tracked, const BudgetBook& book, std::set<Inquiries::Question>& wanted) {
+// Of how many pods at a time the volumes are looked up: enough to see what is the matter.
+constexpr std::size_t most_volumes = 10;
+
+struct Look {
+  std::set<Inquiries::Question> wanted{};
+  std::set<std::string_view> judged{};  // budgets; hundreds of pods may be held by the same one
+  std::size_t volumes = 0;
+};
+
+void add_questions(const TrackedPod& tracked, const BudgetBook& book, Look& look) {
   using Kind = Inquiries::Kind;
   if (!is_held(tracked)) return;
-  if (!tracked.pod.claims.empty()) wanted.insert({Kind::local_volumes, tracked.pod.uid});
-  if (tracked.last_verdict == EvictionVerdict::ns_terminating) wanted.insert({Kind::ns, tracked.pod.ns});
+  if (!tracked.pod.claims.empty() && look.volumes++ < most_volumes)
+    look.wanted.insert({Kind::local_volumes, tracked.pod.uid});
+  if (tracked.last_verdict == EvictionVerdict::ns_terminating) look.wanted.insert({Kind::ns, tracked.pod.ns});
   if (tracked.last_verdict != EvictionVerdict::budget || tracked.budgets.size() != 1) return;
-  Inquiries::Question members{Kind::members, tracked.budgets.front()};
-  if (!wanted.contains(members) && members_matter(book, members.id, tracked.pod)) wanted.insert(std::move(members));
+  const std::string& uid = tracked.budgets.front();
+  if (look.judged.insert(uid).second && members_matter(book, uid, tracked.pod))
+    look.wanted.insert({Kind::members, uid});
 }
 
 }  // namespace
@@ -37,17 +49,17 @@ Duration Inquiries::asked_after(Kind kind) {
 }
 
 void Inquiries::look(const Pipeline& pipeline, TimePoint now) {
-  std::set<Question> wanted;
-  for (const auto& [uid, tracked] : pipeline.pods()) add_questions(tracked, pipeline.book(), wanted);
+  Look seen;
+  for (const auto& [uid, tracked] : pipeline.pods()) add_questions(tracked, pipeline.book(), seen);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (wanted.contains(entry->first)) {
+    if (seen.wanted.contains(entry->first)) {
       ++entry;
       continue;
     }
     forget(entry->first);
     entry = entries_.erase(entry);
   }
-  for (const Question& question : wanted)
+  for (const Question& question : seen.wanted)
     entries_.try_emplace(question, Entry{now + asked_after(question.kind), first_pause});
 }
 

@@ -49,7 +49,8 @@ void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
       lines.push_back(fmt::format("  pod {} would still be there: {}", pod.key(),
                                   pod.message.empty() ? "terminating" : printable(pod.message)));
   }
-  for (const drain::Diagnosis& diagnosis : report.diagnoses) lines.push_back("  " + printable(diagnosis.message));
+  for (const drain::Diagnosis& diagnosis : report.diagnoses)
+    lines.push_back(fmt::format("  {}: {}", diagnosis.subject, printable(diagnosis.message)));
 }
 
 void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {

@@ -38,7 +38,11 @@ class Diagnoses : public Scenario {
     EXPECT_TRUE(told.withdrawn(code)) << code;
     EXPECT_THAT(report.diagnoses, IsEmpty());
   }
-  void refuse_evictions(Duration how_long, sim::StatusBody body) {
+  void refuse_evictions(Duration how_long, int code, const std::string& reason, const std::string& message) {
+    sim::StatusBody body;
+    body.code = code;
+    body.reason = reason;
+    body.message = message;
     const TimePoint until = clock.now() + how_long;
     cluster.server().intercept([this, until, body](const sim::Call&, const sim::AuditEntry& entry) {
       if (entry.subresource != "eviction" || clock.now() >= until) return std::optional<http::Response>();
@@ -135,7 +139,7 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
 
 TEST_F(Diagnoses, AWebhookThatDenies) {
   add_pods(2);
-  refuse_evictions(2min, {.code = 400, .message = "admission webhook \"a.example.com\" denied the request: migrating"});
+  refuse_evictions(2min, 400, "", "admission webhook \"a.example.com\" denied the request: migrating");
   expect_raised_and_healed(drain(), "WEBHOOK_DENY");
   EXPECT_LE(told_after("WEBHOOK_DENY"), 30s);
   EXPECT_THAT(message_of("WEBHOOK_DENY"), HasSubstr("migrating"));
@@ -144,11 +148,9 @@ TEST_F(Diagnoses, AWebhookThatDenies) {
 
 TEST_F(Diagnoses, AWebhookThatIsDown) {
   add_pods(1);
-  refuse_evictions(2min,
-                   {.code = 500,
-                    .reason = "InternalError",
-                    .message = "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
-                               "webhook: connect: connection refused"});
+  refuse_evictions(2min, 500, "InternalError",
+                   "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
+                   "webhook: connect: connection refused");
   expect_raised_and_healed(drain(), "WEBHOOK_DOWN");
   EXPECT_LE(told_after("WEBHOOK_DOWN"), 30s);
 }
@@ -177,8 +179,8 @@ TEST_F(Diagnoses, APodThatDoesNotEnd) {
 }
 
 TEST_F(Diagnoses, ANodeWhoseKubeletIsSilent) {
-  add_pods(2, {.grace = 30});
-  after(5s, [this] { cluster.node_down("n1"); });
+  add_pods(2, {.grace = 5});
+  after(2s, [this] { cluster.node_down("n1"); });
   after(3min, [this] { cluster.node_up("n1"); });
   expect_raised_and_healed(drain(), "NODE_NOT_READY");
   EXPECT_FALSE(told.raised("POD_STUCK_TERMINATING")) << "one cause for all pods";
