@@ -92,7 +92,7 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   }
   const std::string& owner = pod->controller->uid;
   owner_[uid] = owner;
-  if (!tops_.contains(owner)) strangers_.try_emplace(owner, ControllerQuestion{*pod->controller, pod->ns});
+  (tops_.contains(owner) ? asked_ : strangers_).try_emplace(owner, ControllerQuestion{*pod->controller, pod->ns});
   Member& member = members_[owner][uid];
   const bool was_homeless = member.unschedulable.has_value();
   member.key = pod->key();

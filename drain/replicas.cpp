@@ -117,6 +117,7 @@ Decision ControllerBook::judge(Decision decision, const k8s::Pod& pod) {
                fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
   } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
     group->holds = true;
+    asked_.try_emplace(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
     finding = {Verdict::refuse, "SingleReplica",
                fmt::format("{} has a single replica: nothing of it runs while this pod moves; scale it up for the "
                            "time being, or annotate it {}=allow",

@@ -28,11 +28,8 @@ http::Response ApiServer::get_scale(const Call& call) {
   if (const auto replicas = number(*object, "/spec/replicas", 1); replicas != 0) spec["replicas"] = replicas;
   Json status = {{"replicas", number(*object, "/status/replicas")}};
   if (!selector.empty()) status["selector"] = selector;
-  const Json scale = {{"kind", "Scale"},
-                      {"apiVersion", "autoscaling/v1"},
-                      {"metadata", metadata},
-                      {"spec", spec},
-                      {"status", status}};
+  const Json scale = {
+      {"kind", "Scale"}, {"apiVersion", "autoscaling/v1"}, {"metadata", metadata}, {"spec", spec}, {"status", status}};
   return json_response(200, scale.dump());
 }
 

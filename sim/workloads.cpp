@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "placement/room.hpp"
 #include "sim/pod_lifecycle.hpp"
 
@@ -126,10 +124,10 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
 
 void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
   std::vector<Object> present;
-  for (const Object& pod : pods_of(set))
-    if (active(*pod)) present.push_back(pod);
   // Where there are too many, those that are not Ready go first.
-  std::stable_partition(present.begin(), present.end(), [](const Object& pod) { return pod_ready(*pod); });
+  for (const bool ready : {true, false})
+    for (const Object& pod : pods_of(set))
+      if (active(*pod) && pod_ready(*pod) == ready) present.push_back(pod);
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)
     create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), "");

@@ -255,6 +255,7 @@ std::string Option::variable() const {
 }
 
 bool Option::empty_resets() const {
+  if (values.type == ValueType::number_or_percentage) return shown_default.empty();  // off
   return values.type == ValueType::text || values.type == ValueType::list || values.type == ValueType::command;
 }
 

@@ -1,36 +1,11 @@
-// ControllerBook: what it lets go, with facts made by hand.
-#include "drain/controller_book.hpp"
-
-#include <gmock/gmock.h>
-
-#include "tests/drain/builders.hpp"
+// ControllerBook: how many pods of a controller may go, and what is looked up for it.
+#include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-constexpr TimePoint start{1h};
-constexpr WallTime wall{1h};
-
-Guards at_most(std::uint32_t value, bool percent = false) {
-  Guards guards;
-  guards.max_unavailable = Share{value, percent};
-  return guards;
-}
-
-Guards canary(Duration time) {
-  Guards guards;
-  guards.canary = time;
-  return guards;
-}
-
-Guards single(SingleReplica policy) {
-  Guards guards;
-  guards.single_replica = policy;
-  return guards;
-}
 
 struct ShareCase {
   const char* text;
@@ -53,56 +28,6 @@ INSTANTIATE_TEST_SUITE_P(All, ShareTest,
                                            ShareCase{"0%", 5, 0}, ShareCase{"101%", 5, 0}, ShareCase{"", 5, 0},
                                            ShareCase{"%", 5, 0}, ShareCase{"-1", 5, 0}, ShareCase{"1.5", 5, 0},
                                            ShareCase{"25 %", 5, 0}, ShareCase{"99999999999", 5, 0}));
-
-class BookTest : public ::testing::Test {
- protected:
-  // The Deployment shop/web, whose ReplicaSet owns the builders' pods, and that many Ready pods of it.
-  void make(Guards guards, std::int32_t replicas = 4, std::map<std::string, std::string> annotations = {}) {
-    book.emplace(guards);
-    learn("rs-uid", replicas, std::move(annotations));
-    for (std::int32_t i = 0; i < replicas; ++i) see(pod(i));
-    book->namespace_seen("shop");
-  }
-  void learn(const std::string& owner, std::optional<std::int32_t> replicas,
-             std::map<std::string, std::string> annotations = {}) {
-    Controller controller;
-    controller.ns = "shop";
-    controller.kind = "Deployment";
-    controller.name = "web";
-    controller.uid = "deployment-uid";
-    controller.replicas = replicas;
-    controller.annotations = std::move(annotations);
-    book->learned(owner, controller, now);
-  }
-  static k8s::Pod pod(int number) { return a_pod("web-" + std::to_string(number)); }
-  static k8s::Pod replacement(int number, bool ready) {
-    k8s::Pod pod = a_pod("new-" + std::to_string(number));
-    pod.node_name = "n2";
-    pod.ready = ready;
-    return pod;
-  }
-  static k8s::Pod homeless(int number) {
-    k8s::Pod pod = replacement(number, false);
-    pod.node_name.clear();
-    pod.phase = k8s::PodPhase::pending;
-    pod.unschedulable = "0/3 nodes are available: 3 Insufficient cpu.";
-    return pod;
-  }
-  void see(const k8s::Pod& seen) { book->pod_changed(seen.uid, &seen, now, wall); }
-  void gone(const k8s::Pod& pod) { book->pod_changed(pod.uid, nullptr, now, wall); }
-  std::string held(const k8s::Pod& asked) {
-    auto hold = book->held(asked, now);
-    message = hold ? hold->message : "";
-    until = hold ? hold->until : TimePoint::max();
-    return hold ? hold->reason : "";
-  }
-  void leave(const k8s::Pod& pod) { book->leaving(pod, true); }
-
-  TimePoint now = start;
-  std::string message;
-  TimePoint until;
-  std::optional<ControllerBook> book;
-};
 
 TEST_F(BookTest, OffItHoldsNothingAndAsksNothing) {
   book.emplace(Guards());
@@ -319,119 +244,6 @@ TEST_F(BookTest, AnAnnotationTakesThePlaceOfTheOption) {
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
   EXPECT_EQ(held(strict), "BlockedByControllerBudget") << "one that makes no sense counts for nothing";
-}
-
-TEST_F(BookTest, TheFirstOneIsTheCanary) {
-  make(canary(30s));
-  EXPECT_EQ(held(pod(0)), "");
-  leave(pod(0));
-  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
-  EXPECT_EQ(until, now + 30s);
-  see(replacement(0, false));
-  EXPECT_EQ(held(pod(1)), "") << "it has found a node";
-}
-
-TEST_F(BookTest, ACanaryThatNobodyReplacesHoldsForItsTime) {
-  make(canary(30s));
-  EXPECT_EQ(held(pod(0)), "");
-  leave(pod(0));
-  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
-  now += 30s;
-  EXPECT_EQ(held(pod(1)), "");
-}
-
-TEST_F(BookTest, AReplacementWithoutANodeHoldsForAsLongAsThatLasts) {
-  make(canary(30s));
-  EXPECT_EQ(held(pod(0)), "");
-  leave(pod(0));
-  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
-  now += 1s;
-  see(homeless(0));
-  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
-  EXPECT_EQ(until, now + 30s);
-  EXPECT_TRUE(book->unschedulable(now).empty());
-  EXPECT_EQ(book->next_due(now + 29s), now + 30s);
-  now += 30s;
-  EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
-  EXPECT_THAT(message, HasSubstr("pod shop/new-0, finds no node: 0/3 nodes are available: 3 Insufficient cpu."));
-  ASSERT_EQ(book->unschedulable(now).size(), 1u);
-  EXPECT_EQ(book->unschedulable(now).front().controller->text(), "Deployment shop/web");
-  now += 24h;
-  EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
-  see(replacement(0, false));
-  EXPECT_EQ(held(pod(1)), "");
-  EXPECT_TRUE(book->unschedulable(now).empty());
-}
-
-TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
-  book.emplace(canary(30s));
-  learn("rs-uid", 3);
-  for (int i = 0; i < 2; ++i) see(pod(i));
-  see(homeless(0));
-  book->namespace_seen("shop");
-  EXPECT_EQ(held(pod(0)), "");
-  leave(pod(0));
-  see(replacement(1, false));
-  EXPECT_EQ(held(pod(1)), "");
-}
-
-struct SingleCase {
-  const char* what;
-  SingleReplica option;
-  std::optional<std::int32_t> replicas;
-  const char* of_controller;
-  const char* of_pod;
-  Verdict verdict;
-};
-class SingleTest : public BookTest, public ::testing::WithParamInterface<SingleCase> {};
-TEST_P(SingleTest, IsJudged) {
-  const auto& c = GetParam();
-  book.emplace(single(c.option));
-  learn("rs-uid", c.replicas, {{std::string(single_replica_annotation), c.of_controller}});
-  k8s::Pod asked = pod(0);
-  if (*c.of_pod) asked.annotations[std::string(single_replica_annotation)] = c.of_pod;
-  const Decision decision = book->judge({}, asked);
-  EXPECT_EQ(decision.verdict, c.verdict) << c.what;
-  EXPECT_EQ(decision.reason, c.verdict == Verdict::evict ? "" : "SingleReplica") << c.what;
-}
-INSTANTIATE_TEST_SUITE_P(
-    All, SingleTest,
-    ::testing::Values(SingleCase{"allowed", SingleReplica::allow, 1, "", "", Verdict::evict},
-                      SingleCase{"off: nobody looks", SingleReplica::allow, 1, "block", "block", Verdict::evict},
-                      SingleCase{"warned of", SingleReplica::warn, 1, "", "", Verdict::evict},
-                      SingleCase{"blocked", SingleReplica::block, 1, "", "", Verdict::refuse},
-                      SingleCase{"two", SingleReplica::block, 2, "", "", Verdict::evict},
-                      SingleCase{"scaled to nothing", SingleReplica::block, 0, "", "", Verdict::evict},
-                      SingleCase{"unknown", SingleReplica::block, std::nullopt, "", "", Verdict::evict},
-                      SingleCase{"its controller allows", SingleReplica::block, 1, "allow", "", Verdict::evict},
-                      SingleCase{"its controller blocks", SingleReplica::warn, 1, "block", "", Verdict::refuse},
-                      SingleCase{"the pod comes first", SingleReplica::block, 1, "block", "allow", Verdict::evict},
-                      SingleCase{"the pod comes first", SingleReplica::warn, 1, "allow", "block", Verdict::refuse},
-                      SingleCase{"nonsense counts for nothing", SingleReplica::block, 1, "perhaps", "",
-                                 Verdict::refuse}));
-
-TEST_F(BookTest, OneThatWasNotLookedUpWaitsForThat) {
-  book.emplace(single(SingleReplica::block));
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::park);
-  const auto question = book->next_question(now);
-  ASSERT_TRUE(question);
-  EXPECT_EQ(question->owner.uid, "rs-uid");
-  book->not_answered("rs-uid", now);
-  EXPECT_FALSE(book->next_question(now));
-  EXPECT_EQ(book->next_due(now), now + ControllerBook::retry);
-  EXPECT_TRUE(book->next_question(now + ControllerBook::retry));
-  learn("rs-uid", 2);
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::evict);
-}
-
-TEST_F(BookTest, WhatOtherFiltersHaveDecidedStands) {
-  book.emplace(single(SingleReplica::block));
-  learn("rs-uid", 1);
-  Decision skipped;
-  skipped.verdict = Verdict::skip;
-  EXPECT_EQ(book->judge(skipped, pod(0)).verdict, Verdict::skip);
-  EXPECT_EQ(book->judge({}, terminating(pod(0))).verdict, Verdict::evict);
-  EXPECT_EQ(book->judge({}, owned_by(pod(0), "batch/v1", "Job", "backup", "job-uid")).verdict, Verdict::evict);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "k8s/codec.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,18 +63,6 @@ TEST(Codec, AbsentFieldsOfAPodHaveTheDefaultsOfTheApi) {
 std::string pod_with(const std::string& spec, const std::string& status) {
   return R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{)" + spec +
          R"(},"status":{)" + status + "}}";
-}
-
-TEST(Codec, WhatTheSchedulerSays) {
-  const auto says = [](const char* status, const char* reason) {
-    return decode_pod(pod_with("", fmt::format(R"("conditions":[{{"type":"PodScheduled","status":"{}","reason":"{}",)"
-                                               R"("message":"0/3 nodes"}}])",
-                                               status, reason)))
-        ->unschedulable;
-  };
-  EXPECT_EQ(says("False", "Unschedulable"), "0/3 nodes");
-  EXPECT_EQ(says("True", "Unschedulable"), std::nullopt);
-  EXPECT_EQ(says("False", "SchedulingGated"), std::nullopt);
 }
 
 TEST(Codec, TolerationOfTheCordonTaint) {

@@ -1,4 +1,5 @@
-// Controllers of pods and their Scales, as kube-apiserver 1.36 prints them.
+// Controllers of pods, their Scales, and pods that find no node, as kube-apiserver 1.36 prints them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "k8s/codec.hpp"
@@ -70,6 +71,20 @@ TEST(CodecWorkloads, WhatCanBeScaled) {
   EXPECT_THAT(*scalable, ElementsAre(Pair("CloneSet", "clonesets")));
   EXPECT_FALSE(decode_scalable(R"({"kind":"APIResourceList"})"));
   EXPECT_FALSE(decode_scalable(R"({"kind":"Status"})"));
+}
+
+TEST(CodecWorkloads, WhatTheSchedulerSaysOfAPod) {
+  const auto says = [](const char* status, const char* reason) {
+    const auto pod = decode_pod(fmt::format(
+        R"({{"kind":"Pod","metadata":{{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"}},"spec":{{}},)"
+        R"("status":{{"conditions":[{{"type":"PodScheduled","status":"{}","reason":"{}","message":"0/3 nodes"}}]}}}})",
+        status, reason));
+    EXPECT_TRUE(pod) << pod.error().message();
+    return pod ? pod->unschedulable : std::nullopt;
+  };
+  EXPECT_EQ(says("False", "Unschedulable"), "0/3 nodes");
+  EXPECT_EQ(says("True", "Unschedulable"), std::nullopt);
+  EXPECT_EQ(says("False", "SchedulingGated"), std::nullopt);
 }
 
 TEST(CodecWorkloads, TheirRequests) {
