@@ -50,10 +50,6 @@ class Drain::Impl {
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
 
-  // fit_check.cpp
-  std::set<std::string> leaving_pods() const;
-  boost::asio::awaitable<bool> check_fit();
-
   // volume_wait.cpp
   bool wants_volumes() const;
   bool resumes() const;
@@ -93,6 +89,10 @@ class Drain::Impl {
   TimePoint next_wake(TimePoint now) const;
   boost::asio::awaitable<bool> dry_run();
   boost::asio::awaitable<Result<>> simulate_eviction(std::string uid);
+
+  // fit_check.cpp
+  std::set<std::string> leaving_pods() const;
+  boost::asio::awaitable<bool> check_fit();
 
   // drain.cpp
   k8s::DryRun wire_dry_run() const;
