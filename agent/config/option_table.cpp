@@ -6,6 +6,7 @@ namespace haulout::agent {
 namespace {
 
 using C = AgentConfig;
+using drain::FitPolicy;
 using drain::Treatment;
 
 constexpr std::uint32_t many = 1'000'000;
@@ -147,7 +148,6 @@ OptionGroup gates() {
 
 OptionGroup the_drain() {
   using T = Treatment;
-  using F = drain::FitPolicy;
   return {
       "The drain",
       {
@@ -159,6 +159,16 @@ OptionGroup the_drain() {
           {"settle", duration(&C::settle, Zero::allowed), "5s",
            "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled "
            "arrive late."},
+          {"check-fit",
+           choice<FitPolicy>(&C::check_fit, {{"off", FitPolicy::off},
+                                             {"warn", FitPolicy::warn},
+                                             {"block", FitPolicy::block},
+                                             {"require", FitPolicy::require}}),
+           "off",
+           "Before a drain, look whether the pods fit on other nodes: warn: say which do not, and which nobody can "
+           "tell. block: do not drain while one does not fit. require: not unless all are known to fit. Each such look "
+           "lists "
+           "all nodes and pods of the cluster."},
           {"emptydir", choice<T>(&C::emptydir, {{"evict", T::evict}, {"refuse", T::refuse}}), "evict",
            "Pods that use emptyDir: their local data is lost with them."},
           {"unmanaged", choice<T>(&C::unmanaged, {{"evict", T::evict}, {"refuse", T::refuse}, {"skip", T::skip}}),
@@ -167,13 +177,6 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
-          {"check-fit",
-           choice<F>(&C::check_fit, {{"off", F::off}, {"warn", F::warn}, {"block", F::block}, {"require", F::require}}),
-           "off",
-           "Before a drain, look whether the pods fit on other nodes: warn: say which do not, and which nobody can "
-           "tell. "
-           "block: do not drain while one does not fit. require: not unless all are known to fit. Each such look lists "
-           "all nodes and pods of the cluster."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
            "The node is ready only when the volumes of the pods that left are detached from it: their "
            "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "
