@@ -64,10 +64,6 @@ class Drain::Impl {
   void controllers_news();
   void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 
-  // fit_check.cpp
-  std::set<std::string> leaving_pods() const;
-  boost::asio::awaitable<bool> check_fit();
-
   // volume_wait.cpp
   bool wants_volumes() const;
   bool resumes() const;
@@ -114,6 +110,10 @@ class Drain::Impl {
   TimePoint next_wake(TimePoint now) const;
   boost::asio::awaitable<bool> dry_run();
   boost::asio::awaitable<Result<>> simulate_eviction(std::string uid);
+
+  // fit_check.cpp
+  std::set<std::string> leaving_pods() const;
+  boost::asio::awaitable<bool> check_fit();
 
   // drain.cpp
   k8s::DryRun wire_dry_run() const;

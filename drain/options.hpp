@@ -52,8 +52,6 @@ struct Options {
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
   Guards guards;
-  FitPolicy fit = FitPolicy::off;
-  std::set<std::string> fit_without;  // nodes that will be cordoned besides, for that question
   VolumeWait volumes = VolumeWait::if_permitted;
   // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
   Duration volume_limit = std::chrono::minutes(2);
@@ -62,6 +60,8 @@ struct Options {
   // and silence. Otherwise retried until the deadline.
   bool fail_fast = false;
   Duration unreachable_limit = std::chrono::seconds(10);
+  FitPolicy fit = FitPolicy::off;
+  std::set<std::string> fit_without;    // nodes that will be cordoned besides, for that question
   bool review_access = true;            // SelfSubjectAccessReview before the cordon; wrong under impersonation
   std::string cordoned_by = "haulout";  // goes into the mark: who
   std::string run_id;                   // goes into the mark: which run

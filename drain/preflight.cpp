@@ -170,9 +170,9 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   listed_pods_ = std::move(pods->items);
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
-  if (!co_await list_volumes()) co_return false;
   if (!co_await list_controlled_pods()) co_return false;
   if (!co_await check_fit()) co_return false;
+  if (!co_await list_volumes()) co_return false;
   planned_at_ = now();
   emit(EventType::planned);
   co_return true;

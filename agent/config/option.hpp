@@ -72,12 +72,12 @@ struct AgentConfig {
   std::uint32_t max_concurrent = 5;            // 0: unlimited
   Duration drain_deadline = Duration::zero();  // 0: none
   Duration settle = std::chrono::seconds(5);
+  drain::FitPolicy check_fit = drain::FitPolicy::off;
   drain::Treatment emptydir = drain::Treatment::evict;
   drain::Treatment unmanaged = drain::Treatment::evict;
   drain::Treatment finished = drain::Treatment::skip;
   bool ignore_do_not_disrupt = false;
   std::vector<std::string> drain_order;
-  drain::FitPolicy check_fit = drain::FitPolicy::off;
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;

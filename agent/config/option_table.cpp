@@ -6,6 +6,7 @@ namespace haulout::agent {
 namespace {
 
 using C = AgentConfig;
+using drain::FitPolicy;
 using drain::Treatment;
 
 constexpr std::uint32_t many = 1'000'000;
@@ -147,7 +148,6 @@ OptionGroup gates() {
 
 OptionGroup the_drain() {
   using T = Treatment;
-  using F = drain::FitPolicy;
   using S = drain::SingleReplica;
   return {
       "The drain",
@@ -160,6 +160,16 @@ OptionGroup the_drain() {
           {"settle", duration(&C::settle, Zero::allowed), "5s",
            "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled "
            "arrive late."},
+          {"check-fit",
+           choice<FitPolicy>(&C::check_fit, {{"off", FitPolicy::off},
+                                             {"warn", FitPolicy::warn},
+                                             {"block", FitPolicy::block},
+                                             {"require", FitPolicy::require}}),
+           "off",
+           "Before a drain, look whether the pods fit on other nodes: warn: say which do not, and which nobody can "
+           "tell. block: do not drain while one does not fit. require: not unless all are known to fit. Each such look "
+           "lists "
+           "all nodes and pods of the cluster."},
           {"emptydir", choice<T>(&C::emptydir, {{"evict", T::evict}, {"refuse", T::refuse}}), "evict",
            "Pods that use emptyDir: their local data is lost with them."},
           {"unmanaged", choice<T>(&C::unmanaged, {{"evict", T::evict}, {"refuse", T::refuse}, {"skip", T::skip}}),
@@ -172,13 +182,6 @@ OptionGroup the_drain() {
            "Pods with these labels leave at that place, lower numbers first, like \"app=db=10\"; 0 is where all others "
            "are. Several may be given, the first that selects a pod counts; a pod's own annotation "
            "haulout.dev/drain-order comes before."},
-          {"check-fit",
-           choice<F>(&C::check_fit, {{"off", F::off}, {"warn", F::warn}, {"block", F::block}, {"require", F::require}}),
-           "off",
-           "Before a drain, look whether the pods fit on other nodes: warn: say which do not, and which nobody can "
-           "tell. "
-           "block: do not drain while one does not fit. require: not unless all are known to fit. Each such look lists "
-           "all nodes and pods of the cluster."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
            "The node is ready only when the volumes of the pods that left are detached from it: their "
            "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "

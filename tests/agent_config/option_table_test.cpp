@@ -140,6 +140,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"finished", "evict", [](const C& c) { return c.finished == Treatment::evict; }},
       {"ignore-do-not-disrupt", "true", [](const C& c) { return c.ignore_do_not_disrupt; }},
       {"drain-order", "app=db=10", [](const C& c) { return c.drain_order == Strings{"app=db=10"}; }},
+      {"check-fit", "require", [](const C& c) { return c.check_fit == drain::FitPolicy::require; }},
       {"wait-volumes", "false", [](const C& c) { return !c.wait_volumes; }},
       {"volume-limit", "10m", [](const C& c) { return c.volume_limit == Duration(10min); }},
       {"stuck-volume", "fail", [](const C& c) { return c.end_at_volume_limit; }},
