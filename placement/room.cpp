@@ -222,6 +222,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
   place.vague = (wish.vague && place.plugins.count("InterPodAffinity") != 0) ||
                 (compares_taints(pod) && place.plugins.count("TaintToleration") != 0);
   std::vector<std::string> counted;
+  counted.reserve(reasons.size());
   for (const auto& [reason, count] : reasons) counted.push_back(fmt::format("{} {}", count, reason));
   std::sort(counted.begin(), counted.end());  // as the scheduler has them
   place.message = fmt::format("0/{} nodes are available", sites_.size());
