@@ -101,6 +101,7 @@ asio::awaitable<void> Agent::Impl::load() {
     tell_unread(node.error());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
+  if (!requested_at_start_) requested_at_start_ = reboot_requested(node_);
   written_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
   if (written_.empty()) {
@@ -225,7 +226,7 @@ asio::awaitable<void> Agent::Impl::note_boot() {
   if (!rebooted() || next_state(record_.state, Event::boot_changed)) co_return;
   const bool told = !record_.boot_id.empty();
   record_.boot_id = boot_id_;
-  co_await write(told);
+  co_await write(told && *requested_at_start_);
 }
 
 void Agent::Impl::show_ready(bool ready) {

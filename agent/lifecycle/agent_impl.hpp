@@ -154,6 +154,7 @@ class Agent::Impl {
   std::string written_;  // the record as the Node has it
   k8s::Node node_;
   std::string boot_id_;
+  std::optional<bool> requested_at_start_;  // a reboot; what is asked for later, no boot of before has served
   Pending pending_;
   bool answered_ = false;  // the back end, since we started
   std::string booted_;

@@ -89,7 +89,7 @@ TEST_F(BashTest, FlagsOfTheCommand) {
   EXPECT_THAT(offered({"drain", "--ig"}), ElementsAre("--ignore-daemonsets"));
   EXPECT_THAT(offered({"pause", "n1", "--un"}), ElementsAre("--until"));
   EXPECT_THAT(offered({"status", "-"}), Not(Contains("--until")));
-  EXPECT_THAT(offered({"agent", "--max-un"}), ElementsAre("--max-unavailable"));
+  EXPECT_THAT(offered({"agent", "--max-un"}), ElementsAre("--max-unavailable", "--max-unavailable-per-controller"));
   EXPECT_THAT(offered({"--kubec"}), ElementsAre("--kubeconfig"));
 }
 

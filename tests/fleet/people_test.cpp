@@ -178,6 +178,27 @@ TEST_F(People, ARequestThatFollowsAPersonsRebootIsNotServedByIt) {
   EXPECT_FALSE(requested());
 }
 
+// The agent has seen the Node without a request before somebody asks.
+TEST_F(People, ARequestWhileTheKubeletIsWaitedForIsNotServedByTheBootBefore) {
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
+  // With the boot, but without its kubelet.
+  cluster.on_change([&, down = false](const sim::Change&) mutable {
+    if (down || n1.boots() == 0) return;
+    down = true;
+    cluster.after(1ms, [&] { cluster.node_down("n1"); });
+  });
+  after(2min, [&] { n1.shut_down(); });
+  after(10min, [&] { request_reboot(); });
+  after(15min, [&] {
+    EXPECT_TRUE(requested()) << story();
+    cluster.node_up("n1", *n1.boot_id());
+  });
+  after(30min, [] {});
+  run_fleet();
+  EXPECT_EQ(n1.boots(), 2u) << story();
+  EXPECT_FALSE(requested());
+}
+
 TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {

@@ -3,7 +3,7 @@
 
 #include <boost/asio/this_coro.hpp>
 #include <functional>
-#include <set>
+#include <vector>
 
 #include "agent/gate_keeper.hpp"
 #include "retry/notifier.hpp"
@@ -20,15 +20,15 @@ class GateNews {
   }
   boost::asio::awaitable<void> after(std::uint64_t edition, Clock& clock) {
     Notifier reader(co_await boost::asio::this_coro::executor);
-    const auto leave = [this](Notifier* who) { readers_.erase(who); };
+    const auto leave = [this](Notifier* who) { std::erase(readers_, who); };
     const std::unique_ptr<Notifier, decltype(leave)> listed(&reader, leave);
-    readers_.insert(&reader);
+    readers_.push_back(&reader);
     while (edition_ == edition) co_await reader.wait_until(clock, TimePoint::max());
   }
 
  private:
   std::uint64_t edition_ = 0;
-  std::set<Notifier*> readers_;
+  std::vector<Notifier*> readers_;  // as they came: a run does not depend on addresses
 };
 
 // Without news they claim every 30 s that something may have changed.
