@@ -28,9 +28,13 @@ std::vector<std::string> BudgetBook::selecting(const k8s::Pod& pod) const {
   return uids;
 }
 
+bool BudgetBook::ignores_budgets(const k8s::Pod& pod) {
+  return pod.finished() || pod.phase == k8s::PodPhase::pending || pod.terminating();
+}
+
 // The server's own exemptions: it deletes such a pod whatever the budget says.
 bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const {
-  if (pod.finished() || pod.phase == k8s::PodPhase::pending || pod.terminating()) return true;
+  if (ignores_budgets(pod)) return true;
   if (pod.ready) return false;
   return budget.always_allow_unhealthy ||
          (budget.desired_healthy > 0 && budget.current_healthy >= budget.desired_healthy);

@@ -31,6 +31,9 @@ class BudgetBook {
   // UIDs of the budgets that select the pod.
   std::vector<std::string> selecting(const k8s::Pod& pod) const;
 
+  // The server deletes such a pod before it looks at any budget, and at how many there are.
+  static bool ignores_budgets(const k8s::Pod& pod);
+
   enum class Gate {
     open,    // an eviction may be sent
     busy,    // the lane has a request in flight

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "k8s/codec.hpp"
@@ -16,6 +17,8 @@ using k8s::Pod;
 using k8s::PodDisruptionBudget;
 
 constexpr std::size_t named = 3;  // so many pods are named, the others counted
+// Nobody scales up further than this for the sake of a percentage: the field is what is wrong.
+constexpr std::int64_t most_replicas = 20;
 
 bool is_zero(const std::string& value) {
   return value == "0" || value == "0%";
@@ -23,6 +26,13 @@ bool is_zero(const std::string& value) {
 
 std::string pods(std::int32_t count) {
   return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
+}
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 std::string field_of(const PodDisruptionBudget& budget) {
@@ -106,22 +116,52 @@ DiagnosisFact deadlock(const BudgetCase& about) {
           controller_hold};
 }
 
-DiagnosisFact needs_all(const PodDisruptionBudget& budget) {
+// The smallest number of pods of which it spares one; nothing when more pods are no way out. A percentage p of n pods
+// is rounded up, so n has to be at least 100 / (100 - p).
+std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
+  const std::string_view field = budget.min_available;
+  if (const auto needed = whole(field)) return *needed + 1;
+  if (!field.ends_with('%')) return std::nullopt;
+  const auto percent = whole(field.substr(0, field.size() - 1));
+  if (!percent || *percent >= 100) return std::nullopt;
+  const std::int64_t may_go = 100 - *percent;
+  const std::int64_t replicas = (100 + may_go - 1) / may_go;
+  return replicas > most_replicas ? std::nullopt : std::optional(replicas);
+}
+
+// Where the field is a number, the server counts the pods that exist, not those that their controller wants.
+std::string ways_out(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const bool number = whole(budget.min_available).has_value();
+  std::string change = budget.max_unavailable.empty() ? "lower minAvailable" : "raise maxUnavailable";
+  if (number) change += fmt::format(" to {}", budget.expected_pods - 1);
+  const auto replicas = replicas_that_help(budget);
+  if (!replicas) return change;
+  std::string first;
+  if (number && !about.held.empty() && about.held.front()->controller)
+    first = fmt::format("if its controller wants more, see why it creates none (kubectl describe {} {} -n {}), else ",
+                        about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
+  return fmt::format("{}scale its controller to {} for as long as the drain takes, or {}", first, *replicas, change);
+}
+
+DiagnosisFact needs_all(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const bool number = whole(budget.min_available).has_value();
   if (budget.expected_pods == 1)
     return {"PDB_SINGLE_REPLICA",
             {},
-            fmt::format("it protects a single pod ({}, needs {} healthy of 1), which can therefore never be evicted; "
-                        "scale its controller to 2 for as long as the drain takes, or delete the pod by hand when its "
-                        "owner agrees to the outage",
-                        field_of(budget), budget.desired_healthy),
+            fmt::format("it protects a single pod ({}, needs {} healthy of 1), which can therefore not be evicted; {}; "
+                        "or delete the pod by hand when its owner agrees to the outage",
+                        field_of(budget), budget.desired_healthy, ways_out(about)),
             controller_hold};
-  return {
-      "PDB_EQUALS_REPLICAS",
-      {},
-      fmt::format("it needs {} healthy of {} ({}), so it can never spare one; add a replica, or lower what it needs "
-                  "to {}",
-                  budget.desired_healthy, pods(budget.expected_pods), field_of(budget), budget.expected_pods - 1),
-      controller_hold};
+  return {"PDB_EQUALS_REPLICAS",
+          {},
+          fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
+                      field_of(budget),
+                      number ? fmt::format("and only {} exist", budget.expected_pods)
+                             : std::string("so it can never spare one"),
+                      ways_out(about)),
+          controller_hold};
 }
 
 DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
@@ -183,7 +223,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   const bool stuck = unhealthy_may_not && sick > 0;
   if (stuck && static_cast<std::size_t>(sick) == about.held.size()) return deadlock(about);
   if (budget.expected_pods <= 0) return counts_nothing(budget);
-  if (budget.desired_healthy >= budget.expected_pods) return needs_all(budget);
+  if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
   // The server has counted evictions that the controller has not: they are under way.

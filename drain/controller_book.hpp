@@ -21,6 +21,7 @@ namespace haulout::drain {
 // A controller at the top, as it was looked up.
 struct Controller {
   std::string ns;
+  std::string api_version;
   std::string kind;
   std::string name;
   std::string uid;
@@ -29,6 +30,8 @@ struct Controller {
   std::map<std::string, std::string> annotations;
   std::string unknown;  // why the number of its replicas is not known
   bool gone = false;    // it does not exist any more: nothing replaces its pods
+  // Nothing of its kind has replicas, so nothing replaces its pods (a workflow's step, a Pod that owns Pods).
+  bool cannot_scale = false;
 
   std::string text() const { return kind + " " + ns + "/" + name; }
 };
@@ -60,6 +63,10 @@ class ControllerBook {
   // The answers to questions; `owner_uid` as in the question. One that was not answered is asked again later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
+  // False when it says less than is known, or nothing of what merely may be a known controller's: then it is none.
+  bool is_answer(const std::string& owner_uid, const Controller& controller) const;
+  // It may not be read. True when that is to be believed: of the controller of a pod that leaves, the second time.
+  bool forbidden(const std::string& owner_uid);
   // What is to be looked up now: controllers of pods that leave, new ReplicaSets of Deployments, and what holds pods.
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
 
@@ -108,21 +115,27 @@ class ControllerBook {
     std::set<std::string> owners;   // UIDs of what owns its pods: itself, or its ReplicaSets
     std::set<std::string> leaving;  // UIDs of pods of our node
     std::optional<TimePoint> left_first;
-    bool counted = false;                 // the next four are known
+    bool counted = false;                 // the next six are known
     std::set<std::string> here_at_first;  // UIDs of its pods, …
     std::set<std::string> ready_at_first;
-    std::set<std::string> unready_at_first;
-    std::size_t missing_at_first = 0;  // without a Ready replacement before we began
-    bool holds = false;                // pods, since it was last read
+    std::set<std::string> broken_at_first;
+    std::set<std::string> take_nothing;  // when they leave: were not Ready at first, or made up for others since
+    std::size_t missing_at_first = 0;    // without a Ready replacement before we began
+    std::optional<std::int32_t> wanted_at_first;
+    bool holds = false;  // pods, since it was last read; or has more of them than it was read to want
     TimePoint read_again_at{};
   };
   struct Wanted {
     ControllerQuestion question;
     TimePoint not_before{};
+    unsigned refusals = 0;
   };
 
   Group* group_of(const k8s::Pod& pod);
   void want(const k8s::Pod& pod);
+  void move_owner(const std::string& owner_uid, const std::string& top);
+  void note_member(const std::string& owner_uid, const std::string& uid, bool is_new, bool ready, TimePoint now);
+  const Wanted* stranger_of(const Controller& controller) const;
   template <class Visit>
   void each_member(const Group& group, Visit visit) const;
   void count_first(Group& group) const;
@@ -132,16 +145,23 @@ class ControllerBook {
   const Member* homeless(const Group& group) const;
 
   Guards guards_;
-  std::map<std::string, Group> groups_;                  // by UID of the controller at the top
-  std::map<std::string, std::string> tops_;              // by UID of a pod's own controller: that UID
-  std::map<std::string, Members> members_;               // by UID of their own controller
-  std::map<std::string, std::string> owner_;             // of each member, by its UID
-  std::map<std::string, ControllerQuestion> strangers_;  // owners of members that were not looked up
-  std::map<std::string, Wanted> wanted_;                 // by UID of a pod's own controller
-  std::map<std::string, ControllerQuestion> asked_;      // likewise: what was answered
-  std::map<std::string, std::set<std::string>> early_;   // likewise: pods that left before
-  std::set<std::string> seen_;                           // namespaces
+  std::map<std::string, Group> groups_;                 // by UID of the controller at the top
+  std::map<std::string, std::string> tops_;             // by UID of a pod's own controller: that UID
+  std::map<std::string, Members> members_;              // by UID of their own controller
+  std::map<std::string, std::string> owner_;            // of each member, by its UID
+  std::map<std::string, Wanted> strangers_;             // owners of members that were not looked up
+  std::map<std::string, Wanted> wanted_;                // by UID of a pod's own controller
+  std::map<std::string, ControllerQuestion> asked_;     // likewise: what was answered
+  std::map<std::string, std::set<std::string>> early_;  // likewise: pods that left before
+  std::set<std::string> seen_;                          // namespaces
 };
+
+template <class Visit>
+void ControllerBook::each_member(const Group& group, Visit visit) const {
+  for (const std::string& owner : group.owners)
+    if (const auto found = members_.find(owner); found != members_.end())
+      for (const auto& [uid, member] : found->second) visit(uid, member);
+}
 
 // The override on a pod or its controller, if it makes sense.
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller);

@@ -19,13 +19,6 @@ std::string seconds(Duration duration) {
 
 }  // namespace
 
-template <class Visit>
-void ControllerBook::each_member(const Group& group, Visit visit) const {
-  for (const std::string& owner : group.owners)
-    if (const auto found = members_.find(owner); found != members_.end())
-      for (const auto& [uid, member] : found->second) visit(uid, member);
-}
-
 // How things stood before the first pod left.
 void ControllerBook::count_first(Group& group) const {
   group.counted = true;
@@ -34,21 +27,23 @@ void ControllerBook::count_first(Group& group) const {
   each_member(group, [&](const std::string& uid, const Member& member) {
     group.here_at_first.insert(uid);
     const bool ready = member.ready && !member.terminating;
-    (ready ? group.ready_at_first : group.unready_at_first).insert(uid);
+    (ready ? group.ready_at_first : group.take_nothing).insert(uid);
+    if (member.broken) group.broken_at_first.insert(uid);
     if (!member.ready && !member.terminating) ++(member.broken ? broken : coming);
   });
   const auto& replicas = group.controller.replicas;
+  group.wanted_at_first = replicas;
   const auto wanted = static_cast<std::size_t>(std::max(0, replicas.value_or(0)));
   const std::size_t accounted = group.ready_at_first.size() + broken;
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Pods that went and are not made up for by as many that have become Ready since. What leaves other nodes needs
-// replacements, too; what merely fails elsewhere does not count.
+// Pods that went and are not made up for by as many that have become Ready since. What leaves other nodes, and what is
+// wanted in addition, takes new pods, too; what is wanted no more does not. What merely fails elsewhere does not count.
 std::size_t ControllerBook::without_replacement(const Group& group) const {
-  std::size_t ready = 0;
-  std::size_t new_ready = 0;
-  std::size_t stayed = 0;
+  std::int64_t ready = 0;
+  std::int64_t new_ready = 0;
+  std::int64_t stayed = 0;
   each_member(group, [&](const std::string& uid, const Member& member) {
     if (member.terminating || group.leaving.contains(uid)) return;
     const bool old = group.ready_at_first.contains(uid);
@@ -56,25 +51,25 @@ std::size_t ControllerBook::without_replacement(const Group& group) const {
     ready += member.ready ? 1 : 0;
     new_ready += member.ready && !old ? 1 : 0;
   });
-  const auto ours = static_cast<std::size_t>(std::count_if(
-      group.leaving.begin(), group.leaving.end(), [&](const auto& uid) { return group.ready_at_first.contains(uid); }));
-  const std::size_t gone_elsewhere = group.ready_at_first.size() - std::min(group.ready_at_first.size(), stayed + ours);
-  const auto taken =
-      static_cast<std::size_t>(std::count_if(group.leaving.begin(), group.leaving.end(),
-                                             [&](const auto& uid) { return !group.unready_at_first.contains(uid); }));
-  const std::size_t ceiling = taken + group.missing_at_first;
-  const std::size_t needed = ceiling + gone_elsewhere;
-  std::size_t missing = std::min(ceiling, needed - std::min(needed, new_ready));
-  if (group.controller.replicas) {
-    const auto wanted = static_cast<std::size_t>(std::max(0, *group.controller.replicas));
-    missing = std::min(missing, wanted - std::min(wanted, ready));
-  }
-  return missing;
+  const auto ours = std::count_if(group.leaving.begin(), group.leaving.end(),
+                                  [&](const auto& uid) { return group.ready_at_first.contains(uid); });
+  const auto at_first = static_cast<std::int64_t>(group.ready_at_first.size());
+  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
+  const auto taken = std::count_if(group.leaving.begin(), group.leaving.end(),
+                                   [&](const auto& uid) { return !group.take_nothing.contains(uid); });
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
+  const auto& wanted = group.controller.replicas;
+  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
+  if (wanted) missing = std::min(missing, *wanted - ready);
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& group, const k8s::Pod& pod) const {
   // One that is not Ready takes nothing from those that are.
   if (!guards_.max_unavailable || !pod.ready) return std::nullopt;
+  // Nobody would make up for it: only its own annotation holds it back.
+  if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
   const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);
   const std::size_t missing = without_replacement(group);
@@ -130,7 +125,14 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
     return Hold{"ControllerUnknown",
                 fmt::format("held back until the pods of {} on other nodes can be seen", group->controller.text())};
   if (group->controller.gone) return std::nullopt;
+  // What is there already would count as replacements later.
+  if (const Wanted* stranger = group->counted ? nullptr : stranger_of(group->controller))
+    return Hold{"ControllerUnknown",
+                fmt::format("held back until {} {} was looked up, which may be one of {}",
+                            stranger->question.owner.kind, stranger->question.owner.name, group->controller.text())};
   if (!group->counted) count_first(*group);
+  // It was let go, and the answer was lost: it is counted already, and asking again takes nothing more.
+  if (group->leaving.contains(pod.uid)) return std::nullopt;
   if (!group->leaving.empty() && !group->left_first) group->left_first = now;
   auto hold = held_by_canary(*group, now);
   if (!hold) hold = held_by_budget(*group, pod);
@@ -154,7 +156,8 @@ TimePoint ControllerBook::next_due(TimePoint now) const {
   const auto consider = [&](TimePoint when) {
     if (when > now) next = std::min(next, when);
   };
-  for (const auto& [uid, wanted] : wanted_) consider(wanted.not_before);
+  for (const auto* questions : {&wanted_, &strangers_})
+    for (const auto& [uid, wanted] : *questions) consider(wanted.not_before);
   for (const auto& [uid, group] : groups_) {
     if (group.holds) consider(group.read_again_at);
     if (const Member* member = group.left_first ? homeless(group) : nullptr)

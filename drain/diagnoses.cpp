@@ -20,6 +20,7 @@ struct Held {
 };
 
 bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
+  if (BudgetBook::ignores_budgets(tracked.pod)) return false;
   const bool seen = tracked.budgets.size() > 1;
   if (!seen && (book.visible() || tracked.last_verdict != EvictionVerdict::overlap)) return false;
   facts.push_back(
@@ -45,13 +46,14 @@ void diagnose_stuck(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts
 
 void diagnose_terminating(const TrackedPod& tracked, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const k8s::Pod& pod = tracked.pod;
-  const bool finished = pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated || tracked.stuck;
-  if (pod.finalizers.empty()) {
+  // While its containers run, its finalizers are not what keeps it, and to remove them would be dangerous. That its
+  // time is up does not say that they have ended: the kubelet may be dead, or a preStop hook may hang.
+  const bool ended = pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated;
+  if (!ended || pod.finalizers.empty()) {
     // Of a node without a kubelet that is said once, and not of each pod.
     if (tracked.stuck && node.ready) diagnose_stuck(tracked, facts);
     return;
   }
-  if (!finished) return;
   facts.push_back(
       {"POD_FINALIZER", "pod " + pod.key(),
        fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "

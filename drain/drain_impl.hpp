@@ -45,7 +45,7 @@ class Drain::Impl {
   // preflight.cpp
   Task<k8s::Node> first_contact();
   template <class T>
-  Task<T> insist(std::function<Task<T>(TimePoint)> request, Duration timeout);
+  Task<T> insist(std::function<Task<T>(TimePoint)> request, Duration timeout, TimePoint limit = TimePoint::max());
   boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
   boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);
   bool refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what);
@@ -59,8 +59,9 @@ class Drain::Impl {
   void look_at_controllers(TaskGroup& group);
   boost::asio::awaitable<void> resolve_controllers();
   boost::asio::awaitable<void> follow_namespace(std::string ns);
-  Task<Controller> look_up(ControllerQuestion question);
-  Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns);
+  boost::asio::awaitable<void> resolve_controller(ControllerQuestion question);
+  Task<Controller> look_up(ControllerQuestion question, TimePoint until);
+  Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until);
   void controllers_news();
   void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 

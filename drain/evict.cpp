@@ -46,7 +46,6 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
-  // Their views list them anew.
   listed_namespaces_.clear();
   controllers_.forget_pods();
   std::set<std::string> gone;
@@ -54,10 +53,12 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
   for (const std::string& uid : gone) pipeline_->pod_gone(uid, clock_.wall_now());
   co_await list_budgets();
+  if (!co_await look_up_controllers(pods->items)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now(), clock_.wall_now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
-  co_return true;
+  // Before the loop: what is parked for want of this counts as tried, and keeps no tier any more.
+  co_return co_await list_controlled_pods();
 }
 
 asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {

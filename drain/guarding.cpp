@@ -13,6 +13,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::string_view apps = "apps/v1";
+// How long the plan waits for an API of others that fails: less is known then, but the drain goes on.
+constexpr Duration patience_with_others = std::chrono::minutes(1);
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
 
 bool is_apps_workload(const k8s::OwnerReference& owner) {
@@ -23,6 +25,7 @@ bool is_apps_workload(const k8s::OwnerReference& owner) {
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
   Controller controller;
   controller.ns = ns;
+  controller.api_version = owner.api_version;
   controller.kind = owner.kind;
   controller.name = owner.name;
   controller.uid = owner.uid;
@@ -54,22 +57,26 @@ std::string group_of(const std::string& api_version) {
 
 // The answer for controllers that are not of the apps group: the number of replicas is in their Scale, if they have
 // one.
-Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::string ns) {
+Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until) {
   auto known = scalable_.find(owner.api_version);
   if (known == scalable_.end()) {
     auto found = co_await insist<std::map<std::string, std::string>>(
-        [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout);
+        [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
     if (!found && k8s::is_transient(found.error())) co_return std::move(found).error();
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
     known = scalable_.emplace(owner.api_version, *std::move(found)).first;
   }
   const auto resource = known->second.find(owner.kind);
-  if (resource == known->second.end())
-    co_return nothing_known_of(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
+  if (resource == known->second.end()) {
+    Controller alone =
+        nothing_known_of(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
+    alone.cannot_scale = true;
+    co_return alone;
+  }
   const std::string plural = resource->second;
   auto scale = co_await insist<k8s::Workload>(
       [&](TimePoint limit) { return client_.get_scale(owner.api_version, plural, ns, owner.name, limit); },
-      request_timeout);
+      request_timeout, until);
   if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
   if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
   if (k8s::is_transient(scale.error())) co_return std::move(scale).error();
@@ -79,14 +86,21 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   co_return nothing_known_of(owner, ns, std::move(why));
 }
 
-// Fails with what waiting may heal, and where a ReplicaSet or StatefulSet may not be read.
-Task<Controller> Drain::Impl::look_up(ControllerQuestion question) {
+// Asked at least once, and until then while that fails. Fails with what waiting may heal, and where a ReplicaSet or
+// StatefulSet may not be read.
+Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until) {
   k8s::OwnerReference owner = question.owner;
   const std::string ns = question.ns;
   for (;;) {
-    if (!is_apps_workload(owner)) co_return co_await look_up_scale(owner, ns);
+    if (!is_apps_workload(owner)) {
+      auto scaled = co_await look_up_scale(owner, ns, std::min(until, now() + patience_with_others));
+      if (!scaled && k8s::is_transient(scaled.error()) && now() < until)
+        co_return nothing_known_of(owner, ns, scaled.error().message());
+      co_return scaled;
+    }
     auto found = co_await insist<k8s::Workload>(
-        [&](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); }, request_timeout);
+        [&](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); }, request_timeout,
+        until);
     if (!found && !k8s::is_gone(found.error())) {
       if (k8s::is_forbidden(found.error()) || k8s::is_transient(found.error())) co_return std::move(found).error();
       co_return nothing_known_of(owner, ns, found.error().message());
@@ -104,7 +118,7 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     if (!ControllerBook::guarded(pod) || controllers_.of(pod)) continue;
     if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
     const k8s::OwnerReference owner = *pod.controller;
-    auto controller = co_await look_up({owner, pod.ns});
+    auto controller = co_await look_up({owner, pod.ns}, TimePoint::max());
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
         k8s::ResourceAttributes right;
@@ -149,6 +163,11 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
     controllers_.namespace_seen(ns);
     listed_namespaces_[ns] = *std::move(pods);
   }
+  // New ReplicaSets of theirs: once only, the loop asks again.
+  std::set<std::string> asked;
+  for (auto question = controllers_.next_question(now()); question && asked.insert(question->owner.uid).second;
+       question = controllers_.next_question(now()))
+    co_await resolve_controller(*question);
   co_return true;
 }
 
@@ -170,21 +189,24 @@ void Drain::Impl::look_at_controllers(TaskGroup& group) {
 // Beside the loop: controllers that are new, and those that hold pods once more.
 asio::awaitable<void> Drain::Impl::resolve_controllers() {
   while (const auto question = controllers_.next_question(now())) {
-    auto controller = co_await look_up(*question);
-    const bool gone = controller && controller->gone;
-    const auto before = controllers_.of_owner(question->owner.uid);
-    if (!controller && k8s::is_forbidden(controller.error()) && !before)
-      controller = nothing_known_of(question->owner, question->ns, controller.error().message());
-    // What is known of a controller is not forgotten with its ReplicaSet.
-    if (!controller || (gone && before && before->uid != controller->uid)) {
-      controllers_.not_answered(question->owner.uid, now());
-    } else {
-      controllers_.learned(question->owner.uid, *std::move(controller), now());
-    }
+    co_await resolve_controller(*question);
     controllers_news();
   }
   resolves_controllers_ = false;
   changed_->notify();
+}
+
+// Asked once: one API that fails must not hold up what is asked of others.
+asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion question) {
+  const std::string& owner_uid = question.owner.uid;
+  auto controller = co_await look_up(question, now());
+  if (!controller && k8s::is_forbidden(controller.error()) && controllers_.forbidden(owner_uid))
+    controller = nothing_known_of(question.owner, question.ns, controller.error().message());
+  if (controller && controllers_.is_answer(owner_uid, *controller)) {
+    controllers_.learned(owner_uid, *std::move(controller), now());
+  } else {
+    controllers_.not_answered(owner_uid, now());
+  }
 }
 
 void Drain::Impl::controllers_news() {
@@ -237,7 +259,7 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
                                  view->health().error->message()),
                      {}});
   }
-  if (options_.guards.single_replica != SingleReplica::allow) diagnose_replicas(pipeline_->pods(), controllers_, facts);
+  if (options_.guards.any()) diagnose_replicas(pipeline_->pods(), controllers_, facts);
 }
 
 }  // namespace haulout::drain

@@ -47,12 +47,12 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
                      node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
                      node.name),
          {}});
+  // One refusal right after a reconnect proves nothing.
   if (node.pods_error && k8s::is_forbidden(*node.pods_error))
     facts.push_back(
-        {"RBAC_DENIED",
-         subject,
+        {"RBAC_DENIED", subject,
          fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
-         {}});
+         controller_hold});
   if (!node.gone && !node.ready && !pipeline.clear())
     facts.push_back(
         {"NODE_NOT_READY", subject,

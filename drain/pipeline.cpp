@@ -70,7 +70,8 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   --count_of(tracked.state);
   ++count_of(state);
   tracked.state = state;
-  const bool leaves = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished;
+  const bool leaves = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished ||
+                      (state == PodState::parked && tracked.answer_lost);
   if (options_.controllers) options_.controllers->leaving(tracked.pod, leaves);
 }
 
@@ -155,7 +156,11 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   }
   if (tracked.state == PodState::in_flight) return;
   apply_decision(tracked, now);
-  if (relevant) wake(tracked, now);
+  if (!relevant) return;
+  wake(tracked, now);
+  // It may need no replacement any more, or say itself how many it takes.
+  if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::controller)
+    tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
 void Pipeline::pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, WallTime wall) {
@@ -301,8 +306,10 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   tracked.stuck = true;
   tracked.holds_place = false;
   tracked.report.reason = "PodStuckTerminating";
+  // Its finalizers hold it only once its containers have ended, and that its time is up does not say so.
+  const bool ended = tracked.pod.deletion_grace_seconds.value_or(1) == 0 || tracked.pod.containers_terminated;
   tracked.report.message =
-      tracked.pod.finalizers.empty()
+      !ended || tracked.pod.finalizers.empty()
           ? "still there 60 s after its grace period ended: is the kubelet of this node running?"
           : fmt::format("held by its finalizers ({}): the controller that set them has to remove them",
                         fmt::join(tracked.pod.finalizers, ", "));

@@ -9,10 +9,13 @@ namespace haulout::drain {
 
 namespace {
 
-// The pod's own annotation comes first. Empty: neither has it.
-std::string override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key) {
-  if (auto value = k8s::value_at(pod.annotations, key)) return std::string(*value);
-  return std::string(k8s::value_at(controller.annotations, key).value_or(""));
+// The pod's own annotation comes first, unless it makes no sense.
+template <class T, class Parse>
+std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key, Parse parse) {
+  for (const auto* annotations : {&pod.annotations, &controller.annotations})
+    if (const auto value = k8s::value_at(*annotations, key))
+      if (const auto parsed = parse(*value)) return *parsed;
+  return std::nullopt;
 }
 
 bool has_yet_to_leave(const TrackedPod& tracked) {
@@ -21,21 +24,19 @@ bool has_yet_to_leave(const TrackedPod& tracked) {
           tracked.state == PodState::parked);
 }
 
-void diagnose_override(const k8s::Pod& pod, const Controller& controller, std::vector<DiagnosisFact>& facts) {
-  const std::string single = override_of(pod, controller, single_replica_annotation);
-  if (!single.empty() && !parse_single_replica(single))
-    facts.push_back({"OVERRIDE_INVALID",
-                     controller.text(),
-                     fmt::format("the annotation {}={} is ignored: it is none of allow, warn and block",
-                                 single_replica_annotation, single),
-                     {}});
-  const std::string share = override_of(pod, controller, max_unavailable_annotation);
-  if (const auto parsed = parse_share(share); !share.empty() && !parsed)
-    facts.push_back({"OVERRIDE_INVALID",
-                     controller.text(),
-                     fmt::format("the annotation {}={} is ignored: {}", max_unavailable_annotation, share,
-                                 parsed.error().message()),
-                     {}});
+void diagnose_override(const std::string& subject, const std::map<std::string, std::string>& annotations,
+                       std::vector<DiagnosisFact>& facts) {
+  const auto ignored = [&](std::string_view key, std::string_view value, std::string_view why) {
+    facts.push_back(
+        {"OVERRIDE_INVALID", subject, fmt::format("the annotation {}={} is ignored: {}", key, value, why), {}});
+  };
+  if (const auto single = k8s::value_at(annotations, single_replica_annotation);
+      single && !parse_single_replica(*single))
+    ignored(single_replica_annotation, *single, "it is none of allow, warn and block");
+  const auto share = k8s::value_at(annotations, max_unavailable_annotation);
+  if (!share) return;
+  if (const auto parsed = parse_share(*share); !parsed)
+    ignored(max_unavailable_annotation, *share, parsed.error().message());
 }
 
 void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
@@ -67,12 +68,13 @@ void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const Cont
     of_it.controller = controller;
     of_it.ready += tracked.pod.ready ? 1 : 0;
     of_it.budget |= !tracked.budgets.empty();
-    diagnose_override(tracked.pod, *controller, facts);
+    diagnose_override(controller->text(), tracked.pod.annotations, facts);
     if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {
     const Controller& controller = *of_it.controller;
+    diagnose_override(controller.text(), controller.annotations, facts);
     if (!controller.replicas)
       facts.push_back({"REPLICAS_UNKNOWN",
                        controller.text(),
@@ -80,6 +82,7 @@ void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const Cont
                                    "one: {}",
                                    controller.unknown),
                        {}});
+    if (controllers.guards().single_replica == SingleReplica::allow) continue;
     if (controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
       facts.push_back({"LAST_READY_PODS",
@@ -92,12 +95,11 @@ void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const Cont
 }
 
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller) {
-  return parse_single_replica(override_of(pod, controller, single_replica_annotation));
+  return override_of<SingleReplica>(pod, controller, single_replica_annotation, parse_single_replica);
 }
 
 std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller) {
-  const auto share = parse_share(override_of(pod, controller, max_unavailable_annotation));
-  return share ? std::optional<Share>(*share) : std::nullopt;
+  return override_of<Share>(pod, controller, max_unavailable_annotation, parse_share);
 }
 
 SingleReplica ControllerBook::single_replica(const k8s::Pod& pod, const Controller& controller) const {

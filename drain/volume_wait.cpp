@@ -162,6 +162,7 @@ bool Drain::Impl::ended_by_volume(TimePoint at) {
 }
 
 void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const {
+  // No guess: they are not waited for from now on, and a short drain would be over before a hold.
   if (volumes_error_)
     facts.push_back(
         {"RBAC_DENIED",
@@ -173,14 +174,14 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
          {}});
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
   const auto& error = seen ? seen : volumes_trouble_;
+  // One refusal right after a reconnect proves nothing.
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
-    facts.push_back({"RBAC_DENIED",
-                     "volumes of node " + node_name_,
+    facts.push_back({"RBAC_DENIED", "volumes of node " + node_name_,
                      fmt::format("whether they are detached cannot be seen any more: {}; grant verbs list and watch on "
                                  "resource volumeattachments (API group \"storage.k8s.io\") and verb get on resource "
                                  "persistentvolumes (API group \"\")",
                                  error->message()),
-                     {}});
+                     controller_hold});
   else if (!volumes_error_ && volumes_trouble_)
     facts.push_back({"VOLUMES_UNSEEN",
                      "volumes of node " + node_name_,

@@ -11,7 +11,7 @@ namespace {
 struct Leaving {
   Object pod;
   double share = 0;
-  Place alone;  // before any other pod of the node has been placed
+  bool alone = false;  // there is room before any other pod of the node has been placed
 };
 
 std::string key_of(const Json& pod) {
@@ -30,16 +30,38 @@ std::string foreign_scheduler(const Json& pod) {
   return name.empty() || name == "default-scheduler" ? "" : name;
 }
 
-void put_waiting(Room& room, std::vector<Object> waiting) {
-  std::sort(waiting.begin(), waiting.end(), [](const Object& a, const Object& b) {
-    const auto rank = [](const Json& pod) { return std::pair(-number(pod, "/spec/priority"), key_of(pod)); };
-    return rank(*a) < rank(*b);
-  });
-  for (const Object& pod : waiting) {
-    const Place place = room.find(*pod);
-    if (!place.node.empty()) room.put(pod, place.node);
-  }
+std::string listed_unweighed(const Json& pod) {
+  std::string list;
+  for (const std::string& what : not_weighed(pod)) list += (list.empty() ? "" : ", ") + what;
+  return list;
 }
+
+// What is taken, and what may be: one pod after the other.
+class Placing {
+ public:
+  explicit Placing(Room& room) : room_(room) {}
+
+  struct Found {
+    Place place;       // whatever becomes of the pods whose place is not known
+    std::string sure;  // a node with room wherever those go; empty: none
+  };
+  Found find(const Json& pod) const {
+    Found found{room_.find(pod), {}};
+    const bool apart = std::any_of(nowhere_known_.begin(), nowhere_known_.end(),
+                                   [&](const Object& other) { return keep_apart(pod, *other); });
+    if (!found.place.node.empty() && !apart) found.sure = room_.find_for_sure(pod);
+    return found;
+  }
+  void put(const Object& pod, const std::string& node) { room_.put(pod, node); }
+  void put_somewhere(const Object& pod) {
+    room_.reserve(*pod);
+    nowhere_known_.push_back(pod);
+  }
+
+ private:
+  Room& room_;
+  std::vector<Object> nowhere_known_;
+};
 
 PodFit unknown(PodFit fit, std::string why) {
   fit.fit = Fit::unknown;
@@ -48,18 +70,20 @@ PodFit unknown(PodFit fit, std::string why) {
 }
 
 // Whatever is not weighed can only say no once more.
-PodFit judge_found(PodFit fit, const Json& pod, const std::string& node) {
-  std::string unweighed;
-  for (const std::string& what : not_weighed(pod)) unweighed += (unweighed.empty() ? "" : ", ") + what;
-  if (!unweighed.empty())
-    return unknown(std::move(fit), fmt::format("not weighed: {}; for all else there is room on {}", unweighed, node));
+PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
+  if (const std::string unweighed = listed_unweighed(pod); !unweighed.empty())
+    return unknown(std::move(fit),
+                   fmt::format("not weighed: {}; for all else there is room on {}", unweighed, found.place.node));
+  if (found.sure.empty())
+    return unknown(
+        std::move(fit),
+        fmt::format("there is room on {}, unless a pod whose own place is not known takes it", found.place.node));
   fit.fit = Fit::fits;
-  fit.node = node;
+  fit.node = found.sure;
   return fit;
 }
 
-// `taken`: pods of the node that have been placed before, some of them perhaps not where they will be.
-PodFit judge_refused(PodFit fit, const Leaving& leaving, const Place& place, bool taken_for_sure) {
+PodFit judge_refused(PodFit fit, bool alone, const Place& place) {
   if (place.vague)
     return unknown(std::move(fit),
                    "it depends on anti-affinity across namespaces or by label keys, or on tolerations "
@@ -67,10 +91,6 @@ PodFit judge_refused(PodFit fit, const Leaving& leaving, const Place& place, boo
                        place.message);
   if (place.needs_preemption)
     return unknown(std::move(fit), "only if pods of lower priority are preempted: " + place.message);
-  const bool alone = !leaving.alone.node.empty();
-  if (alone && !taken_for_sure)
-    return unknown(std::move(fit),
-                   "its room may be taken by a pod of this node whose own place is not known: " + place.message);
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());
   fit.message = place.message;
@@ -78,27 +98,35 @@ PodFit judge_refused(PodFit fit, const Leaving& leaving, const Place& place, boo
   return fit;
 }
 
-std::vector<PodFit> place_all(Room& room, std::vector<Leaving> all) {
+// Judges the pod and gives it its room: what it may need is nobody else's.
+PodFit place_one(Placing& placing, const Object& pod, bool alone) {
+  PodFit fit;
+  fit.pod = key_of(*pod);
+  fit.uid = uid_of(*pod);
+  const Placing::Found found = placing.find(*pod);
+  if (const std::string scheduler = foreign_scheduler(*pod); !scheduler.empty())
+    fit = unknown(std::move(fit), fmt::format("scheduler {} decides, whose rules are not known", scheduler));
+  else if (!found.place.node.empty())
+    fit = judge_found(std::move(fit), *pod, found);
+  else
+    fit = judge_refused(std::move(fit), alone, found.place);
+  if (fit.fit == Fit::fits) placing.put(pod, fit.node);
+  if (fit.fit == Fit::unknown) placing.put_somewhere(pod);
+  return fit;
+}
+
+void put_waiting(Placing& placing, std::vector<Object> waiting) {
+  std::sort(waiting.begin(), waiting.end(), [](const Object& a, const Object& b) {
+    const auto first = number(*a, "/spec/priority"), second = number(*b, "/spec/priority");
+    return first != second ? first > second : key_of(*a) < key_of(*b);
+  });
+  for (const Object& pod : waiting) place_one(placing, pod, false);
+}
+
+std::vector<PodFit> place_all(Placing& placing, const std::vector<Leaving>& all) {
   std::vector<PodFit> fits;
   fits.reserve(all.size());
-  bool for_sure = true;
-  for (const Leaving& leaving : all) {
-    const Json& pod = *leaving.pod;
-    const Place place = room.find(pod);
-    PodFit fit;
-    fit.pod = key_of(pod);
-    fit.uid = uid_of(pod);
-    if (const std::string scheduler = foreign_scheduler(pod); !scheduler.empty())
-      fit = unknown(std::move(fit), fmt::format("scheduler {} decides, whose rules are not known", scheduler));
-    else if (!place.node.empty())
-      fit = judge_found(std::move(fit), pod, place.node);
-    else
-      fit = judge_refused(std::move(fit), leaving, place, for_sure);
-    // Room that it may need is nobody else's.
-    if (!place.node.empty()) room.put(leaving.pod, place.node);
-    for_sure = for_sure && fit.fit != Fit::unknown;
-    fits.push_back(std::move(fit));
-  }
+  for (const Leaving& leaving : all) fits.push_back(place_one(placing, leaving.pod, leaving.alone));
   std::sort(fits.begin(), fits.end(), [](const PodFit& a, const PodFit& b) { return a.pod < b.pod; });
   return fits;
 }
@@ -133,19 +161,20 @@ std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) 
     const std::string node = text(*pod, "/spec/nodeName");
     if (pod_finished(*pod)) continue;
     if (question.leaving.count(uid_of(*pod)) != 0) {
-      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod), {}});
+      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod), false});
     } else if (node.empty()) {
       if (!terminating(*pod) && at(*pod, "/spec/schedulingGates").empty()) waiting.push_back(pod);
     } else if (question.closed.count(node) == 0 || !terminating(*pod)) {
       room.put(pod, node);
     }
   }
-  put_waiting(room, std::move(waiting));
-  for (Leaving& one : all) one.alone = room.find(*one.pod);
+  Placing placing(room);
+  put_waiting(placing, std::move(waiting));
+  for (Leaving& one : all) one.alone = !room.find(*one.pod).node.empty();
   std::sort(all.begin(), all.end(), [](const Leaving& a, const Leaving& b) {
     return a.share != b.share ? a.share > b.share : key_of(*a.pod) < key_of(*b.pod);
   });
-  return place_all(room, std::move(all));
+  return place_all(placing, all);
 }
 
 Object essence_of_pod(const Json& pod) {

@@ -1,8 +1,9 @@
 // The judgement of fit.hpp over the objects of a cluster. Pure.
 //
 // Free is what is allocatable less the requests of all pods that have not finished. Pods that wait for a node take
-// theirs first, by priority; then those that leave, the largest first, one after the other. The closed nodes,
-// cordoned ones and those that are not Ready get none.
+// theirs first, by priority; then those that leave, the largest first, one after the other. One whose place is not
+// known takes its room on every node that could have it, as far as "fits" goes, and on none as far as "does not fit"
+// goes. The closed nodes, cordoned ones and those that are not Ready get none.
 #pragma once
 
 #include <vector>

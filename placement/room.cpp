@@ -6,32 +6,10 @@
 #include <charconv>
 #include <limits>
 
-#include "placement/quantity.hpp"
 #include "placement/selector.hpp"
 
 namespace haulout::placement {
 namespace {
-
-void add(Amounts& to, const Amounts& more) {
-  for (const auto& [resource, amount] : more) to[resource] += amount;
-}
-
-Amounts amounts(const Json& quantities) {
-  Amounts result;
-  if (!quantities.is_object()) return result;
-  for (const auto& [resource, quantity] : quantities.items()) {
-    const auto value = quantity.is_string()           ? thousandths(quantity.get<std::string>())
-                       : quantity.is_number_integer() ? std::optional(quantity.get<std::int64_t>() * 1000)
-                                                      : std::nullopt;
-    if (value) result[resource] = *value;
-  }
-  return result;
-}
-
-Amounts allocatable(const Json& node) {
-  const Json& stated = at(node, "/status/allocatable");
-  return amounts(stated.is_object() ? stated : at(node, "/status/capacity"));
-}
 
 std::optional<std::int64_t> whole(const std::string& text) {
   std::int64_t value = 0;
@@ -91,11 +69,6 @@ bool untolerated(const Json& pod, const Json& node) {
   return false;
 }
 
-std::int64_t amount(const Amounts& of, const std::string& resource) {
-  const auto found = of.find(resource);
-  return found == of.end() ? 0 : found->second;
-}
-
 bool any_label(const std::set<std::pair<std::string, std::string>>& domains, const Json& node) {
   return std::any_of(domains.begin(), domains.end(), [&](const auto& domain) {
     const auto value = label(node, domain.first);
@@ -107,13 +80,17 @@ std::int64_t priority_of(const Json& pod) {
   return number(pod, "/spec/priority");
 }
 
+bool preempts(const Json& pod) {
+  return text(pod, "/spec/preemptionPolicy") != "Never";
+}
+
 }  // namespace
 
 Room::Room(const std::vector<Object>& nodes, Unstated unstated) {
   for (const Object& node : nodes) {
     Site site;
     site.node = node;
-    site.limits = allocatable(*node);
+    site.limits = limits_of(*node);
     site.endless = site.limits.empty() && unstated == Unstated::no_end;
     // Every node has some pods, in a cluster that is simulated without saying how many.
     if (unstated == Unstated::no_end) site.limits.try_emplace("pods", std::numeric_limits<std::int64_t>::max());
@@ -139,6 +116,16 @@ void Room::put(const Object& pod, const std::string& node) {
   if (!anti_affinity(*pod).empty()) apart_.emplace_back(pod, found->second);
 }
 
+// Taints, and who keeps it away, are left out: a scheduler that is not known may not ask, and what is taken for
+// stricter than it is must not hide a node.
+void Room::reserve(const Json& pod) {
+  const Wish wish{pod, requests_of(pod), {}, {}, false};
+  const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
+  for (Site& site : sites_)
+    if (!site.closed && wants_node(pod, *site.node) && missing(wish, site, counted).empty())
+      add(site.reserved, wish.wanted);
+}
+
 Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
   Wish wish{pod, requests_of(pod), {}, {}, false};
   const auto counts = [&](const Json& other, const Site& site) {
@@ -162,8 +149,24 @@ Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
   return wish;
 }
 
+std::vector<std::string> Room::missing(const Wish& wish, const Site& site, Counted counted) const {
+  std::vector<std::string> result;
+  if (site.endless) return result;
+  Amounts used = site.used;
+  if (counted == Counted::reserved_too) add(used, site.reserved);
+  if (counted == Counted::without_lower)
+    for (const Occupant& other : site.occupants)
+      if (other.priority < priority_of(wish.pod)) subtract(used, other.requests);
+  for (const auto& [resource, want] : wish.wanted) {
+    // What the node does not state it does not have.
+    if (want == 0 || amount(used, resource) + want <= amount(site.limits, resource)) continue;
+    result.push_back(resource == "pods" ? "Too many pods" : "Insufficient " + resource);
+  }
+  return result;
+}
+
 // In the order of the scheduler's plugins, the first that says no.
-Room::Refusal Room::refusal(const Wish& wish, const Site& site, bool spared) const {
+Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted) const {
   const Json& node = *site.node;
   const Json& pod = wish.pod;
   const bool cordoned =
@@ -173,20 +176,8 @@ Room::Refusal Room::refusal(const Wish& wish, const Site& site, bool spared) con
   // The taint of a node that is not Ready comes a moment after its condition.
   if (!node_ready(node) || untolerated(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
   if (!wants_node(pod, node)) return {"NodeAffinity", {"node(s) didn't match Pod's node affinity/selector"}};
-  if (!site.endless) {
-    Amounts used = site.used;
-    if (spared)
-      for (const Occupant& other : site.occupants)
-        if (other.priority < priority_of(pod))
-          for (const auto& [resource, taken] : other.requests) used[resource] -= taken;
-    std::vector<std::string> missing;
-    for (const auto& [resource, want] : wish.wanted) {
-      // What the node does not state it does not have.
-      if (want == 0 || amount(used, resource) + want <= amount(site.limits, resource)) continue;
-      missing.push_back(resource == "pods" ? "Too many pods" : "Insufficient " + resource);
-    }
-    if (!missing.empty()) return {"NodeResourcesFit", std::move(missing)};
-  }
+  std::vector<std::string> lacks = missing(wish, site, counted);
+  if (!lacks.empty()) return {"NodeResourcesFit", std::move(lacks)};
   if (any_label(wish.apart, node)) return {"InterPodAffinity", {"node(s) didn't match pod anti-affinity rules"}};
   if (any_label(wish.others, node))
     return {"InterPodAffinity", {"node(s) didn't satisfy existing pods anti-affinity rules"}};
@@ -198,17 +189,17 @@ bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plu
   if (plugin != "NodeResourcesFit" && plugin != "InterPodAffinity") return false;
   const bool lower = std::any_of(site.occupants.begin(), site.occupants.end(),
                                  [&](const Occupant& other) { return other.priority < priority_of(pod); });
-  return lower && text(pod, "/spec/preemptionPolicy") != "Never" &&
-         refusal(wish_of(pod, &site), site, true).plugin.empty();
+  return lower && preempts(pod) && refusal(wish_of(pod, &site), site, Counted::without_lower).plugin.empty();
 }
 
 Place Room::find(const Json& pod, const std::string& preferred) const {
   const Wish wish = wish_of(pod, nullptr);
   Place place;
   std::map<std::string, std::size_t> reasons;
+  std::vector<std::pair<const Site*, std::string_view>> refusing;
   const Site* best = nullptr;
   for (const Site& site : sites_) {
-    const Refusal refused = refusal(wish, site, false);
+    const Refusal refused = refusal(wish, site, Counted::standing);
     if (refused.plugin.empty()) {
       if (name_of(*site.node) == preferred) return {preferred, {}, {}, false, false};
       if (best == nullptr || site.pods < best->pods) best = &site;
@@ -216,9 +207,13 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     }
     place.plugins.emplace(refused.plugin);
     for (const std::string& reason : refused.reasons) ++reasons[reason];
-    place.needs_preemption = place.needs_preemption || by_preemption(pod, site, refused.plugin);
+    refusing.emplace_back(&site, refused.plugin);
   }
   if (best != nullptr) return {name_of(*best->node), {}, {}, false, false};
+  // It looks at every pod once more, for each of the sites: only when the answer needs it.
+  place.needs_preemption = std::any_of(refusing.begin(), refusing.end(), [&](const auto& refused) {
+    return by_preemption(pod, *refused.first, refused.second);
+  });
   place.vague = (wish.vague && place.plugins.count("InterPodAffinity") != 0) ||
                 (compares_taints(pod) && place.plugins.count("TaintToleration") != 0);
   std::vector<std::string> counted;
@@ -229,6 +224,15 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
   for (std::size_t i = 0; i < counted.size(); ++i) place.message += (i == 0 ? ": " : ", ") + counted[i];
   place.message += '.';
   return place;
+}
+
+std::string Room::find_for_sure(const Json& pod) const {
+  const Wish wish = wish_of(pod, nullptr);
+  const Site* best = nullptr;
+  for (const Site& site : sites_)
+    if ((best == nullptr || site.pods < best->pods) && refusal(wish, site, Counted::reserved_too).plugin.empty())
+      best = &site;
+  return best == nullptr ? std::string() : name_of(*best->node);
 }
 
 double Room::share(const Json& pod) const {
@@ -243,26 +247,12 @@ double Room::share(const Json& pod) const {
   return largest;
 }
 
-Amounts requests_of(const Json& pod) {
-  Amounts running;    // containers, and sidecars
-  Amounts sidecars;   // init containers that stay
-  Amounts beginning;  // the largest need of any init container together with the sidecars before it
-  for (const Json& container : at(pod, "/spec/containers")) add(running, amounts(at(container, "/resources/requests")));
-  for (const Json& container : at(pod, "/spec/initContainers")) {
-    Amounts need = amounts(at(container, "/resources/requests"));
-    if (text(container, "/restartPolicy") == "Always") {
-      add(sidecars, need);
-      continue;
-    }
-    add(need, sidecars);
-    for (const auto& [resource, most] : need) beginning[resource] = std::max(beginning[resource], most);
-  }
-  add(running, sidecars);
-  for (const auto& [resource, need] : beginning) running[resource] = std::max(running[resource], need);
-  for (const auto& [resource, need] : amounts(at(pod, "/spec/resources/requests"))) running[resource] = need;
-  add(running, amounts(at(pod, "/spec/overhead")));
-  running["pods"] = 1000;
-  return running;
+bool keep_apart(const Json& one, const Json& other) {
+  const auto keeps_away = [](const Json& owner, const Json& about) {
+    const Json& terms = anti_affinity(owner);
+    return std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return is_about(term, owner, about); });
+  };
+  return keeps_away(one, other) || keeps_away(other, one);
 }
 
 bool tolerates_node(const Json& pod, const Json& node) {

@@ -11,11 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "placement/amounts.hpp"
 #include "placement/objects.hpp"
 
 namespace haulout::placement {
-
-using Amounts = std::map<std::string, std::int64_t>;  // by resource, in thousandths
 
 struct Place {
   std::string node;               // empty: none fits
@@ -39,6 +38,11 @@ class Room {
   void put(const Object& pod, const std::string& node);
   // Where it would go; changes nothing. `preferred` wins where it fits.
   Place find(const Json& pod, const std::string& preferred = {}) const;
+  // It will stand on one of the nodes, and nobody knows on which: every node that could have it, be it in place of
+  // pods of lower priority, keeps its requests free. Nothing but find_for_sure() asks about that.
+  void reserve(const Json& pod);
+  // As find(), but where it has room wherever the others go that were reserved for; empty: there is none.
+  std::string find_for_sure(const Json& pod) const;
   // The largest share of a node that it takes, of the resource that it takes most of.
   double share(const Json& pod) const;
 
@@ -55,6 +59,7 @@ class Room {
     bool closed = false;
     std::size_t pods = 0;
     Amounts used;
+    Amounts reserved;
     std::vector<Occupant> occupants;
   };
   using Domains = std::set<std::pair<std::string, std::string>>;  // label and value
@@ -70,9 +75,12 @@ class Room {
     std::vector<std::string> reasons;
   };
 
+  enum class Counted { standing, without_lower, reserved_too };  // without_lower: less the pods of lower priority
+
   // `spared`: the site whose pods of lower priority do not count.
   Wish wish_of(const Json& pod, const Site* spared) const;
-  Refusal refusal(const Wish& wish, const Site& site, bool spared) const;
+  std::vector<std::string> missing(const Wish& wish, const Site& site, Counted counted) const;
+  Refusal refusal(const Wish& wish, const Site& site, Counted counted) const;
   bool by_preemption(const Json& pod, const Site& site, std::string_view plugin) const;
 
   std::vector<Site> sites_;
@@ -86,9 +94,8 @@ bool wants_node(const Json& pod, const Json& node);
 // Some of its tolerations compare numbers; they are taken for none.
 bool compares_taints(const Json& pod);
 
-// The sum of what runs at the same time, and never less than what an init container needs alone; what the pod as a
-// whole requests is that. "pods" is 1000.
-Amounts requests_of(const Json& pod);
+// One of them has anti-affinity that is about the other.
+bool keep_apart(const Json& one, const Json& other);
 
 // Its anti-affinity takes more than labels and namespaces to know whom it is about; it is taken for everybody.
 bool far_reaching(const Json& pod);

@@ -1,6 +1,17 @@
 #include "placement/selector.hpp"
 
 namespace haulout::placement {
+namespace {
+
+// What is no string is no label's value.
+std::vector<std::string> strings(const Json& values) {
+  std::vector<std::string> result;
+  for (const Json& value : values)
+    if (value.is_string()) result.push_back(value.get<std::string>());
+  return result;
+}
+
+}  // namespace
 
 Selector Selector::from_object(const Json& selector) {
   using Operator = k8s::LabelSelector::Operator;
@@ -13,14 +24,14 @@ Selector Selector::from_object(const Json& selector) {
   const Json& labels = at(selector, "/matchLabels");
   if (labels.is_object())
     for (const auto& [key, value] : labels.items())
-      requirements.push_back({key, Operator::in, {value.get<std::string>()}});
+      requirements.push_back({key, Operator::in, strings(Json::array({value}))});
   for (const Json& expression : at(selector, "/matchExpressions")) {
     const std::string op = text(expression, "/operator");
     k8s::LabelSelector::Requirement entry{text(expression, "/key"), Operator::exists, {}};
     if (op == "In") entry.op = Operator::in;
     if (op == "NotIn") entry.op = Operator::not_in;
     if (op == "DoesNotExist") entry.op = Operator::does_not_exist;
-    for (const Json& value : at(expression, "/values")) entry.values.push_back(value.get<std::string>());
+    entry.values = strings(at(expression, "/values"));
     requirements.push_back(std::move(entry));
   }
   result.requirements_ = k8s::LabelSelector(std::move(requirements));

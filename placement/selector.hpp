@@ -10,7 +10,8 @@ namespace haulout::placement {
 
 class Selector {
  public:
-  // The object form: matchLabels and matchExpressions. Null matches nothing, {} everything.
+  // The object form: matchLabels and matchExpressions. Null matches nothing, {} everything. A value that is no
+  // string is no label's.
   static Selector from_object(const Json& selector);
   // The text form of ?labelSelector=; nothing when it does not parse.
   static std::optional<Selector> from_text(std::string_view text);

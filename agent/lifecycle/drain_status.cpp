@@ -8,6 +8,15 @@
 
 namespace haulout::agent {
 
+namespace {
+
+// Such a finding tells what follows after the eviction of its pod, not why that one waits.
+bool tells_of_later(const std::string& code) {
+  return code == "LOCAL_PV";
+}
+
+}  // namespace
+
 void DrainStatus::begin() {
   waiting_.clear();
   attached_.clear();
@@ -55,7 +64,8 @@ std::string DrainStatus::reason() const {
 // A diagnosis of the pod, or of the budget that the pod's own message names, says more than that message.
 std::string DrainStatus::cause_of(const Waiting& waiting) const {
   for (const auto& [finding, message] : diagnoses_) {
-    const std::string& subject = finding.first;
+    const auto& [subject, code] = finding;
+    if (tells_of_later(code)) continue;
     if (subject == waiting.pod) return fmt::format("{}: {}", subject, message);
     if (waiting.message.find(subject + ":") != std::string::npos)
       return fmt::format("{} waits for {}: {}", waiting.pod, subject, message);
@@ -74,9 +84,11 @@ std::string DrainStatus::message() const {
     const std::string& one = attached_.begin()->second;
     return attached_.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(attached_.size() - 1, "volume"));
   }
-  for (const auto& [finding, message] : diagnoses_)
-    if (finding.first.starts_with("node ") || finding.first.starts_with("pod "))
-      return fmt::format("{}: {}", finding.first, message);
+  for (const auto& [finding, message] : diagnoses_) {
+    const auto& [subject, code] = finding;
+    if (!tells_of_later(code) && (subject.starts_with("node ") || subject.starts_with("pod ")))
+      return fmt::format("{}: {}", subject, message);
+  }
   if (progress_.to_evict == 0) return "looking for pods that must leave";
   return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),
                      progress_.to_evict == 1 ? "has" : "have");

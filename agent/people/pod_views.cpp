@@ -19,7 +19,7 @@ std::string remarks(const std::vector<drain::Finding>& findings) {
 
 void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook& book) {
   const auto budgets = book.selecting(pod);
-  if (budgets.size() > 1) {
+  if (budgets.size() > 1 && !drain::BudgetBook::ignores_budgets(pod)) {
     view.fate = PodFate::blocked;
     view.reason = "OverlappingBudgets";
     view.message = book.explain(budgets);

@@ -167,9 +167,8 @@ constexpr std::array table{
 
     Reason{"PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
            "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees."},
-    Reason{
-        "PDB_SINGLE_REPLICA", finds, trouble, "A PodDisruptionBudget protects a single pod, which can never go.",
-        "Scale its controller to 2 for as long as the drain takes; or delete the pod by hand when its owner agrees."},
+    Reason{"PDB_SINGLE_REPLICA", finds, trouble, "A PodDisruptionBudget protects a single pod, which can never go.",
+           "Scale its controller up for as long as the drain takes; or delete the pod by hand when its owner agrees."},
     Reason{"PDB_EQUALS_REPLICAS", finds, trouble, "A PodDisruptionBudget needs all the pods that it has.",
            "Add a replica, or lower what it needs; the Event has the numbers."},
     Reason{"PDB_MISCONFIGURED", finds, trouble,

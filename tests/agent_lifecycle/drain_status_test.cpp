@@ -52,6 +52,18 @@ TEST_F(DrainStatusTest, ADiagnosisOfAnotherBudgetSaysNothingOfThisPod) {
   EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
 }
 
+TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
+  see(EventType::diagnosis_raised, {"LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {}});
+  EXPECT_EQ(status.message(), "looking for pods that must leave");
+  see_pod(EventType::parked);
+  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  see(EventType::diagnosis_raised, {"PDB_ZERO", "PodDisruptionBudget shop/web", "it says no", {}});
+  EXPECT_EQ(status.message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says no");
+  see(EventType::diagnosis_withdrawn, {"PDB_ZERO", "PodDisruptionBudget shop/web", "it says no", {}});
+  see(EventType::diagnosis_raised, {"RBAC_DENIED", "pod shop/web-0", "grant the verb", {}});
+  EXPECT_EQ(status.message(), "pod shop/web-0: grant the verb");
+}
+
 TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidWhenNoPodWaits) {
   see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
   EXPECT_EQ(status.message(), "looking for pods that must leave");

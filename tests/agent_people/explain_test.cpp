@@ -81,6 +81,17 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   EXPECT_THAT(views[4].budgets, ElementsAre(PodBudget{"shop/x", 5, 3, -2}, PodBudget{"shop/y", 5, 3, -2}));
 }
 
+// The server deletes it before it counts them.
+TEST(PodViewsTest, APendingPodUnderTwoBudgetsIsEvictable) {
+  k8s::Pod starting = pod("starting", "both");
+  starting.phase = k8s::PodPhase::pending;
+  starting.ready = false;
+  const std::vector<k8s::PodDisruptionBudget> budgets{budget("x", "both", 0), budget("y", "both", 0)};
+  const auto views = pod_views({starting}, budgets, {}, {}, now);
+  EXPECT_THAT(verdicts(views), ElementsAre("shop/starting evict "));
+  EXPECT_EQ(views[0].evictable, Evictable::yes);
+}
+
 TEST(PodViewsTest, AsTheDrainWouldEvictThem) {
   k8s::Pod critical = pod("a-critical");
   critical.priority_class = "system-cluster-critical";

@@ -79,6 +79,20 @@ TEST_F(BudgetBookTest, ClosedForHealthyPodsOnly) {
   EXPECT_EQ(gate(unready), Gate::open);
 }
 
+TEST_F(BudgetBookTest, PodsOfWhichTheServerAsksNoBudget) {
+  using k8s::PodPhase;
+  const std::pair<PodPhase, bool> rows[] = {{PodPhase::pending, true},
+                                            {PodPhase::succeeded, true},
+                                            {PodPhase::failed, true},
+                                            {PodPhase::running, false},
+                                            {PodPhase::unknown, false}};
+  for (const auto& [phase, ignored] : rows) {
+    pod.phase = phase;
+    EXPECT_EQ(BudgetBook::ignores_budgets(pod), ignored) << static_cast<int>(phase);
+    EXPECT_TRUE(BudgetBook::ignores_budgets(testing::terminating(pod)));
+  }
+}
+
 TEST_F(BudgetBookTest, UnprocessedBudgetIsClosed) {
   auto fresh = a_budget("web", 3);
   fresh.observed_generation = 0;

@@ -12,6 +12,7 @@ using testing::a_budget;
 using testing::a_pod;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 k8s::Pod sick(k8s::Pod pod) {
   pod.ready = false;
@@ -73,7 +74,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"one replica, needs more", counting(2, 1, 1), "PDB_SINGLE_REPLICA", "needs 2 healthy of 1"},
       {"as many as there are", counting(3, 3, 3), "PDB_EQUALS_REPLICAS", "needs 3 healthy of 3 pods"},
       {"more than there are", counting(5, 3, 3), "PDB_EQUALS_REPLICAS", "needs 5 healthy of 3 pods"},
-      {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "PDB_EQUALS_REPLICAS", "add a replica"},
+      {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "PDB_EQUALS_REPLICAS", "controller to 4"},
       {"counts nothing",
        with(counting(0, 1, 0),
             [](auto& budget) {
@@ -110,6 +111,63 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   }
 }
 
+TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
+  const struct {
+    const char* min_available;
+    std::int32_t needed, expected;
+    const char* scale;  // empty: that is no way out
+    const char* lower;
+  } rows[] = {
+      {"1", 1, 1, "controller to 2 ", "lower minAvailable to 0;"},
+      {"2", 2, 1, "controller to 3 ", "lower minAvailable to 0;"},
+      {"3", 3, 3, "controller to 4 ", "lower minAvailable to 2"},
+      {"5", 5, 3, "controller to 6 ", "lower minAvailable to 2"},
+      {"30", 30, 30, "controller to 31 ", "lower minAvailable to 29"},
+      {"1%", 1, 1, "controller to 2 ", "lower minAvailable;"},
+      {"50%", 1, 1, "controller to 2 ", "lower minAvailable;"},
+      {"51%", 2, 2, "controller to 3 ", "lower minAvailable"},
+      {"70%", 3, 3, "controller to 4 ", "lower minAvailable"},
+      {"80%", 3, 3, "controller to 5 ", "lower minAvailable"},
+      {"90%", 3, 3, "controller to 10 ", "lower minAvailable"},
+      {"95%", 3, 3, "controller to 20 ", "lower minAvailable"},
+      {"96%", 3, 3, "", "lower minAvailable"},
+      {"99%", 1, 1, "", "lower minAvailable;"},
+      {"0100%", 3, 3, "", "lower minAvailable"},
+  };
+  const auto held = a_pod("web-0");
+  for (const auto& row : rows) {
+    auto budget = counting(row.needed, row.expected, row.expected);
+    budget.min_available = row.min_available;
+    const auto fact = diagnose_budget({budget, {&held}});
+    ASSERT_TRUE(fact) << row.min_available;
+    const std::string scale = *row.scale ? row.scale : "scale";
+    EXPECT_EQ(fact->message.find(scale) != std::string::npos, *row.scale != 0) << fact->message;
+    EXPECT_THAT(fact->message, HasSubstr(row.lower));
+    // A number of pods would be no percentage.
+    if (budget.min_available.ends_with('%')) EXPECT_THAT(fact->message, Not(HasSubstr("minAvailable to")));
+  }
+}
+
+// For a number the server counts the pods that exist: one that could not be replaced leaves too few of them.
+TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
+  auto held = a_pod("web-0");
+  const std::string see =
+      "if its controller wants more, see why it creates none (kubectl describe ReplicaSet web-6d4b9 "
+      "-n shop), else scale";
+  for (const std::int32_t count : {1, 3}) {
+    const auto fact = diagnose_budget({counting(count, count, count), {&held}});
+    ASSERT_TRUE(fact);
+    EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
+  }
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}})->message, HasSubstr("only 3 exist"));
+  // A percentage is one of what the controller wants.
+  EXPECT_THAT(
+      diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}})->message,
+      AllOf(HasSubstr("can never spare one"), Not(HasSubstr("creates none"))));
+  held.controller.reset();
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}})->message, Not(HasSubstr("creates none")));
+}
+
 TEST(BudgetDiagnosis, SickPodsThatMayNotLeave) {
   const auto a = sick(a_pod("web-0")), b = a_pod("web-1");
   const auto short_of_one = counting(2, 1, 3);
@@ -137,7 +195,7 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   ASSERT_TRUE(fact);
   EXPECT_EQ(fact->code, "PDB_WAITING_REPLACEMENT");
   EXPECT_THAT(fact->message, AllOf(HasSubstr("shop/web-1 is Pending (Unschedulable: 0/3 nodes are available)"),
-                                   HasSubstr("shop/web-2 is not Ready"), ::testing::Not(HasSubstr("web-3"))));
+                                   HasSubstr("shop/web-2 is not Ready"), Not(HasSubstr("web-3"))));
   const std::vector<k8s::Pod> alone{held};
   EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, &alone})->message, HasSubstr("do not exist yet"));
 }

@@ -205,7 +205,7 @@ TEST_F(BookTest, WhatHoldsIsReadAgain) {
   EXPECT_FALSE(book->next_question(now + ControllerBook::reread - 1s));
   const auto again = book->next_question(now + ControllerBook::reread);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->owner.uid, "late-uid");
+  EXPECT_EQ(again->owner.uid, "late-deployment") << "the one at the top: its ReplicaSet may be gone";
 }
 
 TEST_F(BookTest, ItHoldsUntilTheNamespaceWasSeen) {

@@ -109,6 +109,52 @@ TEST_F(DiagnosesTest, PodFinalizerOnceItsContainersHaveEnded) {
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("example.com/backup"));
 }
 
+TEST_F(DiagnosesTest, FinalizersAreNotBlamedWhileContainersRun) {
+  pod.finalizers = {"example.com/backup"};
+  pod = terminating(pod);
+  begin();
+  pipeline.time_passed(now + 90s);
+  ASSERT_THAT(codes(), ElementsAre("POD_STUCK_TERMINATING"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("a container that does not end"));
+  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("is the kubelet of this node running?"));
+  node.ready = false;
+  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY")) << "nobody knows whether its containers have ended";
+  node.ready = true;
+  pod.containers_terminated = true;
+  pipeline.pod_changed(pod, now);
+  EXPECT_THAT(codes(), ElementsAre("POD_FINALIZER"));
+}
+
+TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
+  pod.finalizers = {"example.com/backup"};
+  pod.containers_terminated = true;
+  pod = terminating(pod);
+  begin();
+  pipeline.time_passed(now + 90s);
+  EXPECT_THAT(codes(), ElementsAre("POD_FINALIZER"));
+  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("held by its finalizers (example.com/backup)"));
+}
+
+// The server deletes a Pending pod before it counts the budgets: what refuses it is something else.
+TEST_F(DiagnosesTest, TwoBudgetsDoNotHoldAPendingPod) {
+  budget(a_budget("a", 0));
+  budget(a_budget("b", 0));
+  pod.phase = k8s::PodPhase::pending;
+  pod.ready = false;
+  begin();
+  const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");
+  refuse(denied);
+  now += 1min;
+  refuse(denied);
+  EXPECT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+}
+
+TEST_F(DiagnosesTest, ARefusedViewOfPodsIsToldOnceItHasLasted) {
+  node.pods_error = status_error(403, "Forbidden");
+  ASSERT_THAT(codes(), ElementsAre("RBAC_DENIED"));
+  EXPECT_EQ(diagnose(pipeline, node)[0].hold, 15s) << "one refusal right after a reconnect proves nothing";
+}
+
 TEST_F(DiagnosesTest, RbacDeniedFromTheSecondRefusalOn) {
   begin();
   const auto denied =

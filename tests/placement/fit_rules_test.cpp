@@ -192,6 +192,56 @@ TEST(FitRules, RoomThatAnUnknownPodMayTakeIsNotCertain) {
   EXPECT_THAT(fits[1].message, HasSubstr("whose own place is not known"));
 }
 
+struct AfterAnUnknown {
+  const char* what;
+  Json unknown;
+  Json web;
+  std::vector<std::string> verdicts;
+};
+
+// n2 in zone a and n3 in zone b, each with 4 cpu; the pod that is not known would go to n2, by what is weighed.
+TEST(FitRules, FitsHoldsWhereverAnUnknownPodGoes) {
+  constexpr const char* claim = R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})";
+  constexpr const char* in_b = R"({"nodeSelector":{"zone":"b"}})";
+  const std::string apart = anti_affinity_to("a", "kubernetes.io/hostname");
+  const Json claims = pod_json("a", "3", claim);
+  Json waits = claims;
+  waits["spec"].erase("nodeName");
+  Json waits_for_foreign = pod_json("a", "3", R"({"schedulerName":"volcano","nodeName":null})");
+  Json claims_in_a = claims;
+  claims_in_a["spec"]["nodeSelector"] = {{"zone", "a"}};
+  const AfterAnUnknown cases[] = {
+      {"it may be there", claims, pod_json("web", "2", in_b), {"shop/a unknown", "shop/web unknown"}},
+      {"a waiting one may be there", waits, pod_json("web", "2", in_b), {"shop/web unknown"}},
+      {"a waiting one of another scheduler", waits_for_foreign, pod_json("web", "2", in_b), {"shop/web unknown"}},
+      {"room for both", claims, pod_json("web", "1", in_b), {"shop/a unknown", "shop/web fits n3"}},
+      {"it cannot be there", claims_in_a, pod_json("web", "2", in_b), {"shop/a unknown", "shop/web fits n3"}},
+      {"it must not be beside it", claims, pod_json("web", "1", apart.c_str()), {"shop/a unknown", "shop/web unknown"}},
+      {"too large without it", claims, pod_json("web", "5", in_b), {"shop/a unknown", "shop/web does-not-fit"}},
+  };
+  for (const AfterAnUnknown& c : cases) {
+    SCOPED_TRACE(c.what);
+    const auto fits = judged(
+        {node_json("n1", "8"), node_json("n2", "4"), node_json("n3", "4", R"({"metadata":{"labels":{"zone":"b"}}})")},
+        {c.unknown, c.web});
+    EXPECT_EQ(verdicts(fits), c.verdicts);
+    if (!fits.empty() && c.verdicts.back() == "shop/web unknown")
+      EXPECT_THAT(fits.back().message, HasSubstr("unless a pod whose own place is not known takes it"));
+  }
+}
+
+TEST(FitRules, AnUnknownPodMayPreemptItsWay) {
+  // n2 is full for "a" only as long as "low" stands there.
+  Json foreign = pod_json("a", "1500m", R"({"schedulerName":"volcano","priority":10})");
+  const Json low = pod_json("low", "1", R"({"nodeName":"n2"})");
+  const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2")};
+  EXPECT_THAT(verdicts(judged(nodes, {foreign, low, pod_json("web", "1")})),
+              ElementsAre("shop/a unknown", "shop/web unknown"));
+  foreign["spec"]["preemptionPolicy"] = "Never";
+  EXPECT_THAT(verdicts(judged(nodes, {foreign, low, pod_json("web", "1")})),
+              ElementsAre("shop/a unknown", "shop/web fits n2"));
+}
+
 TEST(FitRules, WhatNothingBringsBackNeedsNoRoom) {
   Json alone = pod_json("alone", "9");
   alone["metadata"].erase("ownerReferences");

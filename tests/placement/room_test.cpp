@@ -1,8 +1,10 @@
 #include "placement/room.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "placement/quantity.hpp"
+#include "placement/selector.hpp"
 
 namespace haulout::placement {
 namespace {
@@ -157,6 +159,71 @@ TEST(Requests, AreThoseOfEverythingThatRunsAtOnce) {
       "overhead":{"cpu":"10m"}})"));
   EXPECT_EQ(requests.at("cpu"), 360);  // 100 + 200 + 50 beside 250 + 50, and the overhead
   EXPECT_EQ(requests.at("pods"), 1000);
+}
+
+TEST(Requests, BeyondAllBoundsFitNowhere) {
+  const char* const pods[] = {
+      R"({"containers":[{"resources":{"requests":{"cpu":"100Ei"}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":"lots"}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":true}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":9223372036854775807}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":18446744073709551615}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":"9e15"}}},{"resources":{"requests":{"cpu":"9e15"}}}]})",
+      R"({"initContainers":[{"resources":{"requests":{"cpu":"9e15"}}}],"containers":[{}],"overhead":{"cpu":"9e15"}})",
+  };
+  for (const char* spec : pods) {
+    SCOPED_TRACE(spec);
+    const Json pod = pod_with(spec);
+    const Json huge = node_with("n1", R"({"status":{"allocatable":{"cpu":"9e15"}}})");
+    EXPECT_THAT(place_on(pod, {node_with("n1")}).message, HasSubstr("1 Insufficient cpu"));
+    EXPECT_THAT(place_on(pod, {huge}).message, HasSubstr("1 Insufficient cpu"));
+    std::vector<Json> others;
+    for (const char* name : {"a", "b"}) others.push_back(standing(pod_with(spec, "{}", name), "n1"));
+    EXPECT_THAT(place_on(pod_with(wants_1500m), {huge}, others).message, HasSubstr("1 Insufficient cpu"));
+  }
+}
+
+TEST(Requests, NumbersAreQuantitiesToo) {
+  EXPECT_EQ(requests_of(pod_with(R"({"overhead":{"cpu":2,"x":1.5,"y":null}})")),
+            (Amounts{{"cpu", 2000}, {"pods", 1000}, {"x", 1500}, {"y", 0}}));
+}
+
+TEST(Limits, WhatCannotBeReadIsNone) {
+  for (const char* cpu : {R"("lots")", R"("100Ei")", "18446744073709551615", "[]"}) {
+    const Json node = node_with("n1", fmt::format(R"({{"status":{{"allocatable":{{"cpu":{}}}}}}})", cpu).c_str());
+    EXPECT_THAT(place_on(pod_with(wants_1500m), {node}).message, HasSubstr("1 Insufficient cpu")) << cpu;
+  }
+}
+
+TEST(Room, ANodeWithRoomGoesBeforePreemption) {
+  const Json pod = pod_with(R"({"priority":5,"containers":[{"resources":{"requests":{"cpu":"1500m"}}}]})");
+  const Json other = standing(pod_with(wants_1500m, "{}", "other"), "n1");
+  EXPECT_TRUE(place_on(pod, {node_with("n1")}, {other}).needs_preemption);
+  const Place found = place_on(pod, {node_with("n1"), node_with("n2")}, {other});
+  EXPECT_EQ(found.node, "n2");
+  EXPECT_FALSE(found.needs_preemption);
+}
+
+struct OddSelector {
+  const char* selector;
+  bool matches;  // app=web
+};
+
+TEST(Selector, NeverFails) {
+  const Json labels = {{"app", "web"}};
+  const OddSelector cases[] = {
+      {R"({"matchLabels":{"app":1}})", false},
+      {R"({"matchLabels":{"app":null}})", false},
+      {R"({"matchLabels":["app"]})", true},
+      {R"({"matchExpressions":[{"key":"app","operator":"In","values":[1,"web"]}]})", true},
+      {R"({"matchExpressions":[{"key":"app","operator":"In","values":[{}]}]})", false},
+      {R"({"matchExpressions":[{"key":"app","operator":"NotIn","values":[null]}]})", true},
+      {R"({"matchExpressions":[{"key":"app","operator":"In","values":7}]})", false},
+      {R"({"matchExpressions":"app"})", false},
+      {R"("app")", false},
+  };
+  for (const OddSelector& c : cases)
+    EXPECT_EQ(Selector::from_object(Json::parse(c.selector)).matches_labels(labels), c.matches) << c.selector;
 }
 
 }  // namespace

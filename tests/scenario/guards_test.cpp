@@ -1,60 +1,14 @@
-// Guards beyond PodDisruptionBudgets: how many pods of a controller may lack a Ready replacement, canaries, controllers
-// with a single replica.
-#include "tests/scenario/scenario.hpp"
+// Guards beyond PodDisruptionBudgets: how many pods of a controller may lack a Ready replacement, and canaries.
+#include "tests/scenario/guards_fixture.hpp"
 
 namespace haulout::scenario {
 using namespace std::chrono_literals;
 namespace {
 using drain::EventType;
 using drain::Outcome;
-using drain::SingleReplica;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class Guards : public Scenario {
- protected:
-  Guards() { options.timeout = 15min; }
-
-  // All its pods are on n1 when the drain begins, and replacements take a while to become Ready.
-  void deploy(const std::string& name, int replicas, const Json& annotations = Json::object(),
-              const std::string& kind = "Deployment") {
-    Json workload = a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},
-                               {{"sim.haulout.dev/prefers-node", "n1"}});
-    workload["metadata"]["annotations"] = annotations;
-    add(workload);
-  }
-  void start_slowly(Duration time) {
-    after(0s, [this, time] { cluster.timing().pod_start = time; });
-  }
-  std::size_t ready_of(const std::string& name) const {
-    std::size_t count = 0;
-    for (const Json& pod : cluster.all("pods"))
-      count += sim::name_of(pod).starts_with(name + "-") && sim::pod_ready(pod) && !sim::terminating(pod) ? 1u : 0u;
-    return count;
-  }
-  // The fewest Ready pods that it has from now on.
-  void watch_ready(const std::string& name) {
-    after(0s, [this, name] {
-      cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
-    });
-  }
-  std::string parked_with(const std::string& reason) const {
-    for (const auto& entry : told.entries)
-      if (entry.type == EventType::parked && entry.reason == reason) return entry.pod;
-    return {};
-  }
-  std::size_t asked_for_controllers() const {
-    std::size_t asked = 0;
-    for (const char* resource : {"deployments", "replicasets", "statefulsets"})
-      asked += requests("get", resource).size() + requests("get", resource, "scale").size();
-    for (const char* verb : {"list", "watch"})
-      for (const auto& entry : requests(verb, "pods")) asked += entry.query.find("nodeName") == std::string::npos;
-    return asked;
-  }
-
-  std::size_t fewest_ = 1000;
-};
 
 TEST_F(Guards, OffTheyCostNoRequest) {
   deploy("web", 4);
@@ -143,6 +97,38 @@ TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
+// Cordoning takes its time, so the plan is made again.
+TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
+  for (const auto& [name, order] : {std::pair("first", "-1"), std::pair("second", "1")})
+    add(a_workload("Deployment", name, 2, {{"terminationGracePeriodSeconds", 5}},
+                   {{"sim.haulout.dev/prefers-node", "n1"}, {"haulout.dev/drain-order", order}}));
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::slow, .delay = 10s}});
+  way = &faults;
+  options.guards.max_unavailable = drain::Share{2, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(faults.struck(), ::testing::Not(IsEmpty()));
+  std::size_t evicted = 0;
+  for (const auto& entry : told.entries) {
+    evicted += entry.type == EventType::evicted ? 1u : 0u;
+    if (entry.type == EventType::eviction_sent && entry.pod.starts_with("shop/second-")) EXPECT_GE(evicted, 2u);
+  }
+}
+
+TEST_F(Guards, AScaleThatCannotBeReadHoldsNobodyUpForLong) {
+  deploy("web", 2);
+  add(a_pod("old-1",
+            {.owner_kind = "ReplicationController", .owner_name = "old", .owner_uid = "old-uid", .owner_api = "v1"}));
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.add(
+      {.verb = "get", .resource = "replicationcontrollers/scale", .fault = {.kind = sim::FaultKind::server_error}});
+  way = &faults;
+  options.guards.max_unavailable = drain::Share{2, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(faults.struck(), ::testing::Not(IsEmpty()));
+  EXPECT_LT(took(), 2min);
+}
+
 TEST_F(Guards, WithoutTheRightToSeeControllersNothingIsTouched) {
   deploy("web", 2);
   cluster.forbid("get", "replicasets");
@@ -169,95 +155,6 @@ TEST_F(Guards, ALatePodIsGuardedToo) {
   after(60s, [this] { cluster.cordon("n1"); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(requests("get", "statefulsets"), ::testing::Not(IsEmpty()));
-}
-
-TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
-  deploy("web", 1);
-  deploy("db", 1, Json::object(), "StatefulSet");
-  deploy("api", 2);
-  options.guards.single_replica = SingleReplica::block;
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::refused));
-  EXPECT_THAT(report.message, HasSubstr("2 pods"));
-  EXPECT_THAT(report.message, HasSubstr("shop/db-0 (SingleReplica)"));
-  EXPECT_THAT(pod(report, "db-0").message, HasSubstr("StatefulSet shop/db has a single replica"));
-  EXPECT_THAT(evictions(), IsEmpty());
-  EXPECT_FALSE(unschedulable());
-}
-
-TEST_F(Guards, ASingleReplicaIsWarnedOf) {
-  deploy("web", 1);
-  options.guards.single_replica = SingleReplica::warn;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("SINGLE_REPLICA"));
-  EXPECT_TRUE(told.withdrawn("SINGLE_REPLICA"));
-}
-
-TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
-  deploy("web", 1, {{"haulout.dev/single-replica", "allow"}});
-  options.guards.single_replica = SingleReplica::block;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("SINGLE_REPLICA"));
-}
-
-TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
-  deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}});
-  options.guards.single_replica = SingleReplica::warn;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
-}
-
-TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
-  deploy("web", 2);
-  options.guards.single_replica = SingleReplica::warn;
-  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("LAST_READY_PODS"));
-}
-
-TEST_F(Guards, JobsAreSingleByNature) {
-  add(a_pod("backup", {.owner_kind = "Job", .owner_name = "backup", .owner_api = "batch/v1"}));
-  options.guards.single_replica = SingleReplica::block;
-  options.guards.max_unavailable = drain::Share{1, false};
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_EQ(asked_for_controllers(), 0u);
-}
-
-TEST_F(Guards, OtherControllersAreAskedForTheirScale) {
-  add({{"apiVersion", "v1"},
-       {"kind", "ReplicationController"},
-       {"metadata", {{"name", "old"}, {"namespace", "shop"}, {"uid", "old-uid"}}},
-       {"spec", {{"replicas", 1}}}});
-  add(a_pod("old-1",
-            {.owner_kind = "ReplicationController", .owner_name = "old", .owner_uid = "old-uid", .owner_api = "v1"}));
-  options.guards.single_replica = SingleReplica::block;
-  EXPECT_THAT(drain(), Ended(Outcome::refused));
-  EXPECT_THAT(requests("get", "replicationcontrollers", "scale"), SizeIs(1));
-}
-
-TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
-  add(a_pod("clone", {.owner_kind = "CloneSet", .owner_name = "clones", .owner_api = "apps.kruise.io/v1alpha1"}));
-  options.guards.single_replica = SingleReplica::block;
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
-}
-
-TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
-  options.guards.single_replica = SingleReplica::block;
-  add(a_pod("slow", {.grace = 30}));
-  // It was being bound to the node when that was cordoned.
-  after(1s, [this] {
-    add(a_workload("StatefulSet", "late", 1, {{"nodeName", "n1"}, {"terminationGracePeriodSeconds", 5}}));
-  });
-  after(2min, [this] {
-    EXPECT_THAT(pods_on("n1"), ::testing::ElementsAre("late-0"));
-    Json scaled = {{"spec", {{"replicas", 2}, {"template", {{"spec", {{"nodeName", nullptr}}}}}}}};
-    cluster.patch("statefulsets", "shop", "late", scaled);
-  });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_EQ(parked_with("SingleReplica"), "shop/late-0");
-  EXPECT_LT(took(), 2min + 50s);
 }
 
 TEST_F(Guards, ACanaryThatFindsNoNodeKeepsTheOthers) {

@@ -144,6 +144,20 @@ TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
   EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
 }
 
+TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(20s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
+    cluster.close_watches();
+  });
+  after(23s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("RBAC_DENIED"));
+}
+
 TEST_F(Volumes, S68_TheDeadlineDuringTheWaitIsNoSuccess) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");

@@ -1,0 +1,63 @@
+// The pipeline with a guard of controllers: who goes when another was refused, lost or changed.
+#include "drain/controller_book.hpp"
+#include "tests/drain/pipeline_fixture.hpp"
+
+namespace haulout::drain::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class PipelineGuardsTest : public PipelineTest {
+ protected:
+  // Two pods of one controller, one of which may go at a time; a is on its way, b waits.
+  void SetUp() override {
+    Guards guards;
+    guards.max_unavailable = Share{1, false};
+    book.emplace(guards);
+    Controller controller;
+    controller.ns = "shop";
+    controller.kind = "Deployment";
+    controller.name = "web";
+    controller.uid = "deployment-uid";
+    controller.replicas = 2;
+    book->learned("rs-uid", controller, now);
+    for (const auto& pod : {a, b}) book->pod_changed(pod.uid, &pod, now, wall);
+    book->namespace_seen("shop");
+    PipelineOptions options;
+    options.controllers = &*book;
+    make(options);
+    plan({a, b});
+    ASSERT_THAT(take(), ElementsAre("a"));
+    ASSERT_EQ(tracked(b).report.reason, "BlockedByControllerBudget");
+  }
+  const k8s::Pod a = a_pod("a");
+  const k8s::Pod b = a_pod("b");
+  std::optional<ControllerBook> book;
+};
+
+TEST_F(PipelineGuardsTest, ARefusedPodLetsItsSiblingGoAtOnce) {
+  refuse(a, status_error(500, "InternalError", "", ""));
+  EXPECT_THAT(take(), ElementsAre("b"));
+}
+
+TEST_F(PipelineGuardsTest, APodWhoseAnswerWasLostMayHaveLeft) {
+  refuse(a, Error(Errc::timeout, "no answer"));
+  EXPECT_THAT(take(), IsEmpty());
+  now += 1min;
+  EXPECT_THAT(take(), ElementsAre("a")) << "it takes nothing more";
+  refuse(a, status_error(500, "InternalError", "", ""));
+  EXPECT_THAT(take(), ElementsAre("b"));
+}
+
+TEST_F(PipelineGuardsTest, APodThatIsHeldIsLookedAtAgainWhenItChanges) {
+  k8s::Pod failing = b;
+  failing.ready = false;
+  failing.resource_version += "0";
+  pipeline->pod_changed(failing, now);
+  EXPECT_THAT(take(), ElementsAre("b")) << "it takes nothing from those that are Ready";
+}
+
+}  // namespace
+}  // namespace haulout::drain::testing

@@ -1,0 +1,52 @@
+// Workloads whose pods are all on the node that is drained, and what their guards did.
+#pragma once
+
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+
+class Guards : public Scenario {
+ protected:
+  Guards() { options.timeout = std::chrono::minutes(15); }
+
+  // All its pods are on n1 when the drain begins, and replacements take a while to become Ready.
+  void deploy(const std::string& name, int replicas, const Json& annotations = Json::object(),
+              const std::string& kind = "Deployment") {
+    Json workload = a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},
+                               {{"sim.haulout.dev/prefers-node", "n1"}});
+    workload["metadata"]["annotations"] = annotations;
+    add(workload);
+  }
+  void start_slowly(Duration time) {
+    after(Duration::zero(), [this, time] { cluster.timing().pod_start = time; });
+  }
+  std::size_t ready_of(const std::string& name) const {
+    std::size_t count = 0;
+    for (const Json& pod : cluster.all("pods"))
+      count += sim::name_of(pod).starts_with(name + "-") && sim::pod_ready(pod) && !sim::terminating(pod) ? 1u : 0u;
+    return count;
+  }
+  // The fewest Ready pods that it has from now on.
+  void watch_ready(const std::string& name) {
+    after(Duration::zero(), [this, name] {
+      cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
+    });
+  }
+  std::string parked_with(const std::string& reason) const {
+    for (const auto& entry : told.entries)
+      if (entry.type == drain::EventType::parked && entry.reason == reason) return entry.pod;
+    return {};
+  }
+  std::size_t asked_for_controllers() const {
+    std::size_t asked = 0;
+    for (const char* resource : {"deployments", "replicasets", "statefulsets"})
+      asked += requests("get", resource).size() + requests("get", resource, "scale").size();
+    for (const char* verb : {"list", "watch"})
+      for (const auto& entry : requests(verb, "pods")) asked += entry.query.find("nodeName") == std::string::npos;
+    return asked;
+  }
+
+  std::size_t fewest_ = 1000;
+};
+
+}  // namespace haulout::scenario

@@ -1,0 +1,112 @@
+// Guards: controllers with a single replica, annotations that make exceptions, and owners of other kinds.
+#include "tests/scenario/guards_fixture.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::Outcome;
+using drain::SingleReplica;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
+  deploy("web", 1);
+  deploy("db", 1, Json::object(), "StatefulSet");
+  deploy("api", 2);
+  options.guards.single_replica = SingleReplica::block;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(report.message, HasSubstr("2 pods"));
+  EXPECT_THAT(report.message, HasSubstr("shop/db-0 (SingleReplica)"));
+  EXPECT_THAT(pod(report, "db-0").message, HasSubstr("StatefulSet shop/db has a single replica"));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Guards, ASingleReplicaIsWarnedOf) {
+  deploy("web", 1);
+  options.guards.single_replica = SingleReplica::warn;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("SINGLE_REPLICA"));
+  EXPECT_TRUE(told.withdrawn("SINGLE_REPLICA"));
+}
+
+TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
+  deploy("web", 1, {{"haulout.dev/single-replica", "allow"}});
+  options.guards.single_replica = SingleReplica::block;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("SINGLE_REPLICA"));
+}
+
+TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
+  deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}});
+  options.guards.single_replica = SingleReplica::warn;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+}
+
+TEST_F(Guards, SoItIsWithAnyGuard) {
+  deploy("web", 2, {{"haulout.dev/max-unavailable", "many"}});
+  start_slowly(5s);
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+}
+
+TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
+  deploy("web", 2);
+  options.guards.single_replica = SingleReplica::warn;
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+}
+
+TEST_F(Guards, JobsAreSingleByNature) {
+  add(a_pod("backup", {.owner_kind = "Job", .owner_name = "backup", .owner_api = "batch/v1"}));
+  options.guards.single_replica = SingleReplica::block;
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(asked_for_controllers(), 0u);
+}
+
+TEST_F(Guards, OtherControllersAreAskedForTheirScale) {
+  add({{"apiVersion", "v1"},
+       {"kind", "ReplicationController"},
+       {"metadata", {{"name", "old"}, {"namespace", "shop"}, {"uid", "old-uid"}}},
+       {"spec", {{"replicas", 1}}}});
+  add(a_pod("old-1",
+            {.owner_kind = "ReplicationController", .owner_name = "old", .owner_uid = "old-uid", .owner_api = "v1"}));
+  options.guards.single_replica = SingleReplica::block;
+  EXPECT_THAT(drain(), Ended(Outcome::refused));
+  EXPECT_THAT(requests("get", "replicationcontrollers", "scale"), SizeIs(1));
+}
+
+TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
+  add(a_pod("clone", {.owner_kind = "CloneSet", .owner_name = "clones", .owner_api = "apps.kruise.io/v1alpha1"}));
+  options.guards.single_replica = SingleReplica::block;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
+}
+
+TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
+  options.guards.single_replica = SingleReplica::block;
+  add(a_pod("slow", {.grace = 30}));
+  // It was being bound to the node when that was cordoned.
+  after(1s, [this] {
+    add(a_workload("StatefulSet", "late", 1, {{"nodeName", "n1"}, {"terminationGracePeriodSeconds", 5}}));
+  });
+  after(2min, [this] {
+    EXPECT_THAT(pods_on("n1"), ::testing::ElementsAre("late-0"));
+    Json scaled = {{"spec", {{"replicas", 2}, {"template", {{"spec", {{"nodeName", nullptr}}}}}}}};
+    cluster.patch("statefulsets", "shop", "late", scaled);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(parked_with("SingleReplica"), "shop/late-0");
+  EXPECT_LT(took(), 2min + 50s);
+}
+
+}  // namespace
+}  // namespace haulout::scenario
