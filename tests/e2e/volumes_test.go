@@ -38,7 +38,7 @@ func diskWorld(t *testing.T, db0, db1, shared Disk, more ...PodOption) (*World, 
 		must(t, d.Add(t.Context(), disk))
 	}
 	must(t, d.AddNode(t.Context(), "old"))
-	must(t, w.Apply(t.Context(), WithClaims("data", StatefulSet("db", 2)),
+	must(t, w.Apply(t.Context(), WithClaims("data", StatefulSet("db", 2, Annotate(TerminatesAfter, "100ms"))),
 		Deployment("web", 2, append(more, Claim("shared"))...)))
 	must(t, w.Settle(t.Context(), 4))
 	return w, d
