@@ -207,8 +207,10 @@ std::string to_string(const LabelSelector& selector) {
     const std::string_view first = values.empty() ? std::string_view() : std::string_view(values.front());
     if (!text.empty()) text += ",";
     switch (op) {
-      case Operator::in: text += values.size() == 1 ? key + "=" + values.front() : key + " in " + all; break;
-      case Operator::not_in: text += key + " notin " + all; break;
+      case Operator::in:
+        text += values.size() == 1 ? fmt::format("{}={}", key, first) : fmt::format("{} in {}", key, all);
+        break;
+      case Operator::not_in: text += fmt::format("{} notin {}", key, all); break;
       case Operator::exists: text += key; break;
       case Operator::does_not_exist: text += "!" + key; break;
       case Operator::greater_than: text += fmt::format("{}>{}", key, first); break;
