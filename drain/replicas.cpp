@@ -10,12 +10,18 @@ namespace haulout::drain {
 namespace {
 
 // The pod's own annotation comes first, unless it makes no sense.
-template <class T, class Parse>
-std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key, Parse parse) {
+template <class T>
+std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key,
+                             std::optional<T> (*parse)(std::string_view)) {
   for (const auto* annotations : {&pod.annotations, &controller.annotations})
     if (const auto value = k8s::value_at(*annotations, key))
-      if (const auto parsed = parse(*value)) return *parsed;
+      if (const auto parsed = parse(*value)) return parsed;
   return std::nullopt;
+}
+
+std::optional<Share> share_in(std::string_view text) {
+  auto share = parse_share(text);
+  return share ? std::optional(*share) : std::nullopt;
 }
 
 bool has_yet_to_leave(const TrackedPod& tracked) {
@@ -95,11 +101,11 @@ void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const Cont
 }
 
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller) {
-  return override_of<SingleReplica>(pod, controller, single_replica_annotation, parse_single_replica);
+  return override_of(pod, controller, single_replica_annotation, parse_single_replica);
 }
 
 std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller) {
-  return override_of<Share>(pod, controller, max_unavailable_annotation, parse_share);
+  return override_of(pod, controller, max_unavailable_annotation, share_in);
 }
 
 SingleReplica ControllerBook::single_replica(const k8s::Pod& pod, const Controller& controller) const {

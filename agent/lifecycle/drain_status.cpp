@@ -76,7 +76,7 @@ std::string DrainStatus::cause_of(const Waiting& waiting) const {
 std::string DrainStatus::message() const {
   if (const Waiting* waiting = first()) {
     const std::size_t others = waiting_.size() - 1;
-    const std::string cause = cause_of(*waiting);
+    std::string cause = cause_of(*waiting);
     if (others == 0) return cause;
     return fmt::format("{} (and {} more {})", cause, others, others == 1 ? "pod waits" : "pods wait");
   }
