@@ -253,7 +253,9 @@ asio::awaitable<void> Agent::Impl::update_in_place() {
 
 std::optional<Event> Agent::Impl::drain_interrupted() {
   cordon_seen_ = cordon_seen_ || (cordoned_ && node_.unschedulable);
-  if (!cordon_seen_ || node_.unschedulable) return std::nullopt;
+  // Our own view may have been away for as long as the cordon stood; the drain knows since when it has it.
+  const bool lost = drain_status_.uncordoned_meanwhile() && !node_.unschedulable;
+  if (!lost && (!cordon_seen_ || node_.unschedulable)) return std::nullopt;
   return uncordoned_by_somebody();
 }
 

@@ -49,6 +49,11 @@ void DrainStatus::on_event(const drain::Event& event) {
   changed_();
 }
 
+bool DrainStatus::uncordoned_meanwhile() const {
+  return std::any_of(diagnoses_.begin(), diagnoses_.end(),
+                     [](const auto& finding) { return finding.first.second == "UNCORDONED_MEANWHILE"; });
+}
+
 const DrainStatus::Waiting* DrainStatus::first() const {
   const auto found = std::min_element(waiting_.begin(), waiting_.end(),
                                       [](const auto& a, const auto& b) { return a.second.order < b.second.order; });

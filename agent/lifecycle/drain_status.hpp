@@ -21,6 +21,8 @@ class DrainStatus final : public drain::DrainObserver {
   // far it is. What a diagnosis says of them comes before what they say themselves.
   std::string reason() const;
   std::string message() const;
+  // The drain has seen the Node schedulable since it cordoned it.
+  bool uncordoned_meanwhile() const;
 
  private:
   struct Waiting {

@@ -45,6 +45,15 @@ TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
 }
 
+TEST_F(DrainStatusTest, TheDrainKnowsThatItsCordonHasGone) {
+  EXPECT_FALSE(status.uncordoned_meanwhile());
+  const drain::Diagnosis lost{"UNCORDONED_MEANWHILE", "node n1", "somebody made the node schedulable again", {}};
+  see(EventType::diagnosis_raised, lost);
+  EXPECT_TRUE(status.uncordoned_meanwhile());
+  see(EventType::diagnosis_withdrawn, lost);
+  EXPECT_FALSE(status.uncordoned_meanwhile());
+}
+
 TEST_F(DrainStatusTest, ADiagnosisOfAnotherBudgetSaysNothingOfThisPod) {
   see_pod(EventType::parked);
   see(EventType::diagnosis_raised, {"PDB_ZERO", "PodDisruptionBudget shop/web2", "it says no", {}});
