@@ -224,7 +224,9 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   outcome_.updated += well;
   outcome_.degraded += now == "degraded";
   const bool explained = now == "degraded" || now == "pending" || now == "waiting" || now == "verifying";
-  if (explained && reason.empty()) checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
+  // A machine that went down in the moment between the state and its reason cannot say it any more.
+  if (explained && reason.empty() && machine.powered())
+    checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
   const bool holds = now == "degraded" || now == "draining" || (now == "rebooting" && !machine.powered());
   for (const Json& lease : cluster.all("leases"))
     if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
