@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "drain/text.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::drain {
@@ -22,17 +22,6 @@ constexpr std::int64_t most_replicas = 20;
 
 bool is_zero(const std::string& value) {
   return value == "0" || value == "0%";
-}
-
-std::string pods(std::int32_t count) {
-  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
-}
-
-std::optional<std::int64_t> whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string field_of(const PodDisruptionBudget& budget) {
@@ -120,9 +109,9 @@ DiagnosisFact deadlock(const BudgetCase& about) {
 // is rounded up, so n has to be at least 100 / (100 - p).
 std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
   const std::string_view field = budget.min_available;
-  if (const auto needed = whole(field)) return *needed + 1;
+  if (const auto needed = whole_number(field)) return *needed + 1;
   if (!field.ends_with('%')) return std::nullopt;
-  const auto percent = whole(field.substr(0, field.size() - 1));
+  const auto percent = whole_number(field.substr(0, field.size() - 1));
   if (!percent || *percent >= 100) return std::nullopt;
   const std::int64_t may_go = 100 - *percent;
   const std::int64_t replicas = (100 + may_go - 1) / may_go;
@@ -132,7 +121,7 @@ std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget
 // Where the field is a number, the server counts the pods that exist, not those that their controller wants.
 std::string ways_out(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const bool number = whole(budget.min_available).has_value();
+  const bool number = whole_number(budget.min_available).has_value();
   std::string change = budget.max_unavailable.empty() ? "lower minAvailable" : "raise maxUnavailable";
   if (number) change += fmt::format(" to {}", budget.expected_pods - 1);
   const auto replicas = replicas_that_help(budget);
@@ -146,7 +135,7 @@ std::string ways_out(const BudgetCase& about) {
 
 DiagnosisFact needs_all(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const bool number = whole(budget.min_available).has_value();
+  const bool number = whole_number(budget.min_available).has_value();
   if (budget.expected_pods == 1)
     return {"PDB_SINGLE_REPLICA",
             {},

@@ -4,14 +4,11 @@
 #include <algorithm>
 
 #include "drain/controller_book.hpp"
+#include "drain/text.hpp"
 
 namespace haulout::drain {
 
 namespace {
-
-std::string pods(std::size_t count) {
-  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
-}
 
 std::string seconds(Duration duration) {
   return fmt::format("{} s", std::chrono::ceil<std::chrono::seconds>(duration).count());

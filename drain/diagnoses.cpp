@@ -48,8 +48,7 @@ void diagnose_terminating(const TrackedPod& tracked, const NodeFacts& node, std:
   const k8s::Pod& pod = tracked.pod;
   // While its containers run, its finalizers are not what keeps it, and to remove them would be dangerous. That its
   // time is up does not say that they have ended: the kubelet may be dead, or a preStop hook may hang.
-  const bool ended = pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated;
-  if (!ended || pod.finalizers.empty()) {
+  if (!containers_have_ended(pod) || pod.finalizers.empty()) {
     // Of a node without a kubelet that is said once, and not of each pod.
     if (tracked.stuck && node.ready) diagnose_stuck(tracked, facts);
     return;

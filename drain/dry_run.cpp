@@ -2,6 +2,7 @@
 // dryRun=All, so that admission and budgets have their say; a dry run reserves nothing, so how many of a budget's pods
 // can go at once is arithmetic on its status.
 #include "drain/drain_impl.hpp"
+#include "drain/text.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
@@ -13,10 +14,6 @@ constexpr unsigned most_tries = 5;
 bool worth_another_try(const Error& error) {
   const EvictionVerdict verdict = classify_eviction(error);
   return verdict == EvictionVerdict::retry || verdict == EvictionVerdict::throttle;
-}
-
-std::string pods(std::size_t count) {
-  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
 }
 
 }  // namespace

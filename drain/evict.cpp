@@ -3,6 +3,7 @@
 
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
+#include "drain/text.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -136,7 +137,7 @@ bool Drain::Impl::concluded(TimePoint at) {
               left == 0 ? volumes_clear()
                               ? std::string("the deadline passed before emptiness was proved")
                               : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
-                        : fmt::format("the deadline passed with {} pod{} left", left, left == 1 ? "" : "s"));
+                        : fmt::format("the deadline passed with {} left", pods(left)));
 }
 
 // Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
@@ -169,8 +170,7 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
   const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
   co_return !end(
       Outcome::drained,
-      fmt::format("drained: {} pod{} gone, {} skipped{}", progress.vanished, progress.vanished == 1 ? "" : "s",
-                  progress.skipped,
+      fmt::format("drained: {} gone, {} skipped{}", pods(progress.vanished), progress.skipped,
                   volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
 }
 

@@ -30,16 +30,15 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   if (options_.fit == FitPolicy::off || begun) co_return true;
   std::set<std::string> closed = options_.fit_without;
   closed.insert(node_name_);
+  const std::set<std::string> leaving = leaving_pods();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
-      [&](TimePoint limit) {
-        return placement::check_fit(client_, {leaving_pods(), closed}, options_.page_size, limit);
-      },
+      [&](TimePoint limit) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, limit); },
       fit_timeout);
   if (!fits) {
     const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
     if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");
     for (const PodReport& pod : pipeline_->reports())
-      if (leaving_pods().count(pod.uid) != 0)
+      if (leaving.contains(pod.uid))
         report_.fits.push_back({pod.key(), pod.uid, placement::Fit::unknown, {}, {}, fits.error().message()});
     emit(EventType::fit_checked, nullptr, nullptr, what + ": " + fits.error().message());
     co_return true;

@@ -2,22 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "drain/text.hpp"
 
 namespace haulout::drain {
 
 namespace {
 
-std::optional<std::int64_t> to_integer(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = failure == std::errc() && end == text.data() + text.size();
-  return whole ? std::optional(number) : std::nullopt;
-}
-
 std::int64_t explicit_order(const k8s::Pod& pod, const std::vector<OrderRule>& rules) {
   const auto found = pod.annotations.find(std::string(drain_order_annotation));
-  const auto own = found == pod.annotations.end() ? std::nullopt : to_integer(found->second);
+  const auto own = found == pod.annotations.end() ? std::nullopt : whole_number(found->second);
   if (own) return *own;
   for (const OrderRule& rule : rules)
     if (rule.selector.matches(pod.labels)) return rule.order;
@@ -31,7 +24,7 @@ Result<OrderRule> parse_order_rule(std::string_view text) {
     return Error(Errc::invalid, fmt::format("{}; write SELECTOR=NUMBER, like app=db=10", why));
   };
   const std::size_t equals = text.rfind('=');
-  const auto order = equals == std::string_view::npos ? std::nullopt : to_integer(text.substr(equals + 1));
+  const auto order = equals == std::string_view::npos ? std::nullopt : whole_number(text.substr(equals + 1));
   if (!order) return wrong("it does not end in = and a whole number");
   auto selector = k8s::parse_label_selector(text.substr(0, equals));
   if (!selector) return wrong(selector.error().message());

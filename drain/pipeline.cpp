@@ -307,9 +307,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   tracked.holds_place = false;
   tracked.report.reason = "PodStuckTerminating";
   // Its finalizers hold it only once its containers have ended, and that its time is up does not say so.
-  const bool ended = tracked.pod.deletion_grace_seconds.value_or(1) == 0 || tracked.pod.containers_terminated;
   tracked.report.message =
-      !ended || tracked.pod.finalizers.empty()
+      !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
           ? "still there 60 s after its grace period ended: is the kubelet of this node running?"
           : fmt::format("held by its finalizers ({}): the controller that set them has to remove them",
                         fmt::join(tracked.pod.finalizers, ", "));

@@ -70,6 +70,10 @@ bool is_mirror(const k8s::Pod& pod) {
   return pod.controller && pod.controller->kind == "Node" && pod.controller->api_version == "v1";
 }
 
+bool containers_have_ended(const k8s::Pod& pod) {
+  return pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated;
+}
+
 bool is_daemon_pod(const k8s::Pod& pod) {
   return pod.controller && pod.controller->kind == "DaemonSet";
 }

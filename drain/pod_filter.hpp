@@ -38,6 +38,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
 bool is_mirror(const k8s::Pod& pod);
 // Owned by a DaemonSet of any API group.
 bool is_daemon_pod(const k8s::Pod& pod);
+// Known to have ended. That a grace period is over does not say so.
+bool containers_have_ended(const k8s::Pod& pod);
 // Only DaemonSets of apps/v1 can be looked up; others are taken as existing.
 bool can_look_up_daemon_set(const k8s::Pod& pod);
 // The protecting annotation, as "key=value", or empty. A karpenter.sh/do-not-disrupt duration counts from startTime.

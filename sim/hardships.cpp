@@ -30,11 +30,7 @@ class Hardships {
   }
 
  private:
-  Duration moment(seconds latest) {
-    const Duration when = rng_.between(Duration(milliseconds(100)), Duration(latest));
-    world_.healed_after = std::max(world_.healed_after, when);
-    return when;
-  }
+  Duration moment(seconds latest) { return world_.moment(rng_, latest); }
   void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }

@@ -1,7 +1,8 @@
 #include "sim/world_generator.hpp"
-#include "sim/hardships.hpp"
 
 #include <fmt/format.h>
+
+#include "sim/hardships.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -31,11 +32,7 @@ class Generator {
 
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
-  Duration moment(seconds latest) {
-    const Duration when = rng_.between(Duration(milliseconds(100)), Duration(latest));
-    world_.healed_after = std::max(world_.healed_after, when);
-    return when;
-  }
+  Duration moment(seconds latest) { return world_.moment(rng_, latest); }
   void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
@@ -270,6 +267,12 @@ class Generator {
 };
 
 }  // namespace
+
+Duration GeneratedWorld::moment(SeededRng& rng, Duration latest) {
+  const Duration when = rng.between(Duration(std::chrono::milliseconds(100)), latest);
+  healed_after = std::max(healed_after, when);
+  return when;
+}
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options) {
   return Generator(seed, options).run();

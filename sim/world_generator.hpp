@@ -34,6 +34,9 @@ struct GeneratedWorld {
     std::string what;  // for the trace
     std::function<void(Cluster&)> act;
   };
+  // When something happens that heals by itself: not before then is all well.
+  Duration moment(SeededRng& rng, Duration latest);
+
   std::uint64_t seed = 0;
   Timing timing;
   std::vector<Json> objects;

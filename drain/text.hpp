@@ -1,0 +1,29 @@
+// Words and numbers as the drain writes and reads them. Pure.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace haulout::drain {
+
+// "1 pod", "3 pods".
+template <std::integral Count>
+std::string pods(Count count) {
+  return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
+}
+
+// The number that is the whole text; nothing for anything else.
+inline std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = failure == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace haulout::drain
