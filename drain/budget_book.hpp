@@ -31,6 +31,11 @@ class BudgetBook {
   // UIDs of the budgets that select the pod.
   std::vector<std::string> selecting(const k8s::Pod& pod) const;
 
+  // The same, kept by the book as long as it lives, once for all pods that share it: comparing two is comparing
+  // pointers. Never null.
+  using Selection = const std::vector<std::string>*;
+  Selection selection(const k8s::Pod& pod) { return &*selections_.insert(selecting(pod)).first; }
+
   // The server deletes such a pod before it looks at any budget, and at how many there are.
   static bool ignores_budgets(const k8s::Pod& pod);
 
@@ -52,6 +57,7 @@ class BudgetBook {
 
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
+  std::set<std::vector<std::string>> selections_;
   // Pods whose eviction was accepted since the budget was last seen to change: its count does not know them yet.
   std::map<std::string, std::set<std::string>> granted_;
   struct Lane {

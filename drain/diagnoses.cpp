@@ -21,10 +21,10 @@ struct Held {
 
 bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
   if (BudgetBook::ignores_budgets(tracked.pod)) return false;
-  const bool seen = tracked.budgets.size() > 1;
-  if (!seen && (book.visible() || tracked.last_verdict != EvictionVerdict::overlap)) return false;
+  const bool seen = tracked.budgets->size() > 1;
+  if (!seen && (book.visible() || tracked.refusal.verdict != EvictionVerdict::overlap)) return false;
   facts.push_back(
-      {"PDB_OVERLAP", "pod " + tracked.pod.key(), seen ? book.explain(tracked.budgets) : tracked.server_message, {}});
+      {"PDB_OVERLAP", "pod " + tracked.pod.key(), seen ? book.explain(*tracked.budgets) : tracked.refusal.message, {}});
   return true;
 }
 
@@ -76,22 +76,23 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
   // One refusal right after a reconnect proves nothing.
-  const bool again = tracked.refusals >= 2;
-  const EvictionVerdict verdict = tracked.last_verdict;
+  const bool again = tracked.refusal.times >= 2;
+  const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
     facts.push_back(
         {"RBAC_DENIED",
          "pod " + tracked.pod.key(),
-         fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.server_message),
+         fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.refusal.message),
          {}});
   } else if (diagnose_overlap(tracked, book, facts)) {
     return;
-  } else if (tracked.webhook && again && (verdict == EvictionVerdict::admission || verdict == EvictionVerdict::retry)) {
-    held.by_webhook[{tracked.webhook->name, tracked.webhook->down}].push_back(&tracked);
+  } else if (tracked.refusal.webhook && again &&
+             (verdict == EvictionVerdict::admission || verdict == EvictionVerdict::retry)) {
+    held.by_webhook[{tracked.refusal.webhook->name, tracked.refusal.webhook->down}].push_back(&tracked);
   } else if (verdict == EvictionVerdict::ns_terminating) {
     held.by_namespace[tracked.pod.ns].push_back(&tracked.pod);
-  } else if (verdict == EvictionVerdict::budget && tracked.budgets.size() == 1) {
-    held.by_budget[tracked.budgets.front()].push_back(&tracked.pod);
+  } else if (verdict == EvictionVerdict::budget && tracked.budgets->size() == 1) {
+    held.by_budget[tracked.budgets->front()].push_back(&tracked.pod);
   }
 }
 
@@ -113,7 +114,7 @@ void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
   for (const auto& [webhook, pods] : held.by_webhook) {
     const TrackedPod& first = *pods.front();
     const std::string whom = one_of(first.pod.key(), pods.size());
-    const std::string& words = first.webhook->words;
+    const std::string& words = first.refusal.webhook->words;
     const std::string subject = "webhook " + webhook.first;
     constexpr std::string_view where = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations";
     if (webhook.second)

@@ -44,7 +44,7 @@ asio::awaitable<bool> Drain::Impl::dry_run() {
     }
     ++(answer ? would_go : blocked);
     if (answer)
-      for (const std::string& budget : pipeline_->pods().at(uid).budgets) ++guarded[budget];
+      for (const std::string& budget : *pipeline_->pods().at(uid).budgets) ++guarded[budget];
   }
   std::string message = blocked == 0
                             ? fmt::format("dry run: {} would be evicted", pods(would_go))

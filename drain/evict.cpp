@@ -43,7 +43,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   }
   if (!node) co_return give_up(node.error(), "node " + node_name_ + " could not be read");
   see_node(&*node);
-  const WallTime asked = clock_.wall_now();
+  const TimePoint asked = now();
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
       [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
   if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
@@ -52,10 +52,10 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   std::set<std::string> gone;
   for (const auto& [uid, tracked] : pipeline_->pods()) gone.insert(uid);
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
-  for (const std::string& uid : gone) pipeline_->pod_gone(uid, clock_.wall_now());
+  for (const std::string& uid : gone) pipeline_->pod_gone(uid, now(), clock_.wall_now());
   co_await list_budgets();
   if (!co_await look_up_controllers(pods->items)) co_return false;
-  for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now(), clock_.wall_now());
+  for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
   // Before the loop: what is parked for want of this counts as tried, and keeps no tier any more.
@@ -151,7 +151,7 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
   if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
   const bool alive = pods_view_ && pods_view_->health().connected;
   if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
-  const WallTime asked = clock_.wall_now();
+  const TimePoint asked = now();
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
   if (!list) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
@@ -192,7 +192,7 @@ asio::awaitable<bool> Drain::Impl::node_confirmed() {
 
 // Beside the loop: a list that stalls must hold nothing up.
 asio::awaitable<void> Drain::Impl::doubt_pods() {
-  const WallTime asked = clock_.wall_now();
+  const TimePoint asked = now();
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
   if (!list) co_return;
   pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
@@ -226,9 +226,9 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
       client_, rng_, k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
         if (!pod) {
-          pipeline_->pod_gone(uid, clock_.wall_now());
+          pipeline_->pod_gone(uid, now(), clock_.wall_now());
         } else if (const auto asked = pods_view_->list_asked()) {
-          pipeline_->pod_listed(*pod, *asked, now(), clock_.wall_now());
+          pipeline_->pod_listed(*pod, *asked, now());
         } else {
           pipeline_->pod_changed(*pod, now());
         }

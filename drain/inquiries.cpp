@@ -35,9 +35,9 @@ void add_questions(const TrackedPod& tracked, const BudgetBook& book, Look& look
   if (!is_held(tracked)) return;
   if (!tracked.pod.claims.empty() && look.volumes++ < most_volumes)
     look.wanted.insert({Kind::local_volumes, tracked.pod.uid});
-  if (tracked.last_verdict == EvictionVerdict::ns_terminating) look.wanted.insert({Kind::ns, tracked.pod.ns});
-  if (tracked.last_verdict != EvictionVerdict::budget || tracked.budgets.size() != 1) return;
-  const std::string& uid = tracked.budgets.front();
+  if (tracked.refusal.verdict == EvictionVerdict::ns_terminating) look.wanted.insert({Kind::ns, tracked.pod.ns});
+  if (tracked.refusal.verdict != EvictionVerdict::budget || tracked.budgets->size() != 1) return;
+  const std::string& uid = tracked.budgets->front();
   if (look.judged.insert(uid).second && members_matter(book, uid, tracked.pod))
     look.wanted.insert({Kind::members, uid});
 }
@@ -50,7 +50,7 @@ Duration Inquiries::asked_after(Kind kind) {
 
 void Inquiries::look(const Pipeline& pipeline, TimePoint now) {
   Look seen;
-  for (const auto& [uid, tracked] : pipeline.pods()) add_questions(tracked, pipeline.book(), seen);
+  for (const TrackedPod* tracked : pipeline.leaving()) add_questions(*tracked, pipeline.book(), seen);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     if (seen.wanted.contains(entry->first)) {
       ++entry;

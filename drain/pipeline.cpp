@@ -58,7 +58,7 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   tracked.report.name = pod.name;
   tracked.report.uid = pod.uid;
   tracked.report.controller = controller_of(pod);
-  tracked.budgets = book_.selecting(pod);
+  tracked.budgets = book_.selection(pod);
   tracked.is_late = started_.has_value();
   tracked.state = PodState::left;
   ++count_of(PodState::left);
@@ -145,7 +145,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
   const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
   tracked.pod = pod;
-  if (other_budgets) tracked.budgets = book_.selecting(pod);
+  if (other_budgets) tracked.budgets = book_.selection(pod);
   if (pod.terminating() && tracked.state != PodState::left) {
     see_terminating(tracked, now);
     return;
@@ -163,7 +163,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-void Pipeline::pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, WallTime wall) {
+void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   const auto found = pods_.find(pod.uid);
   if (found == pods_.end()) {
     track(pod, now);
@@ -172,27 +172,26 @@ void Pipeline::pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, Wa
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) {
     // While the list was under way the watch has said more: a UID never comes back by itself.
-    if (tracked.report.vanished_at > asked) return;
+    if (tracked.vanished_since > asked) return;
     become(tracked, PodState::left);
     tracked.report.vanished_at.reset();
   }
   // Nor does a deletion: the list is older than what the watch or the answer has said since.
-  const TimePoint asked_at = now - (wall - asked);
-  if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked_at) return;
+  if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
   change(tracked, pod, now);
 }
 
-void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall) {
+void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall) {
   std::set<std::string> present;
   for (const k8s::Pod& pod : listed) {
     present.insert(pod.uid);
-    pod_listed(pod, asked, now, wall);
+    pod_listed(pod, asked, now);
   }
   std::vector<std::string> missing;
   for (const auto& [uid, tracked] : pods_)
     if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
       missing.push_back(uid);
-  for (const std::string& uid : missing) pod_gone(uid, wall);
+  for (const std::string& uid : missing) pod_gone(uid, now, wall);
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
@@ -216,11 +215,12 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.report.message.clear();
 }
 
-void Pipeline::vanish(TrackedPod& tracked, WallTime wall) {
+void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
   const bool mattered = must_leave(tracked.state);
   remove_from_order(tracked);
   tracked.holds_place = false;
   become(tracked, PodState::vanished);
+  tracked.vanished_since = now;
   if (!mattered) return;
   tracked.report.outcome = tracked.report.evicted_at ? PodOutcome::evicted : PodOutcome::gone;
   tracked.report.vanished_at = wall;
@@ -230,7 +230,7 @@ void Pipeline::vanish(TrackedPod& tracked, WallTime wall) {
   emit_(EventType::vanished, tracked.report);
 }
 
-void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
+void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.state == PodState::vanished) return;
   TrackedPod& tracked = found->second;
@@ -244,7 +244,7 @@ void Pipeline::pod_gone(const std::string& uid, WallTime wall) {
     pods_.erase(found);  // a skipped pod that went away is no part of the report
     return;
   }
-  vanish(tracked, wall);
+  vanish(tracked, now, wall);
 }
 
 void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
@@ -254,12 +254,12 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
     if (tracked->pod.ns != ns) continue;
     bool helped = false;
     if (selection_changed) {
-      auto before = std::exchange(tracked->budgets, book_.selecting(tracked->pod));
+      auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
       helped = before != tracked->budgets;
     }
     // Its counts can help only those that it held back: not a webhook's denial, not an overlap.
-    helped = helped || (tracked->last_verdict == EvictionVerdict::budget && contains(tracked->budgets, uid));
-    if (helped && book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
+    helped = helped || (tracked->last_verdict == EvictionVerdict::budget && contains(*tracked->budgets, uid));
+    if (helped && book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
   }
 }
 
@@ -298,7 +298,8 @@ void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
     tracked.last_verdict = EvictionVerdict::budget;
     tracked.refusals = 0;
   }
-  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(tracked.budgets),
+  if (tracked.refusal.verdict != EvictionVerdict::budget) tracked.refusal = {EvictionVerdict::budget};
+  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(*tracked.budgets),
        now + tracked.backoff.next(rng_));
 }
 

@@ -64,15 +64,22 @@ struct TrackedPod {
   TimePoint terminating_until = TimePoint::max();  // when its place is given back
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   TimePoint terminating_since{};
+  TimePoint vanished_since{};
   TimePoint last_answer{};
   OrderKey order;
   k8s::Pod pod;
   Decision decision;
   PodReport report;
-  std::vector<std::string> budgets;         // that select it now
+  BudgetBook::Selection budgets = nullptr;  // that select it now; never null in a pod of the pipeline
   std::vector<std::string> lane;            // that were busy with its request when it was sent
-  std::string server_message;               // of the last refusal
-  std::optional<WebhookRefusal> webhook{};  // that refused it last
+  // What the server, or a budget that is seen to be closed, refused it with last. Silence and broken connections say
+  // nothing about that and change nothing.
+  struct Refusal {
+    EvictionVerdict verdict = EvictionVerdict::accepted;
+    std::uint32_t times = 0;  // in a row
+    std::string message{};
+    std::optional<WebhookRefusal> webhook{};  // that said no
+  } refusal{};
   Backoff backoff{BackoffOptions{}};
 };
 
@@ -99,10 +106,10 @@ class Pipeline {
   void pod_changed(const k8s::Pod& pod, TimePoint now);
   // From a most-recent list. It does both (an etcd restored from a backup), unless the pod vanished or was seen leaving
   // after the list was `asked` for.
-  void pod_listed(const k8s::Pod& pod, WallTime asked, TimePoint now, WallTime wall);
+  void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
   // All pods of the node by a most-recent list: a pod that leaves and is not in it has vanished.
-  void reconcile(const std::vector<k8s::Pod>& listed, WallTime asked, TimePoint now, WallTime wall);
-  void pod_gone(const std::string& uid, WallTime wall);
+  void reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
+  void pod_gone(const std::string& uid, TimePoint now, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
   // No eviction is sent while paused (the cordon or the Node is gone).
@@ -166,7 +173,7 @@ class Pipeline {
   void park(TrackedPod& tracked, std::string reason, std::string message, TimePoint wake_at);
   void hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message);
   void queue(TrackedPod& tracked);
-  void vanish(TrackedPod& tracked, WallTime wall);
+  void vanish(TrackedPod& tracked, TimePoint now, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
   // True when the guard of its controller holds it back: it is parked.
   bool park_for_controller(TrackedPod& tracked, TimePoint now);

@@ -18,6 +18,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.backoff.reset();
     tracked.refusals = 0;
     tracked.last_verdict = EvictionVerdict::accepted;
+    tracked.refusal = {};
     tracked.inferred = false;
     tracked.accepted_until = now + acceptance_limit;
     if (tracked.state == PodState::in_flight) {
@@ -83,11 +84,13 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   tracked.last_verdict = verdict;
   tracked.answer_lost = error.code() != Errc::status;
   ++tracked.refusals;
-  tracked.server_message = error.message();
-  tracked.webhook = webhook_refusal(error);
+  if (!tracked.answer_lost) {
+    const std::uint32_t times = verdict == tracked.refusal.verdict ? tracked.refusal.times + 1 : 1;
+    tracked.refusal = {verdict, times, error.message(), webhook_refusal(error)};
+  }
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
-                                    ? book_.explain(tracked.budgets)
+                                    ? book_.explain(*tracked.budgets)
                                     : std::string();
   if (verdict == EvictionVerdict::gone) {
     // The view will say so too; if it does not, it was about another pod and we ask again.
@@ -146,7 +149,7 @@ void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) 
     emit_(EventType::eviction_sent, tracked.report);
     return;
   }
-  const std::string explained = book_.explain(tracked.budgets);
+  const std::string explained = book_.explain(*tracked.budgets);
   park(tracked, std::string(park_reason(classify_eviction(answer.error()))),
        explained.empty() ? answer.error().message() : explained, TimePoint::max());
 }

@@ -41,12 +41,12 @@ void Pipeline::send(TrackedPod& tracked) {
   tracked.request_out = true;
   ++requests_out_;
   ++tracked.report.attempts;
-  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, tracked.budgets) : std::vector<std::string>();
+  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, *tracked.budgets) : std::vector<std::string>();
   emit_(EventType::eviction_sent, tracked.report);
 }
 
 BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
-  return options_.respect_budgets ? book_.gate(tracked.pod, tracked.budgets) : BudgetBook::Gate::open;
+  return options_.respect_budgets ? book_.gate(tracked.pod, *tracked.budgets) : BudgetBook::Gate::open;
 }
 
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
@@ -82,7 +82,7 @@ void Pipeline::controllers_changed(TimePoint now) {
 bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
   bool others = false;
   const Tier* open_tier = nullptr;
-  const std::vector<std::string>* busy = nullptr;
+  BudgetBook::Selection busy = nullptr;
   // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
   const auto close_behind = [&](const TrackedPod& tracked) {
     if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
@@ -102,9 +102,9 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     }
     if (park_for_controller(*tracked, now)) continue;
     // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
-    const bool same_lane = busy && *busy == tracked->budgets;
+    const bool same_lane = busy && busy == tracked->budgets;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
-    busy = gate == BudgetBook::Gate::busy && !tracked->budgets.empty() ? &tracked->budgets : nullptr;
+    busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
     if (gate == BudgetBook::Gate::closed) {
       park_at_closed_gate(*tracked, now);
       continue;

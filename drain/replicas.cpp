@@ -73,7 +73,7 @@ void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const Cont
     Here& of_it = here[controller->uid];
     of_it.controller = controller;
     of_it.ready += tracked.pod.ready ? 1 : 0;
-    of_it.budget |= !tracked.budgets.empty();
+    of_it.budget |= !tracked.budgets->empty();
     diagnose_override(controller->text(), tracked.pod.annotations, facts);
     if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
       diagnose_single(tracked, *controller, facts);

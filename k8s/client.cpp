@@ -42,14 +42,22 @@ Result<List<ConfigMap>> decode_list<ConfigMap>(std::string_view body) {
 
 Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   CO_TRY(auto response, co_await transport_.round_trip(std::move(request), deadline));
-  if (const auto date = http::date(response.headers)) {
-    // Date is cut to whole seconds and was written a moment ago: a smaller difference is none.
-    const std::chrono::microseconds ahead = *date - clock_.wall_now();
-    server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
-  }
+  see_date(response.headers);
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   co_return response;
+}
+
+// Date is cut to whole seconds: it tells most in the first answer that carries another one than before.
+void Client::see_date(const http::Headers& headers) {
+  const auto text = headers.find("Date");
+  if (!text || *text == last_date_) return;
+  last_date_ = *text;
+  const auto date = http::date(headers);
+  if (!date) return;
+  // It was written a moment ago, too: a smaller difference is none.
+  const std::chrono::microseconds ahead = *date - clock_.wall_now();
+  server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
 }
 
 Task<Node> Client::get_node(std::string name, TimePoint deadline) {

@@ -79,12 +79,14 @@ class Client {
 
  private:
   Task<http::Response> send(http::Request request, TimePoint deadline);
+  void see_date(const http::Headers& headers);
   template <class T>
   Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout);
 
   http::Transport& transport_;
   Clock& clock_;
   ClientOptions options_;
+  std::string last_date_;
   std::chrono::microseconds server_ahead_{};
 };
 

@@ -198,17 +198,17 @@ Object::Object(const Json& json, std::string_view name, Problem& problem)
   if (!json.is_object() && !json.is_null()) problem.note(fmt::format("{} is {}, not an object", name, describe(json)));
 }
 
-const Json* Object::find(const char* key) const {
+const Json* Object::find(std::string_view key) const {
   const auto* object = json_->if_object();
   const Json* found = object == nullptr ? nullptr : object->if_contains(key);
   return found == nullptr || found->is_null() ? nullptr : found;
 }
 
-void Object::wrong(const char* key, const Json& found, std::string_view wanted) const {
+void Object::wrong(std::string_view key, const Json& found, std::string_view wanted) const {
   problem_->note(fmt::format("{}.{} is {}, not {}", name_, key, describe(found), wanted));
 }
 
-std::string Object::string(const char* key) const {
+std::string Object::string(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr) return {};
   if (const auto* text = found->if_string()) return std::string(text->data(), text->size());
@@ -216,7 +216,7 @@ std::string Object::string(const char* key) const {
   return {};
 }
 
-bool Object::boolean(const char* key) const {
+bool Object::boolean(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr) return false;
   if (const auto* flag = found->if_bool()) return *flag;
@@ -224,7 +224,7 @@ bool Object::boolean(const char* key) const {
   return false;
 }
 
-std::optional<std::int64_t> Object::integer(const char* key) const {
+std::optional<std::int64_t> Object::integer(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr) return std::nullopt;
   if (const auto* number = found->if_int64()) return *number;
@@ -236,7 +236,7 @@ std::optional<std::int64_t> Object::integer(const char* key) const {
   return std::nullopt;
 }
 
-std::int32_t Object::integer32(const char* key) const {
+std::int32_t Object::integer32(std::string_view key) const {
   const auto number = integer(key).value_or(0);
   if (number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max()) {
     return static_cast<std::int32_t>(number);
@@ -245,7 +245,7 @@ std::int32_t Object::integer32(const char* key) const {
   return 0;
 }
 
-std::optional<WallTime> Object::time(const char* key) const {
+std::optional<WallTime> Object::time(std::string_view key) const {
   const auto text = string(key);
   if (text.empty()) return std::nullopt;
   const auto parsed = parse_time(text);
@@ -254,14 +254,14 @@ std::optional<WallTime> Object::time(const char* key) const {
   return std::nullopt;
 }
 
-std::string Object::int_or_string(const char* key) const {
+std::string Object::int_or_string(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr || found->is_string()) return string(key);
   const auto number = integer(key);
   return number ? std::to_string(*number) : std::string();
 }
 
-std::map<std::string, std::string> Object::strings(const char* key) const {
+std::map<std::string, std::string> Object::strings(std::string_view key) const {
   std::map<std::string, std::string> out;
   members(key, [&](std::string_view name, const Json& value) {
     if (const auto* text = value.if_string()) {
@@ -273,7 +273,7 @@ std::map<std::string, std::string> Object::strings(const char* key) const {
   return out;
 }
 
-std::vector<std::string> Object::string_list(const char* key) const {
+std::vector<std::string> Object::string_list(std::string_view key) const {
   std::vector<std::string> out;
   const Json* list = array(key);
   if (list == nullptr) return out;
@@ -287,12 +287,12 @@ std::vector<std::string> Object::string_list(const char* key) const {
   return out;
 }
 
-Object Object::object(const char* key) const {
+Object Object::object(std::string_view key) const {
   const Json* found = find(key);
   return Object(found == nullptr ? nothing() : *found, key, *problem_);
 }
 
-const Json* Object::array(const char* key) const {
+const Json* Object::array(std::string_view key) const {
   const Json* found = find(key);
   if (found == nullptr || found->is_array()) return found;
   wrong(key, *found, "an array");

@@ -54,30 +54,30 @@ class Object {
  public:
   Object(const Json& json, std::string_view name, Problem& problem);
 
-  std::string string(const char* key) const;
-  bool boolean(const char* key) const;
-  std::optional<std::int64_t> integer(const char* key) const;
-  std::int32_t integer32(const char* key) const;
-  std::optional<WallTime> time(const char* key) const;
-  std::string int_or_string(const char* key) const;
-  std::map<std::string, std::string> strings(const char* key) const;
-  std::vector<std::string> string_list(const char* key) const;
-  bool has(const char* key) const { return find(key) != nullptr; }
+  std::string string(std::string_view key) const;
+  bool boolean(std::string_view key) const;
+  std::optional<std::int64_t> integer(std::string_view key) const;
+  std::int32_t integer32(std::string_view key) const;
+  std::optional<WallTime> time(std::string_view key) const;
+  std::string int_or_string(std::string_view key) const;
+  std::map<std::string, std::string> strings(std::string_view key) const;
+  std::vector<std::string> string_list(std::string_view key) const;
+  bool has(std::string_view key) const { return find(key) != nullptr; }
   // An absent object reads as an empty one.
-  Object object(const char* key) const;
+  Object object(std::string_view key) const;
   // Null when absent.
-  const Json* find(const char* key) const;
+  const Json* find(std::string_view key) const;
 
   // Calls visit(Object) for each member of an array of objects.
   template <class Visit>
-  void each(const char* key, Visit visit) const {
+  void each(std::string_view key, Visit visit) const {
     const Json* list = array(key);
     if (list == nullptr) return;
     for (const Json& item : list->get_array()) visit(Object(item, key, *problem_));
   }
   // Calls visit(string_view key, Json) for each member of an object.
   template <class Visit>
-  void members(const char* key, Visit visit) const {
+  void members(std::string_view key, Visit visit) const {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_object()) return wrong(key, *found, "an object");
@@ -86,8 +86,8 @@ class Object {
   }
 
  private:
-  const Json* array(const char* key) const;
-  void wrong(const char* key, const Json& found, std::string_view wanted) const;
+  const Json* array(std::string_view key) const;
+  void wrong(std::string_view key, const Json& found, std::string_view wanted) const;
 
   const Json* json_;
   std::string_view name_;

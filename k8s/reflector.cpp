@@ -92,7 +92,7 @@ Task<> Reflector<T>::list_once() {
   list_options.field_selector = options_.field_selector;
   list_options.label_selector = options_.label_selector;
   list_options.limit = options_.page_size;
-  const WallTime asked = client_.clock().wall_now();
+  const TimePoint asked = now();
   CO_TRY(auto list,
          co_await client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout));
   list_asked_ = asked;

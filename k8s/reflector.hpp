@@ -75,7 +75,7 @@ class Reflector {
   const ReflectorHealth& health() const { return health_; }
   // During on_change: when the list was asked for that tells of it; unset for an event and for the seed. A list is at
   // least as new as the moment it was asked for, an event may have been under way for long.
-  std::optional<WallTime> list_asked() const { return list_asked_; }
+  std::optional<TimePoint> list_asked() const { return list_asked_; }
 
  private:
   // One list, taken over into the view.
@@ -112,8 +112,8 @@ class Reflector {
   std::set<std::string> gone_;
   std::string resource_version_;
   ReflectorHealth health_;
-  std::optional<WallTime> list_asked_;  // while a list is taken over
-  http::BodyStream* stream_ = nullptr;  // while events are read
+  std::optional<TimePoint> list_asked_;  // while a list is taken over
+  http::BodyStream* stream_ = nullptr;   // while events are read
   std::unique_ptr<Alarm> gathered_;
   bool opened_before_ = false;
   bool changed_ = false;  // since the last on_batch

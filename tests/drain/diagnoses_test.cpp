@@ -204,6 +204,19 @@ TEST_F(DiagnosesTest, AWebhookThatCannotBeCalled) {
   EXPECT_THAT(codes(), IsEmpty()) << "that is another failure";
 }
 
+TEST_F(DiagnosesTest, ALostAnswerTakesNoDiagnosisBack) {
+  begin();
+  const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");
+  for (int i = 0; i < 2; ++i) {
+    refuse(denied);
+    now += 1min;
+  }
+  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+  refuse(Error(Errc::reset, "the connection was closed before the answer came"));
+  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY")) << "nobody has said that it would let the pod go";
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("not yet"));
+}
+
 TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {
   begin();
   refuse(status_error(403, "Forbidden", "pods", "NamespaceTerminating"));
@@ -227,7 +240,7 @@ TEST_F(DiagnosesTest, APodThatDoesNotEndAMinuteAfterItsGracePeriod) {
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("unmounted"));
   node.ready = false;
   EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY")) << "one cause for all pods";
-  pipeline.pod_gone(pod.uid, wall);
+  pipeline.pod_gone(pod.uid, now, wall);
   EXPECT_THAT(codes(), IsEmpty());
 }
 
@@ -254,9 +267,9 @@ TEST_F(DiagnosesTest, SelfOnlyOnceTheOthersHaveGone) {
   const auto other = a_pod("web-1");
   pipeline.pod_changed(other, now);
   EXPECT_THAT(codes(), IsEmpty());
-  pipeline.pod_gone(other.uid, wall);
+  pipeline.pod_gone(other.uid, now, wall);
   EXPECT_THAT(codes(), ElementsAre("SELF_ONLY"));
-  pipeline.pod_gone(pod.uid, wall);
+  pipeline.pod_gone(pod.uid, now, wall);
   EXPECT_THAT(codes(), IsEmpty());
 }
 

@@ -158,7 +158,7 @@ TEST_F(PipelineTest, APodThatTheServerDoesNotKnowIsLookedForInAList) {
   take();
   refuse(pod, status_error(404, "NotFound", "pods"));
   EXPECT_TRUE(pipeline->any_in_doubt());
-  pipeline->reconcile({}, wall, now, wall);
+  pipeline->reconcile({}, now, now, wall);
   EXPECT_TRUE(pipeline->clear());
 }
 
@@ -224,7 +224,7 @@ TEST_F(PipelineTest, ATerminatingPodThatARestoreBringsBackIsEvictedAgain) {
   accept(pod);
   now += 1s;
   wall += 1s;
-  pipeline->pod_listed(pod, wall, now + 1ms, wall + 1ms);
+  pipeline->pod_listed(pod, now, now + 1ms);
   EXPECT_EQ(pipeline->places_taken(), 0u);
   EXPECT_THAT(take(), ElementsAre("a"));
 }

@@ -227,7 +227,8 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   // A machine that went down in the moment between the state and its reason cannot say it any more.
   if (explained && reason.empty() && machine.powered())
     checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
-  const bool holds = now == "degraded" || now == "draining" || (now == "rebooting" && !machine.powered());
+  // One that is down has nobody to give its turn back, whatever it was at.
+  const bool holds = now == "degraded" || now == "draining" || !machine.powered();
   for (const Json& lease : cluster.all("leases"))
     if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));

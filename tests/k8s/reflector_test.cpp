@@ -285,11 +285,11 @@ TEST_F(ReflectorTest, AListThatBringsBackADeletedOneIsRight) {
 }
 
 TEST_F(ReflectorTest, WhatAListTellsIsToldFromEvents) {
-  std::vector<std::optional<WallTime>> asked;
+  std::vector<std::optional<TimePoint>> asked;
   Reflector<Pod> told(
       client, rng, Resource::pods, {.field_selector = "spec.nodeName=n1"},
       [&](const std::string&, const Pod*) { asked.push_back(told.list_asked()); }, [] {});
-  const WallTime begun = clock.wall_now();
+  const TimePoint begun = clock.now();
   answer_list("10", {fixtures::pod("a", "ua", "1")}, 2s);
   transport.stream({bytes(modified("a", "ua", "11"))});
   run(with_task_group([&](TaskGroup& group) {
