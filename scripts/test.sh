@@ -68,14 +68,42 @@ dev_tests() {
   run_ctest dev "$@"
 }
 
-sanitizer_tests() {
-  build_preset asan-ubsan all
-  say "test under AddressSanitizer and UBSan: unit, scenario, io, seeds"
+sanitizer_options() {
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
   ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-19 || true)
   export ASAN_SYMBOLIZER_PATH
+}
+
+sanitizer_tests() {
+  build_preset asan-ubsan all
+  say "test under AddressSanitizer and UBSan: unit, scenario, io, seeds"
+  sanitizer_options
   run_ctest asan-ubsan -L '^(unit|scenario|io|seeds)$'
+}
+
+# in_halves LOG COMMAND…: calls it with 0 and with 1, side by side; fails when one of them does.
+in_halves() {
+  local log=$1 status=0 other
+  shift
+  "$@" 1 >"$log" 2>&1 &
+  other=$!
+  "$@" 0 >&2 || status=1
+  wait "$other" || status=1
+  cat "$log" >&2
+  return "$status"
+}
+
+half_of_the_seeds() {
+  HAULOUT_SEEDS=1000 HAULOUT_FIRST_SEED=$((1001 + $1 * 1000)) build/asan-ubsan/tests/scenario/seeds_test \
+    --gtest_filter=Seeds.EveryPromiseHoldsInEveryWorld
+}
+
+sanitizer_seeds() {
+  build_preset asan-ubsan seeds_test
+  say "test: 2000 drain seeds more, under AddressSanitizer and UBSan"
+  sanitizer_options
+  in_halves build/results/sanitizer-seeds.log half_of_the_seeds
 }
 
 # half_of_the_plays 0|1: one of two processes that share the work. Ranges of seeds for each; crash points by gtest's shards.
@@ -83,21 +111,14 @@ half_of_the_plays() {
   local half=$1 plays=build/release/tests status=0
   HAULOUT_SEEDS=250 HAULOUT_FIRST_SEED=$((1 + half * 250)) "$plays/fleet/fleet_seeds_test" || status=1
   HAULOUT_CRASH_POINTS=all GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$half "$plays/fleet/crash_points_test" || status=1
-  HAULOUT_SEEDS=1000 HAULOUT_FIRST_SEED=$((1001 + half * 1000)) "$plays/scenario/seeds_test" || status=1
   return "$status"
 }
 
 # With the code that ships, optimised: that is ten times as many as a debug build plays in the same time.
 plays() {
-  build_preset plays fleet_seeds_test crash_points_test seeds_test
-  say "test: 500 fleets, every crash point of every scenario, 2000 drain seeds more"
-  local status=0 other
-  half_of_the_plays 1 >build/results/plays.log 2>&1 &
-  other=$!
-  half_of_the_plays 0 >&2 || status=1
-  wait "$other" || status=1
-  cat build/results/plays.log >&2
-  return "$status"
+  build_preset plays fleet_seeds_test crash_points_test
+  say "test: 500 fleets, every crash point of every scenario"
+  in_halves build/results/plays.log half_of_the_plays
 }
 
 e2e_did_not_run() {
@@ -184,7 +205,9 @@ run_tests() {
   fi
   if [[ -n $all ]]; then
     step "ASan + UBSan" sanitizer_tests
-    step "fleets, crash points, more seeds" plays
+    step "more seeds, ASan + UBSan" sanitizer_seeds
+    step "30 s of fuzzing each" fuzz_the_same
+    step "fleets, crash points" plays
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
