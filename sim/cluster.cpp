@@ -167,6 +167,9 @@ void Cluster::refuse_connections(Duration how_long) {
 void Cluster::drop_connections() {
   impl_->server.drop_connections();
 }
+void Cluster::lag_watches(Duration how_long) {
+  impl_->server.watches().lag_until(impl_->world.now() + how_long);
+}
 void Cluster::close_watches() {
   impl_->server.watches().end_all(WatchChannel::End::proper);
 }

@@ -63,7 +63,9 @@ class Cluster {
   void drop_connections();
   void close_watches();    // proper end, nothing lost
   void silence_watches();  // black hole
-  void compact();          // watches from older revisions get 410
+  // Every watch is behind what lists say, and catches up then.
+  void lag_watches(Duration how_long);
+  void compact();  // watches from older revisions get 410
   void expire_continue_tokens();
   void throttle(Duration how_long, int retry_after);
   void restore_etcd(std::uint64_t revision);  // the state of that revision, and its revision

@@ -27,6 +27,7 @@ class Hardships {
     if (rng_.chance(20)) dying_namespace();
     if (rng_.chance(40)) people_move_pods();
     if (rng_.chance(25)) webhook();
+    if (options_.generation >= 3 && options_.faults && rng_.chance(30)) older_cache();
   }
 
  private:
@@ -97,6 +98,18 @@ class Hardships {
   }
   static std::string in_milliseconds(Duration duration) {
     return fmt::format("{}ms", std::chrono::duration_cast<milliseconds>(duration).count());
+  }
+
+  // -- The server
+  // Another member takes over, whose cache has not heard yet what its lists, which ask the storage, tell.
+  void older_cache() {
+    const Duration when = moment(seconds(100)), down = rng_.between(Duration(milliseconds(100)), Duration(seconds(10))),
+                   lag = rng_.between(Duration(milliseconds(100)), Duration(seconds(20)));
+    world_.healed_after = std::max(world_.healed_after, when + down + lag);
+    incident(when, "restart with an older cache", [down, lag](Cluster& cluster) {
+      cluster.restart(down);
+      cluster.after(down, [&cluster, lag] { cluster.lag_watches(lag); });
+    });
   }
 
   // -- People

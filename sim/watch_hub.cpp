@@ -15,7 +15,7 @@ void WatchHub::send(WatchChannel& channel, std::string line) {
   const Timing& timing = world_.timing;
   const TimePoint arrival =
       world_.now() + timing.watch_latency + world_.rng.between(Duration::zero(), timing.watch_latency_jitter);
-  channel.last_arrival = std::max(channel.last_arrival, arrival);
+  channel.last_arrival = std::max({channel.last_arrival, arrival, behind_until_});
   channel.lines.emplace_back(channel.last_arrival, std::move(line));
   channel.changed.notify();
 }

@@ -41,6 +41,8 @@ class WatchHub {
   void end_all(WatchChannel::End how);
   // Watches of that resource stay open but carry nothing any more (a black hole) until they are dropped.
   void silence_all();
+  // Nothing arrives before then: the cache that feeds the watches is behind the storage. Lists are not.
+  void lag_until(TimePoint when) { behind_until_ = when; }
   std::size_t open_watches() const;
 
  private:
@@ -61,6 +63,7 @@ class WatchHub {
   Texts texts_{Texts::Form::whole};
   boost::asio::any_io_executor executor_;
   std::deque<std::shared_ptr<Watch>> watches_;
+  TimePoint behind_until_{};
 };
 
 }  // namespace haulout::sim
