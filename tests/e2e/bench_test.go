@@ -26,6 +26,8 @@ func contenders() []contender {
 			contender{"settle0", "haulout drain --settle 0", haulout, []string{"--settle=0"}},
 			contender{"default", "haulout drain", haulout, nil},
 			contender{"five", "haulout drain --max-concurrent 5", haulout, []string{"--max-concurrent=5"}},
+			contender{"guarded", "haulout drain --settle 0, volumes and guards on", haulout, []string{"--settle=0",
+				"--wait-volumes", "--check-fit=warn", "--single-replica=warn", "--canary=30s"}},
 		)
 	}
 	return slices.DeleteFunc(all, func(c contender) bool { return !chosen("HAULOUT_BENCH_TOOLS", c.short) })
@@ -53,8 +55,8 @@ type measurement struct {
 // nothing but that every drain drains: the numbers are for people, and for the README.
 //
 // HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken. HAULOUT_BENCH_ONLY names
-// the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five), both separated by commas; the ratios
-// are to the first row.
+// the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five, guarded), both separated by commas; the
+// ratios are to the first row.
 func TestBench(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
