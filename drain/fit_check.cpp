@@ -7,13 +7,6 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
-namespace {
-
-// All nodes and pods of a large cluster, page by page.
-constexpr Duration fit_timeout = std::chrono::minutes(5);
-
-}  // namespace
-
 std::set<std::string> Drain::Impl::leaving_pods() const {
   std::set<std::string> leaving;
   for (const auto& [uid, tracked] : pipeline_->pods())
@@ -33,7 +26,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   const std::set<std::string> leaving = leaving_pods();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
       [&](TimePoint limit) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, limit); },
-      fit_timeout);
+      placement::fit_limit);
   if (!fits) {
     const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
     if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");

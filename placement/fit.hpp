@@ -14,6 +14,9 @@
 
 namespace haulout::placement {
 
+// What all nodes and pods of a large cluster may take, page by page.
+inline constexpr Duration fit_limit = std::chrono::minutes(5);
+
 struct FitQuestion {
   std::set<std::string> leaving;  // UIDs; those that have gone meanwhile are left out
   std::set<std::string> closed;   // nodes that get none of them: the one that they leave, and others

@@ -8,11 +8,6 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
-namespace {
-// All nodes and pods of a large cluster, page by page.
-constexpr Duration fit_limit = std::chrono::minutes(5);
-}  // namespace
-
 Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;
   CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
@@ -44,7 +39,7 @@ asio::awaitable<void> ExplainJob::check_fit(NodeFacts& facts) {
   if (facts.pods_problem) co_return;
   auto fits =
       co_await placement::check_fit(tools_.client, {leaving_pods(facts, tools_.clock.wall_now()), {facts.node.name}},
-                                    settings_.drain.page_size, saturating_add(tools_.clock.now(), fit_limit));
+                                    settings_.drain.page_size, saturating_add(tools_.clock.now(), placement::fit_limit));
   if (fits)
     facts.fits = *std::move(fits);
   else
