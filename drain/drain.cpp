@@ -72,6 +72,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
         return controllers_.judge(decide(pod, options_.policy, daemon_sets_, client_.server_now()), pod);
       },
       [this](EventType type, const PodReport& pod) {
+        if (type == EventType::late_pod) ++late_pods_;
         emit(type, &pod, nullptr, type == EventType::throttled ? pipeline_->throttle_message() : std::string());
       });
 }

@@ -87,6 +87,13 @@ class Drain::Impl {
   boost::asio::awaitable<std::optional<Error>> ask_for_namespace(std::string name);
   boost::asio::awaitable<std::optional<Error>> ask_for_local_volumes(std::string pod_uid);
 
+  // doubts.cpp
+  boost::asio::awaitable<bool> verified_empty(TimePoint now);
+  boost::asio::awaitable<bool> node_confirmed();
+  void doubt_node_for_late_pods(TaskGroup& group);
+  boost::asio::awaitable<void> doubt_node();
+  boost::asio::awaitable<void> doubt_pods();
+
   // evict.cpp
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
@@ -97,9 +104,6 @@ class Drain::Impl {
   void hurry_views();
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);
-  boost::asio::awaitable<bool> verified_empty(TimePoint now);
-  boost::asio::awaitable<void> doubt_pods();
-  boost::asio::awaitable<bool> node_confirmed();
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
   boost::asio::awaitable<void> follow_budgets();
@@ -180,6 +184,10 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
+  std::size_t late_pods_ = 0;          // that have been seen so far
+  std::size_t late_pods_settled_ = 0;  // of them, those since which the server has said what the node is
+  bool doubts_node_ = false;           // nothing is evicted meanwhile
+  std::size_t node_news_ = 0;          // of its watch
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};

@@ -73,7 +73,9 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     if (look) pipeline_->time_passed(now());
     watch_health();
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());
-    for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
+    doubt_node_for_late_pods(group);
+    if (!doubts_node_)
+      for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
     if (look || !pipeline_->unhurried()) {
       const bool over = co_await look_around(group);
       if (over) co_return;
@@ -140,65 +142,6 @@ bool Drain::Impl::concluded(TimePoint at) {
                         : fmt::format("the deadline passed with {} left", pods(left)));
 }
 
-// Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
-// word.
-asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
-  if (!pipeline_->clear() || !volumes_clear()) {
-    told_settling_ = false;
-    co_return false;
-  }
-  const TimePoint settled = saturating_add(cordoned_at_, options_.settle);
-  if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
-  const bool alive = pods_view_ && pods_view_->health().connected;
-  if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
-  const TimePoint asked = now();
-  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
-  if (!list) {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
-    co_return false;
-  }
-  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
-  if (!pipeline_->clear()) {
-    changed_->notify();
-    co_return false;
-  }
-  if (!co_await volumes_confirmed() || !co_await node_confirmed()) co_return false;
-  // What the views learnt meanwhile counts as well.
-  if (!pipeline_->clear() || now() < saturating_add(cordoned_at_, options_.settle) || now() >= deadline_)
-    co_return false;
-  const Progress progress = pipeline_->progress();
-  const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
-  co_return !end(
-      Outcome::drained,
-      fmt::format("drained: {} gone, {} skipped{}", pods(progress.vanished), progress.skipped,
-                  volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
-}
-
-// The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
-asio::awaitable<bool> Drain::Impl::node_confirmed() {
-  auto node = co_await client_.get_node(node_name_, within(request_timeout));
-  if (node) {
-    see_node(&*node);
-  } else if (k8s::is_gone(node.error())) {
-    see_node(nullptr);
-  } else {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, node.error().retry_after);
-    co_return false;
-  }
-  const bool good = !node_facts_.gone && node_facts_.unschedulable;
-  if (!good) changed_->notify();
-  co_return good;
-}
-
-// Beside the loop: a list that stalls must hold nothing up.
-asio::awaitable<void> Drain::Impl::doubt_pods() {
-  const TimePoint asked = now();
-  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
-  if (!list) co_return;
-  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
-  changed_->notify();
-}
-
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
   TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at),
                              inquiries_.next_wake(at), controllers_.next_due(at)});
@@ -263,6 +206,7 @@ asio::awaitable<void> Drain::Impl::follow_node() {
   node_view_ = std::make_unique<k8s::Reflector<k8s::Node>>(
       client_, rng_, k8s::Resource::nodes, options,
       [this](const std::string& uid, const k8s::Node* node) {
+        ++node_news_;
         if (node || uid == node_.uid) see_node(node);
       },
       [this] {

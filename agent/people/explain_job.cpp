@@ -37,9 +37,9 @@ Task<> ExplainJob::act(std::string node) {
 asio::awaitable<void> ExplainJob::check_fit(NodeFacts& facts) {
   facts.fit_asked = true;
   if (facts.pods_problem) co_return;
-  auto fits =
-      co_await placement::check_fit(tools_.client, {leaving_pods(facts, tools_.clock.wall_now()), {facts.node.name}},
-                                    settings_.drain.page_size, saturating_add(tools_.clock.now(), placement::fit_limit));
+  auto fits = co_await placement::check_fit(
+      tools_.client, {leaving_pods(facts, tools_.clock.wall_now()), {facts.node.name}}, settings_.drain.page_size,
+      saturating_add(tools_.clock.now(), placement::fit_limit));
   if (fits)
     facts.fits = *std::move(fits);
   else

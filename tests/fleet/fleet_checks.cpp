@@ -107,9 +107,10 @@ void FleetChecks::see(const sim::Change& change) {
 void FleetChecks::see_node(const sim::Change& change) {
   NodeTruth& node = nodes_[change.key.name];
   if (change.type == sim::ChangeType::deleted) {
-    Machine* machine = node.machine;
-    node = {};
-    node.machine = machine;
+    NodeTruth next;
+    next.machine = node.machine;
+    next.drained_last = node.drained_last;
+    node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
     return;
   }

@@ -70,6 +70,34 @@ TEST_F(Scenario, P3_NotDrainedWhileTheCordonIsLost) {
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
 }
 
+// Every watch is dead, and nobody knows yet: only the pods that come tell that the node takes some again.
+TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
+  add_pods(1, {.grace = 5});
+  after(2s, [this] { cluster.silence_watches(); });
+  after(10s, [this] {
+    cluster.uncordon("n1");
+    add(a_pod("new"));
+  });
+  after(5min, [this] { cluster.cordon("n1"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("UNCORDONED_MEANWHILE"));
+  const auto sent = told.time_of(EventType::eviction_sent, "shop/new");
+  ASSERT_TRUE(sent);
+  EXPECT_GE(*sent - told.entries.front().at, 299s);
+}
+
+TEST_F(Scenario, P3_NorFromANodeThatWasReplacedUnseen) {
+  add_pods(1, {.grace = 5});
+  after(2s, [this] { cluster.silence_watches(); });
+  after(10s, [this] {
+    cluster.replace_node("n1");
+    add(a_pod("new"));
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::node_gone));
+  EXPECT_THAT(evictions(), SizeIs(1)) << "of the pod that was there";
+}
+
 TEST_F(Scenario, S43_AHumanHadCordonedBefore) {
   cluster.cordon("n1");
   add_pods(2);

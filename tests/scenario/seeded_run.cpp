@@ -181,7 +181,8 @@ class Runner {
       group.spawn(cluster_.run());
       co_await clock_.sleep_until(clock_.now() + made_.begins_after);
       co_await one_drain();
-      // The streams have been dropped: nothing may hang on to the server.
+      // The streams have been dropped, and answers that were under way find nobody: nothing may hang on to the server.
+      co_await clock_.sleep_until(clock_.now() + std::chrono::seconds(1));
       if (cluster_.open_watches() != 0) checks_.violated("a watch was left open");
     });
   }

@@ -1,0 +1,100 @@
+// What the views say, asked of the server anew where they may have died unnoticed: whether the node is empty, which
+// pods have gone, what the node is.
+#include "drain/drain_impl.hpp"
+#include "drain/text.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+// Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
+// word.
+asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
+  if (!pipeline_->clear() || !volumes_clear()) {
+    told_settling_ = false;
+    co_return false;
+  }
+  const TimePoint settled = saturating_add(cordoned_at_, options_.settle);
+  if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
+  const bool alive = pods_view_ && pods_view_->health().connected;
+  if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
+  const TimePoint asked = now();
+  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
+  if (!list) {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
+    co_return false;
+  }
+  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
+  if (!pipeline_->clear()) {
+    changed_->notify();
+    co_return false;
+  }
+  if (!co_await volumes_confirmed() || !co_await node_confirmed()) co_return false;
+  // What the views learnt meanwhile counts as well.
+  if (!pipeline_->clear() || now() < saturating_add(cordoned_at_, options_.settle) || now() >= deadline_)
+    co_return false;
+  const Progress progress = pipeline_->progress();
+  const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
+  co_return !end(
+      Outcome::drained,
+      fmt::format("drained: {} gone, {} skipped{}", pods(progress.vanished), progress.skipped,
+                  volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
+}
+
+// The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
+asio::awaitable<bool> Drain::Impl::node_confirmed() {
+  auto node = co_await client_.get_node(node_name_, within(request_timeout));
+  if (node) {
+    see_node(&*node);
+  } else if (k8s::is_gone(node.error())) {
+    see_node(nullptr);
+  } else {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, node.error().retry_after);
+    co_return false;
+  }
+  const bool good = !node_facts_.gone && node_facts_.unschedulable;
+  if (!good) changed_->notify();
+  co_return good;
+}
+
+// A pod that comes to a node which takes none may mean that it takes them again, or is another one, and that our view
+// of it has died unnoticed.
+void Drain::Impl::doubt_node_for_late_pods(TaskGroup& group) {
+  if (doubts_node_ || late_pods_ == late_pods_settled_) return;
+  doubts_node_ = true;
+  group.spawn(doubt_node());
+}
+
+asio::awaitable<void> Drain::Impl::doubt_node() {
+  Backoff backoff(BackoffOptions{});
+  while (late_pods_ != late_pods_settled_) {
+    const std::size_t late = late_pods_, news = node_news_;
+    auto node = co_await client_.get_node(node_name_, within(request_timeout));
+    if (!node && !k8s::is_gone(node.error())) {
+      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+      continue;
+    }
+    // What the watch has told meanwhile may be newer, or older.
+    if (news != node_news_) continue;
+    see_node(node ? &*node : nullptr);
+    late_pods_settled_ = late;
+  }
+  doubts_node_ = false;
+  changed_->notify();
+}
+
+// Beside the loop: a list that stalls must hold nothing up. Where the view of the pods has died, that of the Node may
+// have, too, and what the list tells lets evictions go.
+asio::awaitable<void> Drain::Impl::doubt_pods() {
+  const std::size_t news = node_news_;
+  auto node = co_await client_.get_node(node_name_, within(request_timeout));
+  if (!node && !k8s::is_gone(node.error())) co_return;
+  if (news == node_news_) see_node(node ? &*node : nullptr);
+  const TimePoint asked = now();
+  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
+  if (!list) co_return;
+  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
+  changed_->notify();
+}
+
+}  // namespace haulout::drain
