@@ -16,4 +16,7 @@ std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal);
 // One object, kind FleetRehearsalReport (docs/output.md).
 std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input);
 
+// One self-contained SVG file: a bar per node.
+std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title);
+
 }  // namespace haulout::agent

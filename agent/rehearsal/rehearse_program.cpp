@@ -92,7 +92,7 @@ int play_fleet(Console& console, Sink& out, Clock& clock, const Settings& settin
   if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
   return report(
       console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal),
-      [&] { return write_timeline(settings.timeline, rehearsal->timeline, "Rehearsal: update of the fleet"); });
+      [&] { return write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet")); });
 }
 
 // What is asked for beside the snapshot, found to be usable before anything is read.

@@ -32,6 +32,7 @@ class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
     items.push_back(pod("web-c", "ReplicaSet", "web", "500m", "n3"));
     // Fri 2027-01-15 08:00:00 UTC
     input.now = WallTime(std::chrono::seconds(1'800'000'000));
+    input.give_up = 1h;
   }
 
   FleetRehearsal play() {
@@ -154,10 +155,11 @@ TEST_F(FleetRehearsalTest, AWindowThatNeverOpensEndsIt) {
 }
 
 TEST_F(FleetRehearsalTest, TheSoakTimeIsWaitedFor) {
-  input.config.soak = 12h;
+  input.config.soak = 30min;
+  input.give_up = 10min;
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.end, FleetEnd::over) << "longer than is given up after, but under way";
-  EXPECT_GE(rehearsal.ended - rehearsal.began, 36h);
+  EXPECT_GE(rehearsal.ended - rehearsal.began, 90min);
   EXPECT_LE(out_of_service(rehearsal.nodes[0], rehearsal.ended), 10min) << "a node that is watched takes pods";
 }
 
@@ -283,6 +285,17 @@ TEST_F(FleetRehearsalTest, JsonHasEverything) {
     EXPECT_THAT(states, AllOf(Contains("draining"), Contains("rebooting"), Contains("verifying"), Contains("idle")));
     EXPECT_TRUE(node["phases"].back()["until"].is_null());
   }
+}
+
+TEST_F(FleetRehearsalTest, ThePictureHasABarForEachNode) {
+  item("n3")["status"]["conditions"][0]["status"] = "False";
+  input.config.max_unavailable = "2";
+  input.config.soak = 1min;
+  const std::string svg = fleet_svg(play(), "A <title>");
+  EXPECT_THAT(
+      svg, AllOf(HasSubstr("A &lt;title&gt;"), HasSubstr("n1 was draining for 2"), HasSubstr("n2 was rebooting for 3m"),
+                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (left out)"), HasSubstr("</svg>\n")));
+  EXPECT_THAT(svg, Not(HasSubstr("<title>\n")));
 }
 
 }  // namespace
