@@ -102,8 +102,9 @@ class FleetStage {
       for (const auto& machine : machines_) group.spawn(machine->live());
       return watch_over();
     });
-    note_no_room();
     sum_up();
+    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    note_no_room();
   }
 
   Task<> prepare() {
@@ -176,10 +177,10 @@ class FleetStage {
     if (next - now > 2 * before_opening) clock_.shift_wall(next - now - before_opening);
   }
 
-  // When a node is drained, what left it has had time to find another one.
+  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for.
   void note_no_room() {
     for (NoRoom& pod : no_room(cluster_, homeless_before_))
-      if (known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
+      if (!pod.message.empty() && known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
   }
 
   void sum_up() {
