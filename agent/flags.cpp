@@ -5,6 +5,7 @@
 #include "agent/agent_flags.hpp"
 #include "agent/flag_values.hpp"
 #include "agent/people_flags.hpp"
+#include "agent/rehearse_flags.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -210,39 +211,12 @@ std::vector<Flag> drain_flags() {
   return flags;
 }
 
-// The drain's, but for what has no meaning without a server, and its own.
-std::vector<Flag> rehearse_flags() {
-  using Kind = Flag::Kind;
-  std::vector<Flag> flags;
-  for (Flag& flag : drain_flags())
-    if (flag.name != "dry-run" && flag.name != "chunk-size" && flag.name != "output") flags.push_back(std::move(flag));
-  flags.push_back({"output", 'o', Kind::value, "text", "text or json.",
-                   one_of<OutputFormat>({{"text", OutputFormat::text}, {"json", OutputFormat::json}},
-                                        [](Settings& s, OutputFormat format) { s.output = format; })});
-  flags.push_back({"ready-after", 0, Kind::value, "30s",
-                   "Assume that a new pod is Ready this long after it found a node.",
-                   duration([](Settings& s, Duration d) { s.rehearse.ready_after = d; })});
-  flags.push_back({"snapshot", 'f', Kind::value, "",
-                   "The cluster: a file with objects as kubectl get -o json or yaml prints them, - for stdin; may be "
-                   "repeated. Without it they are read from the cluster.",
-                   [](Settings& s, const std::string& file) -> std::string {
-                     if (file.empty()) return "it names a file, or - for stdin";
-                     s.rehearse.snapshots.push_back(file);
-                     return {};
-                   }});
-  flags.push_back({"terminate-within", 0, Kind::value, "",
-                   "Assume that no pod takes longer than this to terminate; without it each takes its whole grace "
-                   "period, which is the upper bound.",
-                   duration([](Settings& s, Duration d) { s.rehearse.terminate_within = d; })});
-  return flags;
-}
-
 }  // namespace
 
 std::vector<Flag> command_flags(Command command) {
   switch (command) {
     case Command::drain: return drain_flags();
-    case Command::rehearse: return rehearse_flags();
+    case Command::rehearse: return rehearse_flags(drain_flags());
     case Command::cordon:
     case Command::uncordon: return {dry_run_flag(), selector_flag()};
     case Command::agent: return agent_flags();

@@ -74,18 +74,24 @@ std::string rehearse_text(std::string_view program) {
       "runs, with the same flags. Says how long it would take, which pods would hold it up and why, and which would\n"
       "find no room elsewhere. Changes nothing; of the cluster it only lists objects, and with --snapshot not even "
       "that.\n\n"
+      "With --all it plays the update of the whole fleet: each node that is Ready wants one reboot, and the agents "
+      "take\n"
+      "their turns, windows and drains as the configuration of --config says.\n\n"
       "Assumed is what no snapshot tells: how soon new pods are Ready, and that each pod takes its whole grace period\n"
       "to terminate, which makes the time an upper bound. Room is reckoned as the scheduler does it, from requests,\n"
       "taints, node affinity and pod anti-affinity; pods for which that is not all are listed.\n\n"
-      "Usage:\n  {0} rehearse NODE... [flags]\n  {0} rehearse -l SELECTOR [flags]\n\n"
+      "Usage:\n  {0} rehearse NODE... [flags]\n  {0} rehearse -l SELECTOR [flags]\n"
+      "  {0} rehearse --all [--config FILE] [flags]\n\n"
       "Examples:\n"
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
       "  # A cluster out of reach, with a picture\n"
       "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
+      "  # All nodes, two at a time, as agents with this configuration would take them\n"
+      "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"
       "Exit codes:\n"
-      "  0 it would be drained, and all pods find room   1 it would not   2 wrong usage\n"
+      "  0 all would be drained, or updated, and all pods find room   1 it would not   2 wrong usage\n"
       "  3 kubeconfig, connection or permission, or a snapshot that cannot be read\n",
       program);
 }
@@ -149,7 +155,7 @@ const std::vector<CommandRow>& command_rows() {
       {Command::resume, "resume", "End a pause"},
       {Command::request_reboot, "request-reboot", "Ask the agent of a node to reboot it when it is its turn"},
       {Command::rehearse, "rehearse",
-       "Play a drain on a copy of the cluster: how long, what blocks it, what finds no room"},
+       "Play a drain, or a fleet's update, on a copy of the cluster: how long, what blocks it"},
       {Command::agent, "agent", "Take this machine's node through updates of its operating system, from now on"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},

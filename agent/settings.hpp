@@ -41,9 +41,14 @@ struct PeopleSettings {
   std::optional<std::variant<Duration, WallTime>> until;  // unset: until somebody resumes
 };
 
-// Of `rehearse`: what is drained is in `nodes`, `selector` and `drain`.
+// Of `rehearse`: what is drained is in `nodes`, `selector` and `drain`, unless it is all.
 struct RehearseSettings {
-  std::vector<std::string> snapshots;  // files, "-" is stdin; none: the cluster of the connection
+  bool all = false;                      // the agents of the whole fleet
+  std::string config_file;               // theirs; empty: the defaults
+  std::string max_unavailable;           // before what that file says; empty: as it says
+  std::optional<Duration> reboot_time;   // unset: what is assumed without
+  std::vector<std::string> drain_flags;  // names of those given that are about a single drain
+  std::vector<std::string> snapshots;    // files, "-" is stdin; none: the cluster of the connection
   Duration ready_after = std::chrono::seconds(30);
   std::optional<Duration> terminate_within;
 };

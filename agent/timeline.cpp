@@ -22,6 +22,12 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
   return rows_[entry->second];
 }
 
+// Nobody waits for a pod any more once its drain is over, whatever became of it.
+void Timeline::end_waits(const drain::Event& event) {
+  for (Row& row : rows_)
+    if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
+}
+
 void Timeline::on_event(const drain::Event& event) {
   last_ = std::max(last_, event.at);
   Node& node = node_of(event);
@@ -29,6 +35,7 @@ void Timeline::on_event(const drain::Event& event) {
   if (event.type == EventType::finished) {
     node.ended = event.at;
     node.outcome = event.message;
+    end_waits(event);
   }
   if (event.pod == nullptr) return;
   Row& row = row_of(event);

@@ -44,6 +44,7 @@ class Timeline final : public drain::DrainObserver {
  private:
   Node& node_of(const drain::Event& event);
   Row& row_of(const drain::Event& event);
+  void end_waits(const drain::Event& event);
 
   std::vector<Node> nodes_;
   std::vector<Row> rows_;

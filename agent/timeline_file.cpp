@@ -17,7 +17,11 @@ Result<> can_write_timeline(const std::string& path) {
 }
 
 Result<> write_timeline(const std::string& path, const Timeline& timeline, const std::string& title) {
-  return path.empty() ? Result<>() : of_the_flag(write_whole_file(path, timeline_svg(timeline, title)));
+  return write_picture(path, timeline_svg(timeline, title));
+}
+
+Result<> write_picture(const std::string& path, const std::string& svg) {
+  return path.empty() ? Result<>() : of_the_flag(write_whole_file(path, svg));
 }
 
 }  // namespace haulout::agent

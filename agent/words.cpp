@@ -38,6 +38,32 @@ std::string need_nodes(const Settings& settings) {
   return "no node is given: name one or more, or select them with -l";
 }
 
+std::string needs_all(const std::string& flag) {
+  return flag + " is about the agents of a fleet: add --all to rehearse their update, or leave it out";
+}
+
+// Of `rehearse`.
+std::string need_nodes_or_all(const Settings& settings) {
+  const RehearseSettings& rehearse = settings.rehearse;
+  if (!rehearse.all) {
+    if (!rehearse.config_file.empty()) return needs_all("--config");
+    if (!rehearse.max_unavailable.empty()) return needs_all("--max-unavailable");
+    if (rehearse.reboot_time) return needs_all("--reboot-time");
+    std::string problem = need_nodes(settings);
+    return problem.empty() ? problem : problem + ", or rehearse the update of the whole fleet with --all";
+  }
+  if (!settings.nodes.empty() || !settings.selector.empty())
+    return "--all is about every node: name no nodes and give no --selector, or leave --all out to rehearse their "
+           "drains";
+  if (!rehearse.drain_flags.empty())
+    return fmt::format(
+        "--{} is about a single drain: with --all the agents drain as their configuration says; write it there and "
+        "name "
+        "the file with --config",
+        rehearse.drain_flags.front());
+  return {};
+}
+
 // Of `pause` and `resume`.
 std::string need_one_target(const Settings& settings) {
   const bool nodes = !settings.nodes.empty() || !settings.selector.empty();
@@ -76,6 +102,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
       return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows them all";
     case Command::pause:
     case Command::resume: return need_one_target(settings);
+    case Command::rehearse: return need_nodes_or_all(settings);
     default: return need_nodes(settings);
   }
 }

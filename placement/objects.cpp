@@ -15,7 +15,7 @@ const Json& at(const Json& object, const char* pointer) {
     rest.remove_prefix(1);
     const auto end = std::min(rest.find('/'), rest.size());
     if (!here->is_object()) return null;
-    const auto found = here->find(std::string(rest.substr(0, end)));
+    const auto found = here->find(rest.substr(0, end));
     if (found == here->end()) return null;
     here = &*found;
     rest.remove_prefix(end);

@@ -76,8 +76,9 @@ void Workloads::reconcile(const Key& key) {
 
 std::vector<Object> Workloads::pods_of(const Json& controller) const {
   std::vector<Object> result;
+  const std::string uid = uid_of(controller);
   for (const Object& pod : world_.store.list("pods", ns_of(controller)))
-    if (text(controller_of(*pod), "/uid") == uid_of(controller)) result.push_back(pod);
+    if (text(controller_of(*pod), "/uid") == uid) result.push_back(pod);
   return result;
 }
 
@@ -125,8 +126,9 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
 void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
   std::vector<Object> present;
   // Where there are too many, those that are not Ready go first.
+  const std::vector<Object> pods = pods_of(set);
   for (const bool ready : {true, false})
-    for (const Object& pod : pods_of(set))
+    for (const Object& pod : pods)
       if (active(*pod) && pod_ready(*pod) == ready) present.push_back(pod);
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)

@@ -12,20 +12,10 @@
 
 namespace haulout::agent {
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
 
 namespace {
 
-// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion.
-constexpr Duration come_to_rest = 5s;
-constexpr Duration request_limit = 30s;
-
-sim::Timing timing_of(const Assumptions& assumptions) {
-  sim::Timing timing;
-  timing.pod_start = assumptions.ready_after;
-  if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
-  return timing;
-}
+constexpr Duration request_limit = std::chrono::seconds(30);
 
 drain::Options options_of(const RehearsalInput& input) {
   drain::Options options = input.drain;

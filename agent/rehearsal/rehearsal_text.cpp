@@ -14,10 +14,6 @@ using drain::PodOutcome;
 // More would bury what matters; -o json has them all.
 constexpr std::size_t most_waits = 10;
 
-std::string for_people(Duration duration) {
-  return format_duration(std::chrono::round<std::chrono::seconds>(duration));
-}
-
 std::size_t count(const drain::Report& report, PodOutcome outcome) {
   return static_cast<std::size_t>(
       std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
@@ -53,10 +49,16 @@ void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
     lines.push_back(fmt::format("  {}: {}", diagnosis.subject, printable(diagnosis.message)));
 }
 
-void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {
-  const WallTime end = rehearsal.timeline.last();
+}  // namespace
+
+std::string for_people(Duration duration) {
+  return format_duration(std::chrono::round<std::chrono::seconds>(duration));
+}
+
+void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
+  const WallTime end = timeline.last();
   std::vector<const Timeline::Row*> rows;
-  for (const Timeline::Row& row : rehearsal.timeline.rows())
+  for (const Timeline::Row& row : timeline.rows())
     if (row.vanished && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
   // What waited equally long stays in the order of its first event, which is that of the addresses.
@@ -70,7 +72,19 @@ void add_waits(std::vector<std::string>& lines, const Rehearsal& rehearsal) {
   if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
 }
 
-}  // namespace
+void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_room) {
+  if (no_room.empty()) return;
+  lines.emplace_back("no room elsewhere:");
+  for (const NoRoom& pod : no_room)
+    lines.push_back(fmt::format("  pod {} ({}): {}", pod.pod, pod.controller, printable(pod.message)));
+}
+
+std::vector<std::string> assumed_of_pods(const Assumptions& assumptions) {
+  return {fmt::format("a new pod is Ready {} after it found a node", for_people(assumptions.ready_after)),
+          "a pod terminates " + (assumptions.terminate_within
+                                     ? "within " + for_people(*assumptions.terminate_within)
+                                     : "after its whole grace period, so the time is an upper bound")};
+}
 
 int exit_code(const Rehearsal& rehearsal) {
   const int drains = exit_code(rehearsal.drains);
@@ -84,20 +98,13 @@ std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assum
     if (report.outcome != Outcome::drained) add_stuck(lines, report);
   }
   if (rehearsal.drains.size() > 1) lines.push_back("in all: " + for_people(rehearsal.took));
-  add_waits(lines, rehearsal);
-  if (!rehearsal.no_room.empty()) {
-    lines.emplace_back("no room elsewhere:");
-    for (const NoRoom& pod : rehearsal.no_room)
-      lines.push_back(fmt::format("  pod {} ({}): {}", pod.pod, pod.controller, printable(pod.message)));
-  }
+  add_waits(lines, rehearsal.timeline);
+  add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
     lines.emplace_back("a scheduler may not find the room that is assumed here for:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
-  lines.push_back(fmt::format(
-      "assumed: a new pod is Ready {} after it found a node; a pod terminates {}", for_people(assumptions.ready_after),
-      assumptions.terminate_within ? "within " + for_people(*assumptions.terminate_within)
-                                   : std::string("after its whole grace period, so the time is an upper bound")));
+  lines.push_back("assumed: " + joined(assumed_of_pods(assumptions), "; "));
   return lines;
 }
 

@@ -13,6 +13,14 @@ int exit_code(const Rehearsal& rehearsal);
 
 std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assumptions& assumptions);
 
+// Parts of it: nothing where there is nothing to say.
+void add_waits(std::vector<std::string>& lines, const Timeline& timeline);
+void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_room);
+// How long pods take; a phrase each.
+std::vector<std::string> assumed_of_pods(const Assumptions& assumptions);
+// To the second.
+std::string for_people(Duration duration);
+
 // One object, kind RehearsalReport (docs/output.md).
 std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assumptions);
 

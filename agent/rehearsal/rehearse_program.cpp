@@ -3,8 +3,12 @@
 #include <iostream>
 #include <iterator>
 
+#include "agent/config/option_values.hpp"
+#include "agent/config/read_config.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/files.hpp"
+#include "agent/rehearsal/fleet_assumptions.hpp"
+#include "agent/rehearsal/fleet_text.hpp"
 #include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/rehearsal/snapshot_json.hpp"
 #include "agent/text.hpp"
@@ -33,6 +37,11 @@ Result<std::vector<std::string>> read_documents(const std::vector<std::string>& 
   return documents;
 }
 
+int failed(Console& console, const Error& error, int code) {
+  console.warn("error: " + printable(error.message()));
+  return code;
+}
+
 Assumptions assumptions_of(const Settings& settings) {
   Assumptions assumptions;
   assumptions.ready_after = settings.rehearse.ready_after;
@@ -47,12 +56,18 @@ std::string title_of(const Rehearsal& rehearsal) {
   return "Rehearsal: drain of " + joined(nodes, ", ");
 }
 
-// Plays it, reports, returns the exit code.
-int act(Console& console, Sink& out, Clock& clock, const Settings& settings, std::vector<std::string> documents) {
-  const auto failed = [&](const Error& error, int code) {
-    console.warn("error: " + printable(error.message()));
-    return code;
-  };
+// What both kinds of rehearsal do with their result; returns the exit code.
+int report(Console& console, Sink& out, const Settings& settings, int code, const std::string& json,
+           const std::vector<std::string>& lines, const std::function<Result<>()>& draw) {
+  if (settings.output == OutputFormat::json) out.write(json);
+  if (settings.output == OutputFormat::text)
+    for (const std::string& line : lines) console.say(line);
+  if (const auto drawn = draw(); !drawn) return failed(console, drawn.error(), exit_not_done);
+  return code;
+}
+
+int play_drains(Console& console, Sink& out, Clock& clock, const Settings& settings,
+                std::vector<std::string> documents) {
   const Assumptions assumptions = assumptions_of(settings);
   const auto rehearsal = rehearse({.documents = std::move(documents),
                                    .nodes = settings.nodes,
@@ -60,13 +75,65 @@ int act(Console& console, Sink& out, Clock& clock, const Settings& settings, std
                                    .drain = settings.drain,
                                    .assumptions = assumptions,
                                    .now = clock.wall_now()});
-  if (!rehearsal) return failed(rehearsal.error(), exit_not_done);
-  if (settings.output == OutputFormat::json) out.write(rehearsal_json(*rehearsal, assumptions));
-  if (settings.output == OutputFormat::text)
-    for (const std::string& line : rehearsal_lines(*rehearsal, assumptions)) console.say(line);
-  const auto written = write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal));
-  if (!written) return failed(written.error(), exit_not_done);
-  return exit_code(*rehearsal);
+  if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
+  return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
+                rehearsal_lines(*rehearsal, assumptions),
+                [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
+}
+
+int play_fleet(Console& console, Sink& out, Clock& clock, const Settings& settings, AgentConfig config,
+               std::vector<std::string> documents) {
+  FleetInput input{.documents = std::move(documents),
+                   .config = std::move(config),
+                   .assumptions = assumptions_of(settings),
+                   .now = clock.wall_now()};
+  if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
+  const auto rehearsal = rehearse_fleet(input);
+  if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
+  return report(
+      console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal),
+      [&] { return write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet")); });
+}
+
+// What is asked for beside the snapshot, found to be usable before anything is read.
+struct Wanted {
+  std::optional<AgentConfig> fleet;
+};
+
+// As the agents would read it, but from that file alone: this machine is none of theirs. Says what is wrong with it.
+std::optional<AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
+  FlagValues flags;
+  if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
+  if (!settings.config_file.empty()) flags.emplace_back("config", settings.config_file);
+  auto config = settings.config_file.empty() ? read_config(flags, {}, std::nullopt) : load_config(flags, {});
+  if (auto* loaded = std::get_if<AgentConfig>(&config)) return std::move(*loaded);
+  for (const std::string& problem : split_at(std::get<std::string>(config), '\n'))
+    console.warn("error: " + printable(problem));
+  return std::nullopt;
+}
+
+// Nothing: it has been said what is wrong, which is a matter of usage.
+std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
+  Wanted wanted;
+  if (const auto possible = can_write_timeline(settings.timeline); !possible) {
+    failed(console, possible.error(), exit_usage);
+    return std::nullopt;
+  }
+  if (!settings.rehearse.all) return wanted;
+  wanted.fleet = config_of(console, settings.rehearse);
+  if (!wanted.fleet) return std::nullopt;
+  if (const auto problem = unplayable(*wanted.fleet)) {
+    failed(console, *problem, exit_usage);
+    return std::nullopt;
+  }
+  return wanted;
+}
+
+// Plays it, reports, returns the exit code.
+int act(Console& console, Sink& out, Clock& clock, const Settings& settings, Wanted wanted,
+        std::vector<std::string> documents) {
+  if (wanted.fleet) return play_fleet(console, out, clock, settings, *std::move(wanted.fleet), std::move(documents));
+  return play_drains(console, out, clock, settings, std::move(documents));
 }
 
 class RehearseJob final : public Job {
@@ -74,8 +141,8 @@ class RehearseJob final : public Job {
   RehearseJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
 
   boost::asio::awaitable<void> run() override {
-    if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
-      tools_.console.warn("error: " + printable(possible.error().message()));
+    auto wanted = wanted_of(tools_.console, settings_);
+    if (!wanted) {
       exit_code_ = exit_usage;
       co_return;
     }
@@ -86,7 +153,8 @@ class RehearseJob final : public Job {
     }
     for (const std::string& left : snapshot->left_out)
       tools_.console.warn("warning: rehearsed without " + printable(left));
-    exit_code_ = act(tools_.console, tools_.out, tools_.clock, settings_, std::move(snapshot->documents));
+    exit_code_ =
+        act(tools_.console, tools_.out, tools_.clock, settings_, *std::move(wanted), std::move(snapshot->documents));
   }
 
   int finish(std::optional<int> signal) override { return signal ? exit_code_of_signal(*signal) : exit_code_; }
@@ -107,15 +175,11 @@ int rehearse_files(Process& process, const Settings& settings) {
     process.err.flush(-1);
     return code;
   };
-  const auto failed = [&](const Error& error, int code) {
-    console.warn("error: " + printable(error.message()));
-    return flushed(code);
-  };
-  if (const auto possible = can_write_timeline(settings.timeline); !possible)
-    return failed(possible.error(), exit_usage);
+  auto wanted = wanted_of(console, settings);
+  if (!wanted) return flushed(exit_usage);
   auto documents = read_documents(settings.rehearse.snapshots);
-  if (!documents) return failed(documents.error(), exit_connection);
-  return flushed(act(console, process.out, process.clock, settings, *std::move(documents)));
+  if (!documents) return flushed(failed(console, documents.error(), exit_connection));
+  return flushed(act(console, process.out, process.clock, settings, *std::move(wanted), *std::move(documents)));
 }
 
 std::unique_ptr<Job> make_rehearse_job(Process&, Tools tools, const Settings& settings) {

@@ -19,6 +19,13 @@ std::string controller_of(const Json& pod) {
 
 }  // namespace
 
+sim::Timing timing_of(const Assumptions& assumptions) {
+  sim::Timing timing;
+  timing.pod_start = assumptions.ready_after;
+  if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
+  return timing;
+}
+
 std::set<std::string> homeless(const sim::Cluster& cluster) {
   std::set<std::string> uids;
   for (const Json& pod : cluster.all("pods"))

@@ -1,4 +1,4 @@
-// What the report of a rehearsal asks the simulated cluster. Pure.
+// What a rehearsal tells the simulated cluster, and what its report asks it. Pure.
 #pragma once
 
 #include <set>
@@ -9,6 +9,11 @@
 #include "sim/cluster.hpp"
 
 namespace haulout::agent {
+
+sim::Timing timing_of(const Assumptions& assumptions);
+// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
+// again as a pod takes to be Ready.
+inline constexpr Duration come_to_rest = std::chrono::seconds(5);
 
 // UIDs of pods that no node has been found for.
 std::set<std::string> homeless(const sim::Cluster& cluster);

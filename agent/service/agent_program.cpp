@@ -1,5 +1,6 @@
 #include "agent/service/agent_program.hpp"
 
+#include "agent/assembly/options_of_config.hpp"
 #include "agent/config/option_values.hpp"
 #include "agent/config/read_config.hpp"
 #include "agent/console.hpp"
@@ -7,7 +8,6 @@
 #include "agent/help.hpp"
 #include "agent/logging.hpp"
 #include "agent/service/agent_service.hpp"
-#include "agent/service/agent_setup.hpp"
 #include "agent/signals.hpp"
 #include "agent/text.hpp"
 #include "k8s/auth_transport.hpp"

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
+#include "agent/assembly/options_of_config.hpp"
 #include "agent/gates/gates_of_config.hpp"
 #include "agent/help.hpp"
 #include "agent/report/service_manager.hpp"
-#include "agent/service/agent_setup.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -85,20 +85,12 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
 }
 
 AgentOptions AgentWhole::options() const {
-  const AgentConfig& config = around_.config;
-  AgentOptions options;
+  AgentOptions options = agent_options_of(around_.config);
   options.node = authority_.node.name;
-  options.drain = drain_options_of(config);
   options.drain.own_pod_uid = authority_.pod_uid;
   // Said at the start, not anew in each drain.
   if (!authority_.rights.volumes) options.drain.volumes = drain::VolumeWait::off;
-  options.times = times_of(config);
-  options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
-  options.lb_drain_wait = config.lb_drain_wait;
   options.authority = to_string(authority_.kind);
-  options.pool = [&config](const k8s::Node& node) {
-    return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
-  };
   return options;
 }
 

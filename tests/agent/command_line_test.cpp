@@ -175,6 +175,17 @@ TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
   EXPECT_EQ(settings.output, OutputFormat::json);
 }
 
+TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
+  const auto settings = parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%",
+                                "--reboot-time", "5m", "--timeline", "fleet.svg", "-f", "a.json"});
+  EXPECT_TRUE(settings.rehearse.all);
+  EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
+  EXPECT_EQ(settings.rehearse.max_unavailable, "10%");
+  EXPECT_EQ(settings.rehearse.reboot_time, Duration(5min));
+  EXPECT_EQ(settings.timeline, "fleet.svg");
+  EXPECT_TRUE(settings.nodes.empty());
+}
+
 TEST(CommandLineTest, GrammarOfPflag) {
   EXPECT_THAT(parsed({"drain", "--force", "n1", "--timeout", "1s", "n2"}).nodes, ElementsAre("n1", "n2"));
   EXPECT_THAT(parsed({"drain", "node/n1", "nodes/n2", "n1"}).nodes, ElementsAre("n1", "n2"));
@@ -211,6 +222,15 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"drian", "n1"}, "did you mean drain?"},
       {{"apply", "n1"}, "unknown command \"apply\""},
       {{"help", "cordn"}, "did you mean cordon?"},
+      {{"rehearse"}, "the whole fleet with --all"},
+      {{"rehearse", "--all", "n1"}, "leave --all out"},
+      {{"rehearse", "--all", "-l", "pool=old"}, "leave --all out"},
+      {{"rehearse", "--all", "--ignore-daemonsets"}, "--ignore-daemonsets is about a single drain"},
+      {{"rehearse", "--all", "--timeout", "5m"}, "name the file with --config"},
+      {{"rehearse", "--all", "--max-unavailable", "many"}, "--max-unavailable"},
+      {{"rehearse", "n1", "--config", "haulout.yaml"}, "--config is about the agents of a fleet: add --all"},
+      {{"rehearse", "n1", "--max-unavailable=2"}, "--max-unavailable is about the agents of a fleet: add --all"},
+      {{"rehearse", "n1", "--reboot-time=2m"}, "--reboot-time is about the agents of a fleet: add --all"},
       {{"drain", "n1", "--timeout=5x"}, "unknown unit \"x\""},
       {{"drain", "n1", "--timeout=5"}, "the unit is missing"},
       {{"drain", "n1", "--timeout=-5s"}, "must not be negative"},

@@ -6,6 +6,7 @@
 
 #include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/settings.hpp"
+#include "tests/agent_rehearsal/a_snapshot.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -22,7 +23,7 @@ using Json = nlohmann::json;
 
 // As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
 // ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
-class RehearsalTest : public ::testing::Test {
+class RehearsalTest : public ::testing::Test, protected ASnapshot {
  protected:
   RehearsalTest() {
     add_node("n1", "2");
@@ -37,56 +38,8 @@ class RehearsalTest : public ::testing::Test {
     input.now = WallTime(std::chrono::seconds(1'800'000'000));
   }
 
-  void add_node(const std::string& name, const std::string& cpu) {
-    items.push_back({{"apiVersion", "v1"},
-                     {"kind", "Node"},
-                     {"metadata", {{"name", name}, {"uid", name}, {"labels", {{"pool", "old"}}}}},
-                     {"status",
-                      {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}},
-                       {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
-  }
-
-  static Json workload(const std::string& kind, const std::string& name, Json spec) {
-    spec["selector"] = {{"matchLabels", {{"app", name}}}};
-    spec["template"] = {{"metadata", {{"labels", {{"app", name}}}}}, {"spec", pod_spec("500m")}};
-    return {{"apiVersion", "apps/v1"},
-            {"kind", kind},
-            {"metadata", {{"name", name}, {"namespace", "shop"}, {"uid", name}}},
-            {"spec", spec}};
-  }
-
-  static Json pod_spec(const std::string& cpu) {
-    return {
-        {"terminationGracePeriodSeconds", 20},
-        {"containers",
-         {{{"name", "main"}, {"image", "registry.example/main:1"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}};
-  }
-
-  static Json pod(const std::string& name, const std::string& kind, const std::string& owner, const std::string& cpu) {
-    Json spec = pod_spec(cpu);
-    spec["nodeName"] = "n1";
-    return {{"apiVersion", "v1"},
-            {"kind", "Pod"},
-            {"metadata",
-             {{"name", name},
-              {"namespace", "shop"},
-              {"uid", name},
-              {"labels", {{"app", owner}}},
-              {"ownerReferences",
-               {{{"apiVersion", "apps/v1"}, {"kind", kind}, {"name", owner}, {"uid", owner}, {"controller", true}}}}}},
-            {"spec", spec},
-            {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
-  }
-
-  void add_budget(int min_available) {
-    items.push_back({{"apiVersion", "policy/v1"},
-                     {"kind", "PodDisruptionBudget"},
-                     {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
-                     {"spec", {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
-  }
-
   Rehearsal play() {
-    input.documents = {Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump()};
+    input.documents = {document()};
     auto result = rehearse(input);
     if (!result) throw std::runtime_error(result.error().message());
     return *std::move(result);
@@ -97,7 +50,6 @@ class RehearsalTest : public ::testing::Test {
     return text;
   }
 
-  Json items = Json::array();
   RehearsalInput input;
 };
 
@@ -190,7 +142,7 @@ TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
 
 TEST_F(RehearsalTest, UnusableInputIsNamed) {
   input.nodes = {"n9"};
-  input.documents = {Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump()};
+  input.documents = {document()};
   const auto unknown = rehearse(input);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), AllOf(HasSubstr("n9"), HasSubstr("2 nodes")));

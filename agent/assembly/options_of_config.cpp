@@ -1,4 +1,7 @@
-#include "agent/service/agent_setup.hpp"
+#include "agent/assembly/options_of_config.hpp"
+
+#include "agent/assembly/make_slots.hpp"
+#include "agent/node_labels.hpp"
 
 namespace haulout::agent {
 
@@ -35,6 +38,18 @@ LifecycleTimes times_of(const AgentConfig& config) {
   times.verify_limit = config.verify_limit;
   times.soak = config.soak;
   return times;
+}
+
+AgentOptions agent_options_of(const AgentConfig& config) {
+  AgentOptions options;
+  options.drain = drain_options_of(config);
+  options.times = times_of(config);
+  options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
+  options.lb_drain_wait = config.lb_drain_wait;
+  options.pool = [&config](const k8s::Node& node) {
+    return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
+  };
+  return options;
 }
 
 std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root) {

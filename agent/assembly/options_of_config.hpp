@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "agent/config/option.hpp"
-#include "agent/lifecycle/advance.hpp"
+#include "agent/lifecycle/agent.hpp"
 #include "drain/options.hpp"
 
 namespace haulout::agent {
 
 drain::Options drain_options_of(const AgentConfig& config);
 LifecycleTimes times_of(const AgentConfig& config);
+// All but the node and what its credential allows. Borrows the configuration.
+AgentOptions agent_options_of(const AgentConfig& config);
 // Where kubelets leave their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
 std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root);
 

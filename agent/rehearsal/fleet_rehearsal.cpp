@@ -1,0 +1,235 @@
+#include "agent/rehearsal/fleet_rehearsal.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include "agent/assembly/make_slots.hpp"
+#include "agent/duration.hpp"
+#include "agent/gates/gates_of_config.hpp"
+#include "agent/rehearsal/fleet_assumptions.hpp"
+#include "agent/rehearsal/fleet_machine.hpp"
+#include "agent/rehearsal/fleet_world_json.hpp"
+#include "agent/rehearsal/world_json.hpp"
+#include "agent/text.hpp"
+#include "retry/task_group.hpp"
+#include "sim/play.hpp"
+#include "sim/virtual_clock.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration request_limit = 30s;
+constexpr Duration look = 10s;
+// A window that comes once a month is played, too.
+constexpr Duration horizon = std::chrono::days(30);
+// Agents outside their window look at the wall clock every ten minutes: it may be put forward up to here.
+constexpr Duration before_opening = 15min;
+
+bool outside_window(const FleetNode& node) {
+  return node.state == State::pending && (node.reason == "OutsideWindow" || node.reason == "WindowTooShort");
+}
+
+// Tells of what brings a drain nearer to its end.
+class Progress final : public drain::DrainObserver {
+ public:
+  Progress(Timeline& timeline, std::function<void()> moved) : timeline_(timeline), moved_(std::move(moved)) {}
+  void on_event(const drain::Event& event) override {
+    using enum drain::EventType;
+    timeline_.on_event(event);
+    if (event.type == evicted || event.type == vanished || event.type == volume_detached) moved_();
+  }
+
+ private:
+  Timeline& timeline_;
+  std::function<void()> moved_;
+};
+
+class FleetStage {
+ public:
+  explicit FleetStage(const FleetInput& input)
+      : input_(input),
+        world_rng_(input.seed),
+        rng_(input.seed + 1),
+        cluster_(context_.get_executor(), clock_, world_rng_, timing_of(input.assumptions)),
+        client_(cluster_.api(), clock_, {k8s::FieldValidation::strict, drain::Options{}.page_size}) {
+    clock_.shift_wall(input.now - clock_.wall_now());
+  }
+
+  Result<FleetRehearsal> play() {
+    if (auto problem = unplayable(input_.config)) return std::move(*problem);
+    for (const std::string& document : input_.documents) {
+      auto loaded = cluster_.load(document);
+      if (!loaded) return std::move(loaded).error().with_context("the snapshot cannot be used");
+    }
+    const Forgotten forgotten = forget_haulout(cluster_, input_.config);
+    result_.assumed = assumed_of(input_, forgotten);
+    result_.given_up_after = patience();
+    auto played = sim::play(context_, clock_, run());
+    if (!played) return std::move(played).error().with_context("the rehearsal cannot be played to its end");
+    if (error_) return std::move(*error_);
+    return std::move(result_);
+  }
+
+ private:
+  // What is slow, but comes to an end, must not look stuck.
+  Duration patience() const {
+    const AgentConfig& config = input_.config;
+    const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(cluster_));
+    return input_.give_up + leaves + input_.assumptions.ready_after + input_.reboot_time + config.drain_deadline +
+           config.lb_drain_wait + config.canary;
+  }
+
+  asio::awaitable<void> run() {
+    co_await with_task_group([this](TaskGroup& group) {
+      group.spawn(cluster_.run());
+      return act();
+    });
+  }
+
+  asio::awaitable<void> act() {
+    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    const auto prepared = co_await prepare();
+    if (!prepared) {
+      error_ = prepared.error();
+      co_return;
+    }
+    homeless_before_ = homeless(cluster_);
+    result_.began = clock_.wall_now();
+    moved();
+    co_await with_task_group([this](TaskGroup& group) {
+      for (const auto& machine : machines_) group.spawn(machine->live());
+      return watch_over();
+    });
+    sum_up();
+    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    note_no_room();
+  }
+
+  Task<> prepare() {
+    CO_TRY(const auto nodes, co_await client_.list_nodes("", clock_.now() + request_limit));
+    for (const k8s::Node& node : nodes.items) {
+      if (!node.ready) {
+        result_.nodes.push_back({.name = node.name, .left_out = "it is not Ready"});
+        continue;
+      }
+      OwnPool pool = own_pool(input_.config, node);
+      CO_TRY(NodeGatesOptions gates,
+             gates_of_config(input_.config, node.name, std::move(pool.name), std::move(pool.node_selector)));
+      schedule_ = gates.schedule;
+      machines_.push_back(std::make_unique<FleetMachine>(
+          node, std::move(gates),
+          FleetMachine::Surroundings{context_.get_executor(), cluster_, clock_, rng_, input_, progress_,
+                                     [this] { moved(); }, [this] { note_no_room(); }}));
+      for (std::string& pod : not_weighed(cluster_, node.name)) result_.not_weighed.push_back(std::move(pod));
+    }
+    if (machines_.empty())
+      co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
+                                                 count_of(nodes.items.size(), "node")));
+    co_return Result<>();
+  }
+
+  void moved() { moved_at_ = clock_.wall_now(); }
+
+  asio::awaitable<void> watch_over() {
+    const WallTime last = result_.began + std::chrono::duration_cast<WallTime::duration>(horizon);
+    for (;;) {
+      co_await clock_.sleep_until(clock_.now() + look);
+      const auto unfinished = still_at_work();
+      if (unfinished.empty()) {
+        result_.end = FleetEnd::over;
+        co_return;
+      }
+      if (wait_for_time(unfinished)) {
+        put_clock_forward(unfinished, last);
+        moved();
+      }
+      result_.end = FleetEnd::stuck;
+      if (clock_.wall_now() - moved_at_ >= result_.given_up_after) co_return;
+      result_.end = FleetEnd::horizon;
+      if (clock_.wall_now() >= last) co_return;
+    }
+  }
+
+  std::vector<const FleetNode*> still_at_work() const {
+    std::vector<const FleetNode*> nodes;
+    for (const auto& machine : machines_)
+      if (!machine->finished()) nodes.push_back(&machine->story());
+    return nodes;
+  }
+
+  // Time alone brings them on.
+  static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
+    const auto soaks = [](const FleetNode* node) { return node->state == State::soaking; };
+    return std::any_of(nodes.begin(), nodes.end(), soaks) ||
+           std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) { return outside_window(*node); });
+  }
+
+  // Days in which nothing can happen need not be played.
+  void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
+    const bool all =
+        std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) { return outside_window(*node); });
+    const WallTime now = clock_.wall_now();
+    const Schedule::State state = schedule_.at(now);
+    if (!all || state.open) return;
+    const WallTime next = std::min(state.next_open.value_or(last), last);
+    if (next - now > 2 * before_opening) clock_.shift_wall(next - now - before_opening);
+  }
+
+  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for.
+  void note_no_room() {
+    for (NoRoom& pod : no_room(cluster_, homeless_before_))
+      if (!pod.message.empty() && known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
+  }
+
+  void sum_up() {
+    WallTime last = result_.began;
+    for (const auto& machine : machines_) {
+      FleetNode node = machine->story();
+      last = std::max(last, node.phases.empty() ? last : node.phases.back().from);
+      if (is_out(node.state)) node.holds_up = held_up_at(node.name);
+      result_.nodes.push_back(std::move(node));
+    }
+    result_.ended = result_.end == FleetEnd::over ? last : clock_.wall_now();
+    result_.most_out = most_out_at_once(result_.nodes);
+    std::sort(result_.nodes.begin(), result_.nodes.end(), [](const FleetNode& a, const FleetNode& b) {
+      const auto key = [](const FleetNode& node) {
+        return std::tuple(!node.left_out.empty(), turn_of(node).value_or(WallTime::max()), node.name);
+      };
+      return key(a) < key(b);
+    });
+  }
+
+  std::vector<std::string> held_up_at(const std::string& node) const {
+    std::vector<std::string> pods;
+    for (const Timeline::Row& row : result_.timeline.rows())
+      if (row.node == node && !row.vanished && !row.waits.empty() && !row.waits.back().until)
+        pods.push_back(row.pod + ": " + row.waits.back().message);
+    return pods;
+  }
+
+  const FleetInput& input_;
+  asio::io_context context_{1};
+  sim::VirtualClock clock_{context_};
+  SeededRng world_rng_;
+  SeededRng rng_;
+  sim::Cluster cluster_;
+  k8s::Client client_;
+  FleetRehearsal result_;
+  Progress progress_{result_.timeline, [this] { moved(); }};
+  std::vector<std::unique_ptr<FleetMachine>> machines_;
+  Schedule schedule_;
+  std::set<std::string> homeless_before_;
+  std::set<std::string> known_;  // pods of result_.no_room
+  WallTime moved_at_{};
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
+  return FleetStage(input).play();
+}
+
+}  // namespace haulout::agent
