@@ -18,7 +18,8 @@ namespace haulout::sim {
 // the seeds that once found something are played with theirs.
 //   1: workloads, budgets, finalizers, people who delete, faults of wire and server
 //   2: hardships.hpp on top
-inline constexpr unsigned newest_generation = 2;
+//   3: volumes of two drivers
+inline constexpr unsigned newest_generation = 3;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;

@@ -91,7 +91,7 @@ AgentOptions AgentWhole::options() const {
   options.drain = drain_options_of(config);
   options.drain.own_pod_uid = authority_.pod_uid;
   // Said at the start, not anew in each drain.
-  if (!authority_.rights.volumes) options.drain.volumes = drain::VolumeWait::off;
+  if (!authority_.rights.volumes) options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::off;
   options.times = times_of(config);
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;

@@ -69,8 +69,7 @@ TEST(Order, StorageThenWebhooksAtTheEndOfTheirClass) {
   });
   std::vector<std::string> names;
   for (const auto& pod : pods) names.push_back(pod.name);
-  EXPECT_THAT(names,
-              ::testing::ElementsAre("placed", "app", "urgent", "csi", "hook", "both", "dns", "critical-hook"));
+  EXPECT_THAT(names, ::testing::ElementsAre("placed", "app", "urgent", "csi", "hook", "both", "dns", "critical-hook"));
 }
 
 TEST(Order, RulesAsTheyAreWritten) {
