@@ -22,7 +22,7 @@ class Hardships {
       : world_(world),
         options_(options),
         rng_(world.seed * 0x9e3779b97f4a7c15u + 2),
-        driver_rng_(world.seed * 0x9e3779b97f4a7c15u + 3) {}
+        turns_rng_(world.seed * 0x9e3779b97f4a7c15u + 3) {}
 
   void add() {
     if (rng_.chance(60)) volumes();
@@ -44,7 +44,9 @@ class Hardships {
     for (Json& object : world_.objects) {
       const std::string kind = text(object, "/kind");
       const bool mirror = !annotation(object, "kubernetes.io/config.mirror").empty();
-      if (kind == "Pod" && !mirror && rng_.chance(20)) alone.push_back(&object);
+      const bool has_volume = kind == "Pod" && !mirror && rng_.chance(20);
+      const bool one_more = options_.generation >= 3 && kind == "Pod" && !mirror && turns_rng_.chance(25);
+      if (has_volume || one_more) alone.push_back(&object);
       if ((kind == "ReplicaSet" || kind == "StatefulSet") && rng_.chance(15)) workloads.push_back(&object);
     }
     std::vector<Json> made;
@@ -86,7 +88,7 @@ class Hardships {
     const Duration fails =
         rng_.chance(25) ? rng_.between(Duration(seconds(1)), Duration(seconds(40))) : Duration::zero();
     world_.detach_takes = std::max(world_.detach_takes, takes + fails + between_tries + controllers_take);
-    const bool other_driver = options_.generation >= 3 && driver_rng_.chance(30);
+    const bool other_driver = options_.generation >= 3 && turns_rng_.chance(30);
     const char* driver = other_driver ? "disks.example.com" : "csi.example.com";
     Json annotations = {{"sim.haulout.dev/detaches-after", in_milliseconds(takes)}};
     if (fails > Duration::zero()) annotations["sim.haulout.dev/detach-fails-for"] = in_milliseconds(fails);
@@ -167,7 +169,7 @@ class Hardships {
 
   GeneratedWorld& world_;
   const GeneratorOptions& options_;
-  SeededRng rng_, driver_rng_;
+  SeededRng rng_, turns_rng_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace haulout::sim {
 // the seeds that once found something are played with theirs.
 //   1: workloads, budgets, finalizers, people who delete, faults of wire and server
 //   2: hardships.hpp on top
-//   3: volumes of two drivers
+//   3: more volumes, of two drivers
 inline constexpr unsigned newest_generation = 3;
 
 struct GeneratorOptions {
