@@ -66,7 +66,7 @@ rules:
 - apiGroups: ["apps"]
   resources: ["deployments", "replicasets", "statefulsets"]
   verbs: ["get"]
-# with --wait-volumes:
+# with --wait-volumes or --serialize-volumes:
 - apiGroups: ["storage.k8s.io"]
   resources: ["volumeattachments"]
   verbs: ["list", "watch"]

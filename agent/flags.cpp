@@ -178,6 +178,13 @@ std::vector<Flag> own_drain_flags() {
       {"respect-do-not-disrupt", 0, Kind::boolean, "false",
        "Wait for pods that are annotated do-not-disrupt or safe-to-evict=false until the annotation is gone.",
        boolean([](Settings& s, bool on) { s.drain.policy.do_not_disrupt = on ? Treatment::park : Treatment::evict; })},
+      {"serialize-volumes", 0, Kind::boolean, "false",
+       "Pods whose volumes belong to the same CSI driver leave one at a time: the next one when the one before has "
+       "vanished and its volumes are detached, or have been waited for longer than --volume-limit. Needs the rights of "
+       "--wait-volumes.",
+       boolean([](Settings& s, bool on) {
+         s.drain.volume_turns = on ? drain::VolumeWait::required : drain::VolumeWait::off;
+       })},
       {"settle", 0, Kind::value, "5s",
        "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled arrive "
        "late.",
@@ -193,8 +200,7 @@ std::vector<Flag> own_drain_flags() {
        boolean([](Settings& s, bool on) { s.drain.restore_cordon_on_failure = on; })},
       {"volume-limit", 0, Kind::value, "2m",
        "With --wait-volumes: a volume that is still attached this long after its last pod has gone is reported as "
-       "stuck; "
-       "0: none ever is.",
+       "stuck; with --serialize-volumes it lets the next pod go; 0: none ever is.",
        duration([](Settings& s, Duration d) { s.drain.volume_limit = d; })},
       {"wait-volumes", 0, Kind::boolean, "false",
        "Wait, too, until the volumes of the pods that left are detached from the node: their VolumeAttachments are "

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "drain/eviction_guard.hpp"
 #include "drain/guards.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/objects.hpp"
@@ -42,7 +43,7 @@ struct ControllerQuestion {
   std::string ns;
 };
 
-class ControllerBook {
+class ControllerBook final : public EvictionGuard {
  public:
   // How often a controller is read again while it holds pods, and how soon when its pods go without us.
   static constexpr Duration reread = std::chrono::seconds(30);
@@ -74,16 +75,12 @@ class ControllerBook {
   void pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall);
   void namespace_seen(const std::string& ns) { seen_.insert(ns); }
   void forget_pods();
-  // A pod of our node is on its way out or has gone; or not, after all.
+  // Pods of our node. One that has perhaps left may be without a replacement.
+  void leaving(const k8s::Pod& pod, Leaves leaves) override { leaving(pod, leaves != Leaves::no); }
   void leaving(const k8s::Pod& pod, bool leaves);
 
-  struct Hold {
-    std::string reason;
-    std::string message;
-    TimePoint until = TimePoint::max();  // looked at again then; before that by events alone
-  };
-  // Nothing when the pod may be evicted now, as far as budgets of controllers and canaries are concerned.
-  std::optional<Hold> held(const k8s::Pod& pod, TimePoint now);
+  // By budgets of controllers and canaries.
+  std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
   // The decision with that on single replicas.
   Decision judge(Decision decision, const k8s::Pod& pod);
   // What a pod that is the only one of this controller gets.

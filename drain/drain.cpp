@@ -54,7 +54,8 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       node_name_(std::move(node)),
       controllers_(options_.guards),
       volumes_(node_name_, options_.volume_limit,
-               [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); }) {
+               [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); }),
+      turns_(volumes_) {
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
   node_facts_.name = node_name_;
@@ -65,7 +66,8 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
   pipeline.order = options_.order;
-  if (options_.guards.any()) pipeline.controllers = &controllers_;
+  if (options_.guards.any()) pipeline.guards.push_back(&controllers_);
+  if (options_.volume_turns != VolumeWait::off) pipeline.guards.push_back(&turns_);
   pipeline_.emplace(
       pipeline, rng_,
       [this](const k8s::Pod& pod) {

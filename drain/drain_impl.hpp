@@ -3,11 +3,13 @@
 
 #include <set>
 
+#include "drain/controller_book.hpp"
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/drain.hpp"
 #include "drain/inquiries.hpp"
 #include "drain/pipeline.hpp"
+#include "drain/volume_turns.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/reflector.hpp"
 #include "retry/notifier.hpp"
@@ -67,8 +69,13 @@ class Drain::Impl {
 
   // volume_wait.cpp
   bool wants_volumes() const;
+  bool waits_for_volumes() const;
+  bool requires_volumes() const;
   bool resumes() const;
   boost::asio::awaitable<bool> list_volumes();
+  boost::asio::awaitable<bool> resolve_for_turns();
+  bool learn_claim(const std::string& volume, const Result<k8s::PersistentVolume>& answer);
+  void take_turns();
   void look_at_volumes(TaskGroup& group);
   boost::asio::awaitable<void> follow_volumes();
   boost::asio::awaitable<void> resolve_volumes();
@@ -162,6 +169,7 @@ class Drain::Impl {
   std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural by kind, by API version
   bool resolves_controllers_ = false;
   VolumeBook volumes_;
+  VolumeTurns turns_;
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
   std::optional<Error> volumes_error_;    // why they are not waited for
   std::optional<Error> volumes_trouble_;  // of the last question about them; unset when it was answered

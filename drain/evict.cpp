@@ -73,6 +73,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     if (look) pipeline_->time_passed(now());
     watch_health();
     pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());
+    take_turns();
     doubt_node_for_late_pods(group);
     if (!doubts_node_)
       for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));

@@ -210,7 +210,7 @@ asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion questio
 }
 
 void Drain::Impl::controllers_news() {
-  pipeline_->controllers_changed(now());
+  pipeline_->guards_changed(now());
   changed_->notify();
 }
 

@@ -53,6 +53,9 @@ struct Options {
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
   Guards guards;
   VolumeWait volumes = VolumeWait::if_permitted;
+  // Pods whose volumes belong to one CSI driver leave one at a time (volume_turns.hpp). Likewise where they may not be
+  // read; whether the last of them must be detached is said by `volumes` alone.
+  VolumeWait volume_turns = VolumeWait::off;
   // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
   Duration volume_limit = std::chrono::minutes(2);
   bool end_at_volume_limit = false;  // then the drain ends as `blocked`; otherwise it is said, and waited for

@@ -37,6 +37,7 @@ OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optiona
   OrderKey key;
   key.tier.explicit_order = explicit_order(pod, rules);
   key.tier.storage = pod.storage_controller;
+  key.tier.webhook = pod.webhook_server;
   key.tier.critical = pod.priority_class == "system-cluster-critical" || pod.priority_class == "system-node-critical";
   key.tier.priority = pod.priority;
   key.tier.own = !own_uid.empty() && pod.uid == own_uid;

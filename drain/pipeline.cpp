@@ -70,9 +70,11 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   --count_of(tracked.state);
   ++count_of(state);
   tracked.state = state;
-  const bool leaves = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished ||
-                      (state == PodState::parked && tracked.answer_lost);
-  if (options_.controllers) options_.controllers->leaving(tracked.pod, leaves);
+  using Leaves = EvictionGuard::Leaves;
+  const bool gone = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished;
+  const bool lost = state == PodState::parked && tracked.answer_lost;
+  const Leaves leaves = gone ? Leaves::yes : lost ? Leaves::perhaps : Leaves::no;
+  for (EvictionGuard* guard : options_.guards) guard->leaving(tracked.pod, leaves);
 }
 
 void Pipeline::add_to_order(TrackedPod& tracked) {
@@ -159,7 +161,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   if (!relevant) return;
   wake(tracked, now);
   // It may need no replacement any more, or say itself how many it takes.
-  if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::controller)
+  if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "drain/budget_book.hpp"
-#include "drain/controller_book.hpp"
+#include "drain/eviction_guard.hpp"
 #include "drain/eviction_verdict.hpp"
 #include "drain/observer.hpp"
 #include "drain/order.hpp"
@@ -42,15 +42,15 @@ struct PipelineOptions {
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
   std::vector<OrderRule> order{};
-  // Guards beyond budgets; null: none. Borrowed.
-  ControllerBook* controllers = nullptr;
+  // Guards beyond budgets. Borrowed. The first that holds a pod back says why.
+  std::vector<EvictionGuard*> guards{};
 };
 
 struct TrackedPod {
   // First, side by side: what is looked at in every pod each time that something happens.
   PodState state = PodState::queued;
-  // Parked until the pod or policy changes, not by time; by its controller's guard until that lets it go.
-  enum class Hold { none, policy, pinned, controller } hold = Hold::none;
+  // Parked until the pod or policy changes, not by time; by a guard until that lets it go.
+  enum class Hold { none, policy, pinned, guard } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // in a row, with the same verdict
   bool holds_place = false;
@@ -114,8 +114,8 @@ class Pipeline {
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
   // No eviction is sent while paused (the cordon or the Node is gone).
   void set_paused(bool paused, TimePoint now);
-  // What is known of controllers has changed.
-  void controllers_changed(TimePoint now);
+  // What guards know has changed.
+  void guards_changed(TimePoint now);
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
@@ -175,8 +175,9 @@ class Pipeline {
   void queue(TrackedPod& tracked);
   void vanish(TrackedPod& tracked, TimePoint now, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
-  // True when the guard of its controller holds it back: it is parked.
-  bool park_for_controller(TrackedPod& tracked, TimePoint now);
+  std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
+  // True when a guard holds it back: it is parked.
+  bool park_for_guard(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
   void catch_up(TrackedPod& tracked, TimePoint now);

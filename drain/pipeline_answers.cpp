@@ -53,8 +53,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     refuse(tracked, answer.error(), verdict, now);
   }
   catch_up(tracked, now);
-  // It leaves nobody without a replacement now: another pod of its controller may go instead (P9).
-  controllers_changed(now);
+  // It leaves nobody without a replacement now, and has no volume's turn: another pod may go instead (P9).
+  guards_changed(now);
 }
 
 void Pipeline::throttle(TrackedPod& tracked, const Error& error, TimePoint now) {

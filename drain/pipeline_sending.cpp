@@ -57,21 +57,27 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   return evictions;
 }
 
-bool Pipeline::park_for_controller(TrackedPod& tracked, TimePoint now) {
-  if (!options_.controllers) return false;
-  auto held = options_.controllers->held(tracked.pod, now);
-  if (tracked.hold == TrackedPod::Hold::controller) tracked.hold = TrackedPod::Hold::none;
+std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(const TrackedPod& tracked, TimePoint now) const {
+  for (EvictionGuard* guard : options_.guards)
+    if (auto held = guard->held(tracked.pod, now)) return held;
+  return std::nullopt;
+}
+
+bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {
+  if (options_.guards.empty()) return false;
+  auto held = held_by_guard(tracked, now);
+  if (tracked.hold == TrackedPod::Hold::guard) tracked.hold = TrackedPod::Hold::none;
   if (!held) return false;
-  tracked.hold = TrackedPod::Hold::controller;
+  tracked.hold = TrackedPod::Hold::guard;
   park(tracked, std::move(held->reason), std::move(held->message), held->until);
   return true;
 }
 
-void Pipeline::controllers_changed(TimePoint now) {
-  if (!options_.controllers || count_of(PodState::parked) == 0) return;
+void Pipeline::guards_changed(TimePoint now) {
+  if (options_.guards.empty() || count_of(PodState::parked) == 0) return;
   for (TrackedPod* tracked : order_) {
-    if (tracked->hold != TrackedPod::Hold::controller || tracked->state != PodState::parked) continue;
-    if (auto held = options_.controllers->held(tracked->pod, now)) {
+    if (tracked->hold != TrackedPod::Hold::guard || tracked->state != PodState::parked) continue;
+    if (auto held = held_by_guard(*tracked, now)) {
       park(*tracked, std::move(held->reason), std::move(held->message), held->until);
     } else {
       tracked->wake_at = std::min(tracked->wake_at, now);
@@ -100,7 +106,7 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
       close_behind(*tracked);
       continue;
     }
-    if (park_for_controller(*tracked, now)) continue;
+    if (park_for_guard(*tracked, now)) continue;
     // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
     const bool same_lane = busy && busy == tracked->budgets;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "drain/controller_book.hpp"
 #include "drain/diagnoses.hpp"
 
 namespace haulout::drain {

@@ -17,14 +17,24 @@ constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chr
 }  // namespace
 
 bool Drain::Impl::wants_volumes() const {
-  return options_.volumes != VolumeWait::off && options_.dry_run == DryRunMode::none && !volumes_error_;
+  const bool asked = options_.volumes != VolumeWait::off || options_.volume_turns != VolumeWait::off;
+  return asked && options_.dry_run == DryRunMode::none && !volumes_error_;
+}
+
+// Who only takes turns does not wait for the last of them.
+bool Drain::Impl::waits_for_volumes() const {
+  return options_.volumes != VolumeWait::off && wants_volumes();
+}
+
+bool Drain::Impl::requires_volumes() const {
+  return options_.volumes == VolumeWait::required || options_.volume_turns == VolumeWait::required;
 }
 
 // A run that goes on where another process stopped knows nothing of the pods that left before. A command has a new run
 // each time: there our mark on the node says that something was begun.
 bool Drain::Impl::resumes() const {
   const auto mark = mark_of(node_);
-  if (options_.volumes == VolumeWait::required) return mark.has_value();
+  if (requires_volumes()) return mark.has_value();
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 
@@ -34,7 +44,7 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (!wants_volumes()) co_return true;
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
       [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
-  if (!listed && (options_.volumes == VolumeWait::required || !k8s::is_forbidden(listed.error())))
+  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error())))
     co_return give_up(listed.error(), "the volumes of node " + node_name_ + " could not be listed");
   if (!listed) {
     volumes_error_ = listed.error();
@@ -43,7 +53,36 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   std::erase_if(listed->items, [this](const auto& attachment) { return attachment.node_name != node_name_; });
   volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
+  co_return co_await resolve_for_turns();
+}
+
+// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. What
+// is not answered in time is asked for again beside the loop.
+asio::awaitable<bool> Drain::Impl::resolve_for_turns() {
+  if (options_.volume_turns == VolumeWait::off) co_return true;
+  while (const auto name = volumes_.unresolved()) {
+    auto volume = co_await insist<k8s::PersistentVolume>(
+        [&](TimePoint limit) { return client_.get_persistent_volume(*name, limit); }, request_timeout,
+        now() + VolumeTurns::patience);
+    if (learn_claim(*name, volume)) continue;
+    if (!k8s::is_forbidden(volume.error()) || volumes_resolved_) break;
+    if (requires_volumes()) co_return give_up(volume.error(), "PersistentVolume " + *name + " could not be read");
+    volumes_error_ = std::move(volume).error();
+    break;
+  }
   co_return true;
+}
+
+// Before each look for evictions: who has vanished, and what was detached since.
+void Drain::Impl::take_turns() {
+  if (options_.volume_turns == VolumeWait::off) return;
+  if (wants_volumes()) {
+    volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
+    turns_.look(pipeline_->pods(), now());
+  } else {
+    turns_.stop();
+  }
+  pipeline_->guards_changed(now());
 }
 
 void Drain::Impl::look_at_volumes(TaskGroup& group) {
@@ -91,22 +130,25 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   }
 }
 
+// False: it was not answered.
+bool Drain::Impl::learn_claim(const std::string& volume, const Result<k8s::PersistentVolume>& answer) {
+  if (!answer && !k8s::is_gone(answer.error())) return false;
+  const bool bound = answer && !answer->claim_name.empty();
+  volumes_.resolved(volume, bound ? answer->claim_ns + "/" + answer->claim_name : "");
+  volumes_resolved_ = true;
+  volumes_trouble_.reset();
+  return true;
+}
+
 // Which claim each volume is bound to: its users are found by that.
 asio::awaitable<void> Drain::Impl::resolve_volumes() {
   Backoff backoff(volumes_patience);
   unsigned refusals = 0;
   while (const auto name = volumes_.unresolved()) {
     auto volume = co_await client_.get_persistent_volume(*name, within(request_timeout));
-    if (volume || k8s::is_gone(volume.error())) {
-      const bool bound = volume && !volume->claim_name.empty();
-      volumes_.resolved(*name, bound ? volume->claim_ns + "/" + volume->claim_name : "");
-      volumes_resolved_ = true;
-      volumes_trouble_.reset();
-      continue;
-    }
+    if (learn_claim(*name, volume)) continue;
     // The first refusal after a reconnect proves nothing, and none proves anything of a right that we have had.
-    if (k8s::is_forbidden(volume.error()) && ++refusals > 1 && !volumes_resolved_ &&
-        options_.volumes == VolumeWait::if_permitted) {
+    if (k8s::is_forbidden(volume.error()) && ++refusals > 1 && !volumes_resolved_ && !requires_volumes()) {
       volumes_error_ = std::move(volume).error();
       break;
     }
@@ -142,12 +184,12 @@ asio::awaitable<bool> Drain::Impl::volumes_listed() {
 
 // In our view.
 bool Drain::Impl::volumes_clear() const {
-  if (!wants_volumes() || !follows_volumes_) return true;
+  if (!waits_for_volumes() || !follows_volumes_) return true;
   return volumes_view_ && volumes_view_->health().synced && volumes_.all_detached();
 }
 
 asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
-  if (!wants_volumes() || !follows_volumes_) co_return true;
+  if (!waits_for_volumes() || !follows_volumes_) co_return true;
   const bool confirmed = co_await volumes_listed() && volumes_.all_detached();
   // What the list has brought is looked at, and waited for.
   if (!confirmed) changed_->notify();
@@ -156,7 +198,7 @@ asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
 
 // A volume has had its time, and that is to end the drain: it did not succeed.
 bool Drain::Impl::ended_by_volume(TimePoint at) {
-  if (!options_.end_at_volume_limit || !wants_volumes() || !pipeline_->clear()) return false;
+  if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) return false;
   const auto stuck = volumes_.past_limit(at);
   return stuck && !end(Outcome::blocked, *stuck);
 }
@@ -167,9 +209,12 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
     facts.push_back(
         {"RBAC_DENIED",
          "volumes of node " + node_name_,
-         fmt::format("they are not waited for: {}; grant verbs list and watch on resource volumeattachments "
+         fmt::format("{}: {}; grant verbs list and watch on resource volumeattachments "
                      "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
                      "\"\")",
+                     options_.volume_turns == VolumeWait::off
+                         ? "they are not waited for"
+                         : "they are not waited for, and their pods leave side by side (--serialize-volumes)",
                      volumes_error_->message()),
          {}});
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;

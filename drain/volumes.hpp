@@ -60,6 +60,11 @@ class VolumeBook {
 
   // Nothing is attached.
   bool empty() const { return entries_.empty(); }
+  // What is attached, as of the last look: visit(const VolumeReport&, bool is_stuck).
+  template <class Visit>
+  void each_attached(TimePoint now, Visit visit) const {
+    for (const auto& [uid, entry] : entries_) visit(entry.report, is_stuck(entry, now));
+  }
   // As of the last look: nothing is left to wait for.
   bool all_detached() const;
   // Since when the first of them has been waited for; max() when none is.

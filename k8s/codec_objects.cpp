@@ -70,6 +70,11 @@ void read_spec(const Object& spec, Pod& pod) {
     // The API's rule for the claim of a generic ephemeral volume.
     if (volume.has("ephemeral")) pod.claims.push_back(pod.name + "-" + volume.string("name"));
   });
+  spec.each("containers", [&](const Object& container) {
+    container.each("ports", [&](const Object& port) {
+      pod.webhook_server |= port.string("name").find("webhook") != std::string::npos;
+    });
+  });
   spec.each("tolerations",
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
@@ -267,8 +272,18 @@ const std::vector<std::string_view>& keys_beside_identity() {
 
 template <>
 const std::vector<std::string_view>& dropped_keys<Pod>() {
+  // Of a container its ports are read.
   static const std::vector<std::string_view> keys = {"managedFields",
-                                                     "containers",
+                                                     "env",
+                                                     "envFrom",
+                                                     "args",
+                                                     "command",
+                                                     "livenessProbe",
+                                                     "readinessProbe",
+                                                     "startupProbe",
+                                                     "lifecycle",
+                                                     "volumeDevices",
+                                                     "resizePolicy",
                                                      "initContainers",
                                                      "ephemeralContainers",
                                                      "affinity",

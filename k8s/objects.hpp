@@ -48,6 +48,8 @@ struct Pod {
   // One of its containers is a sidecar of the CSI project that talks to the API server: it provisions, attaches,
   // resizes or snapshots the volumes of others.
   bool storage_controller = false;
+  // One of its containers has a port with "webhook" in its name: it serves admission webhooks.
+  bool webhook_server = false;
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   // Why it does not run, as far as it says: the scheduler's message, or what a container waits for, such as

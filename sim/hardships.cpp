@@ -19,7 +19,10 @@ constexpr Duration controllers_take = seconds(5);
 class Hardships {
  public:
   Hardships(GeneratedWorld& world, const GeneratorOptions& options)
-      : world_(world), options_(options), rng_(world.seed * 0x9e3779b97f4a7c15u + 2) {}
+      : world_(world),
+        options_(options),
+        rng_(world.seed * 0x9e3779b97f4a7c15u + 2),
+        turns_rng_(world.seed * 0x9e3779b97f4a7c15u + 3) {}
 
   void add() {
     if (rng_.chance(60)) volumes();
@@ -42,7 +45,9 @@ class Hardships {
     for (Json& object : world_.objects) {
       const std::string kind = text(object, "/kind");
       const bool mirror = !annotation(object, "kubernetes.io/config.mirror").empty();
-      if (kind == "Pod" && !mirror && rng_.chance(20)) alone.push_back(&object);
+      const bool has_volume = kind == "Pod" && !mirror && rng_.chance(20);
+      const bool one_more = options_.generation >= 4 && kind == "Pod" && !mirror && turns_rng_.chance(25);
+      if (has_volume || one_more) alone.push_back(&object);
       if ((kind == "ReplicaSet" || kind == "StatefulSet") && rng_.chance(15)) workloads.push_back(&object);
     }
     std::vector<Json> made;
@@ -84,13 +89,15 @@ class Hardships {
     const Duration fails =
         rng_.chance(25) ? rng_.between(Duration(seconds(1)), Duration(seconds(40))) : Duration::zero();
     world_.detach_takes = std::max(world_.detach_takes, takes + fails + between_tries + controllers_take);
+    const bool other_driver = options_.generation >= 4 && turns_rng_.chance(30);
+    const char* driver = other_driver ? "disks.example.com" : "csi.example.com";
     Json annotations = {{"sim.haulout.dev/detaches-after", in_milliseconds(takes)}};
     if (fails > Duration::zero()) annotations["sim.haulout.dev/detach-fails-for"] = in_milliseconds(fails);
     made.push_back({{"kind", "PersistentVolume"},
                     {"metadata", {{"name", name}, {"annotations", std::move(annotations)}}},
                     {"spec",
                      {{"accessModes", {mode}},
-                      {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "handle-" + name}}},
+                      {"csi", {{"driver", driver}, {"volumeHandle", "handle-" + name}}},
                       {"claimRef", {{"kind", "PersistentVolumeClaim"}, {"namespace", ns}, {"name", claim}}}}}});
     made.push_back({{"kind", "PersistentVolumeClaim"},
                     {"metadata", {{"name", claim}, {"namespace", ns}}},
@@ -175,7 +182,7 @@ class Hardships {
 
   GeneratedWorld& world_;
   const GeneratorOptions& options_;
-  SeededRng rng_;
+  SeededRng rng_, turns_rng_;
 };
 
 }  // namespace

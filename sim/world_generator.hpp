@@ -19,7 +19,8 @@ namespace haulout::sim {
 //   1: workloads, budgets, finalizers, people who delete, faults of wire and server
 //   2: hardships.hpp on top
 //   3: an API server that comes back with an older cache
-inline constexpr unsigned newest_generation = 3;
+//   4: more volumes, of two drivers
+inline constexpr unsigned newest_generation = 4;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;

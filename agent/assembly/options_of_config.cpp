@@ -19,6 +19,7 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.volumes = config.wait_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   options.volume_limit = config.volume_limit;
   options.end_at_volume_limit = config.end_at_volume_limit;
+  options.volume_turns = config.serialize_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
   if (!config.max_unavailable_per_controller.empty())
     if (const auto share = drain::parse_share(config.max_unavailable_per_controller))
       options.guards.max_unavailable = *share;

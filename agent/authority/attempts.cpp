@@ -82,9 +82,11 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
       {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody), true,
        "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
       {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
-       "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it"},
+       "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
+       "--serialize-volumes has no effect"},
       {&Rights::volumes, k8s::get_persistent_volume(nobody), true,
-       "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it"},
+       "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
+       "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
        "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
       {&Rights::events, k8s::create_event(event(context), dry_run), false, "Events cannot be written"},

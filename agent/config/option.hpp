@@ -81,6 +81,7 @@ struct AgentConfig {
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;
+  bool serialize_volumes = false;
   std::string max_unavailable_per_controller;  // "2" or "25%"; empty: any number
   drain::SingleReplica single_replica = drain::SingleReplica::allow;
   Duration canary = Duration::zero();         // 0: off

@@ -193,6 +193,10 @@ OptionGroup the_drain() {
           {"stuck-volume", choice<bool>(&C::end_at_volume_limit, {{"wait", false}, {"fail", true}}), "wait",
            "What a stuck volume does: wait: the drain goes on waiting for it. fail: the drain is given up, the node is "
            "uncordoned and tries again later."},
+          {"serialize-volumes", boolean(&C::serialize_volumes), "false",
+           "Pods whose volumes belong to the same CSI driver leave one at a time: the next one when the one before has "
+           "vanished and its volumes are detached, or are stuck (`--volume-limit`). For storage that attaches and "
+           "detaches slowly. Where VolumeAttachments cannot be seen they leave side by side, and it is said so."},
           {"max-unavailable-per-controller",
            number_or_percentage(&C::max_unavailable_per_controller, "pods", check_share), "",
            "At most so many pods of a controller, or such a part of its replicas (rounded down, but at least one), may "

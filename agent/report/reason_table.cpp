@@ -147,6 +147,10 @@ constexpr std::array table{
            "The message has the scheduler's words: make room, or change what the pod asks for."},
     Reason{"ControllerUnknown", pods, progress, "Its controller, or that one's pods, are being looked up.",
            "Nothing, unless it stays: see the rights in docs/guards.md."},
+    Reason{"VolumesInTurn", pods, progress,
+           "Pods with volumes of one CSI driver leave one at a time (`--serialize-volumes`), and it is another's turn.",
+           "Nothing: the message says which pod or volume goes first. Neither a pod that itself waits nor a volume "
+           "past `--volume-limit` holds others."},
     Reason{"SingleReplica", pods, trouble,
            "It is the only pod of its controller, and `--single-replica block` says not to evict it.",
            "Scale the controller up for the time being, or annotate it `haulout.dev/single-replica: allow`."},

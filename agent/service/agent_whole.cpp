@@ -89,7 +89,7 @@ AgentOptions AgentWhole::options() const {
   options.node = authority_.node.name;
   options.drain.own_pod_uid = authority_.pod_uid;
   // Said at the start, not anew in each drain.
-  if (!authority_.rights.volumes) options.drain.volumes = drain::VolumeWait::off;
+  if (!authority_.rights.volumes) options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::off;
   options.authority = to_string(authority_.kind);
   return options;
 }

@@ -111,6 +111,11 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--uncordon-on-failure"}, [](const Settings& s) { return s.drain.restore_cordon_on_failure; }},
       {{"--wait-volumes"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::required; }},
       {{"--wait-volumes=false"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::off; }},
+      {{"--serialize-volumes"},
+       [](const Settings& s) {
+         return s.drain.volume_turns == drain::VolumeWait::required && s.drain.volumes == drain::VolumeWait::off;
+       }},
+      {{"--serialize-volumes=false"}, [](const Settings& s) { return s.drain.volume_turns == drain::VolumeWait::off; }},
       {{"--check-fit=block"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::block; }},
       {{"--check-fit=off"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::off; }},
       {{"--volume-limit=10m"}, [](const Settings& s) { return s.drain.volume_limit == Duration(10min); }},

@@ -50,6 +50,28 @@ TEST(Order, RulesAndStorage) {
   EXPECT_THAT(names, ::testing::ElementsAre("stubborn", "app", "urgent", "csi", "dns", "db"));
 }
 
+TEST(Order, StorageThenWebhooksAtTheEndOfTheirClass) {
+  auto app = a_pod("app"), urgent = a_pod("urgent"), csi = a_pod("csi"), hook = a_pod("hook"), both = a_pod("both"),
+       dns = a_pod("dns"), critical_hook = a_pod("critical-hook"), placed = a_pod("placed");
+  urgent.priority = 1000;
+  csi.storage_controller = true;
+  csi.priority = 2000;
+  hook.webhook_server = true;
+  both.webhook_server = both.storage_controller = true;
+  critical_hook.webhook_server = true;
+  placed.webhook_server = true;
+  placed.annotations["haulout.dev/drain-order"] = "-1";
+  for (k8s::Pod* pod : {&dns, &critical_hook}) pod->priority_class = "system-cluster-critical";
+  dns.priority = 2000000000;
+  std::vector<k8s::Pod> pods{critical_hook, dns, both, hook, csi, urgent, app, placed};
+  std::sort(pods.begin(), pods.end(), [](const k8s::Pod& a, const k8s::Pod& b) {
+    return order_key(a, "", std::nullopt) < order_key(b, "", std::nullopt);
+  });
+  std::vector<std::string> names;
+  for (const auto& pod : pods) names.push_back(pod.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("placed", "app", "urgent", "csi", "hook", "both", "dns", "critical-hook"));
+}
+
 TEST(Order, RulesAsTheyAreWritten) {
   const auto rule = parse_order_rule("app=db=-10");
   ASSERT_TRUE(rule);

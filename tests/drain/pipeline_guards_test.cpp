@@ -26,7 +26,7 @@ class PipelineGuardsTest : public PipelineTest {
     for (const auto& pod : {a, b}) book->pod_changed(pod.uid, &pod, now, wall);
     book->namespace_seen("shop");
     PipelineOptions options;
-    options.controllers = &*book;
+    options.guards = {&*book};
     make(options);
     plan({a, b});
     ASSERT_THAT(take(), ElementsAre("a"));

@@ -27,6 +27,24 @@ TEST(Codec, StorageControllersAreKnownByTheirSidecars) {
   }
 }
 
+TEST(Codec, WebhookServersAreKnownByTheirPorts) {
+  const std::vector<std::pair<std::string, bool>> cases = {
+      {R"({"name":"webhook-server","containerPort":9443})", true},
+      {R"({"name":"metrics","containerPort":8080},{"name":"https-webhook","containerPort":15017})", true},
+      {R"({"name":"https","containerPort":10250})", false},
+      {R"({"containerPort":9443})", false},
+      {"", false},
+  };
+  for (const auto& [ports, expected] : cases) {
+    const auto pod = decode_pod(
+        R"({"kind":"Pod","metadata":{"name":"webhook-0","namespace":"shop","uid":"u","resourceVersion":"1"},)"
+        R"("spec":{"containers":[{"name":"main"},{"name":"webhook","ports":[)" +
+        ports + "]}]}}");
+    ASSERT_TRUE(pod) << pod.error().message();
+    EXPECT_EQ(pod->webhook_server, expected) << ports;
+  }
+}
+
 TEST(Codec, WhatKeepsAPodFromRunning) {
   const std::string unschedulable =
       R"("conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"}])";

@@ -61,7 +61,8 @@ void Invariants::began() {
   for (const auto& [uid, pod] : pods_) {
     const auto concerns = [&pod](const k8s::PodDisruptionBudget& budget) { return budget.selects(pod.pod); };
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
-    if (protected_now || std::any_of(all.begin(), all.end(), concerns)) hindered_.insert(uid);
+    const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
+    if (protected_now || in_turn || std::any_of(all.begin(), all.end(), concerns)) hindered_.insert(uid);
   }
 }
 
@@ -90,6 +91,8 @@ void Invariants::see(const sim::Change& change) {
   if (change.key.resource == "namespaces" && sim::terminating(*change.object))
     touched_namespaces_.insert(change.key.name);
   if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;
+  if (change.key.resource == "volumeattachments")
+    attached_since_.try_emplace(sim::uid_of(*change.object), clock_.now());
   if (change.key.resource != "pods") return;
   const TimePoint now = clock_.now();
   Instance& pod = pods_[sim::uid_of(*change.object)];
@@ -217,6 +220,8 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   pod.last_sent = now;
   check_places();
   if (given_.sound_wire) check_budget_lanes(pod);
+  const bool turns = given_.options.volume_turns != drain::VolumeWait::off;
+  if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }
 
 // Places as the cluster sees them, which is never more than what the drain itself must count.
@@ -243,6 +248,57 @@ void Invariants::check_budget_lanes(const Instance& pod) {
       return entry.second.in_flight > 0 && budget.selects(entry.second.pod);
     });
     if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget.key()));
+  }
+}
+
+// Of the volumes that it mounts and that were attached when the drain began.
+std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
+  std::set<std::string> drivers;
+  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
+    const auto since = attached_since_.find(sim::uid_of(attachment));
+    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
+    if (since == attached_since_.end() || since->second >= began_) continue;
+    const sim::Json volume =
+        cluster_.get("persistentvolumes", "", sim::text(attachment, "/spec/source/persistentVolumeName"));
+    const auto& claims = pod.pod.claims;
+    const bool mounted =
+        sim::text(volume, "/spec/claimRef/namespace") == pod.pod.ns &&
+        std::find(claims.begin(), claims.end(), sim::text(volume, "/spec/claimRef/name")) != claims.end();
+    if (mounted) drivers.insert(sim::text(attachment, "/spec/attacher"));
+  }
+  return drivers;
+}
+
+// No two pods of one driver are on their way out at a time, and no volume of it is being detached meanwhile. Of those
+// that were there when the drain began: what comes later it may have seen too late.
+void Invariants::check_turns(const Instance& pod) {
+  const TimePoint now = clock_.now();
+  if (pod.bound > began_ || pod.gone || pod.terminating) return;
+  const std::set<std::string> drivers = drivers_of(pod);
+  if (drivers.empty()) return;
+  const auto shares_driver = [&](const Instance& other) {
+    const std::set<std::string> others = drivers_of(other);
+    return std::any_of(others.begin(), others.end(), [&](const auto& driver) { return drivers.contains(driver); });
+  };
+  // Whose volumes count as stuck after two minutes.
+  constexpr Duration long_detached = 110s;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || !on_our_node(other) || other.bound > began_) continue;
+    const bool leaves = !other.gone && now < other.place_until &&
+                        (other.in_flight > 0 || (other.terminating && now - *other.terminating > news_takes));
+    const bool left =
+        other.gone && *other.gone >= began_ && now - *other.gone > news_takes && now - *other.gone < long_detached;
+    if ((!leaves && !left) || !shares_driver(other) || verdict(other) == drain::Verdict::skip) continue;
+    // A volume that is still mounted by others is not detached.
+    const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+      const auto& claims = entry.second.pod.claims;
+      return on_our_node(entry.second) && !entry.second.gone && entry.second.pod.ns == other.pod.ns &&
+             std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
+               return std::find(other.pod.claims.begin(), other.pod.claims.end(), claim) != other.pod.claims.end();
+             });
+    });
+    if (leaves || !shared)
+      violated(fmt::format("turns: {} evicted before {} is out and its volumes detached", pod.key, other.key));
   }
 }
 

@@ -74,6 +74,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_rate();
   void check_places();
   void check_budget_lanes(const Instance& pod);
+  std::set<std::string> drivers_of(const Instance& pod) const;
+  void check_turns(const Instance& pod);
   Instance* evicted_by(const sim::Call& call);
   void after(const sim::Call& call, const http::Response* answer);
 
@@ -95,6 +97,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   http::Transport* inner_ = nullptr;
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
+  std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
   std::vector<std::string> violations_, trace_;
   // Terminating, or with a webhook in the way: their pods follow other rules.
   std::set<std::string> touched_namespaces_;

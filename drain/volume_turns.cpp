@@ -1,0 +1,91 @@
+#include "drain/volume_turns.hpp"
+
+#include <fmt/format.h>
+
+namespace haulout::drain {
+
+VolumeTurns::Leaver VolumeTurns::leaver_of(const k8s::Pod& pod) {
+  Leaver leaver{pod.key(), {}};
+  for (const std::string& claim : pod.claims) leaver.claims.insert(pod.ns + "/" + claim);
+  return leaver;
+}
+
+void VolumeTurns::look(const std::map<std::string, TrackedPod>& pods, TimePoint now) {
+  stopped_ = false;
+  leavers_.clear();
+  told_.clear();
+  last_in_line_.clear();
+  for (const auto& [uid, tracked] : pods) {
+    const bool leaves = tracked.state == PodState::in_flight || tracked.state == PodState::terminating;
+    if (leaves && !tracked.stuck && !tracked.pod.claims.empty()) leavers_.emplace(uid, leaver_of(tracked.pod));
+  }
+  if (!volumes_.unresolved())
+    unresolved_since_.reset();
+  else if (!unresolved_since_)
+    unresolved_since_ = now;
+}
+
+void VolumeTurns::stop() {
+  stopped_ = true;
+  leavers_.clear();
+}
+
+// One that has perhaps left waits; if it has, the view shows it in a moment.
+void VolumeTurns::leaving(const k8s::Pod& pod, Leaves leaves) {
+  if (pod.claims.empty()) return;
+  if (leaves == Leaves::yes)
+    leavers_.try_emplace(pod.uid, leaver_of(pod));
+  else
+    leavers_.erase(pod.uid);
+}
+
+// A volume that a pod uses which stays is not detached when this one goes.
+std::set<std::string> VolumeTurns::drivers_of(const Leaver& pod, TimePoint now) const {
+  std::set<std::string> drivers;
+  volumes_.each_attached(now, [&](const VolumeReport& volume, bool) {
+    if (pod.claims.contains(volume.claim) && volume.outcome != VolumeOutcome::kept) drivers.insert(volume.driver);
+  });
+  return drivers;
+}
+
+std::string VolumeTurns::holder_of(const std::string& driver, const std::string& uid, TimePoint now) const {
+  for (const auto& [other, leaver] : leavers_)
+    if (other != uid && drivers_of(leaver, now).contains(driver)) return fmt::format("pod {} goes first", leaver.key);
+  std::string holder;
+  volumes_.each_attached(now, [&](const VolumeReport& volume, bool is_stuck) {
+    if (volume.driver == driver && volume.outcome == VolumeOutcome::detaching && !is_stuck && holder.empty())
+      holder = fmt::format("PersistentVolume {} of a pod before it is not detached yet", volume.volume);
+  });
+  return holder;
+}
+
+bool VolumeTurns::knows_all_volumes_of(const Leaver& pod, TimePoint now) const {
+  if (!unresolved_since_) return true;
+  std::set<std::string> unknown = pod.claims;
+  volumes_.each_attached(now, [&](const VolumeReport& volume, bool) { unknown.erase(volume.claim); });
+  return unknown.empty();
+}
+
+std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePoint now) {
+  if (stopped_ || pod.claims.empty()) return std::nullopt;
+  const Leaver leaver = leaver_of(pod);
+  if (!knows_all_volumes_of(leaver, now) && now < *unresolved_since_ + patience)
+    return Hold{"VolumesInTurn",
+                "held back until it is known which of the volumes that are attached to the node are its own "
+                "(--serialize-volumes)",
+                *unresolved_since_ + patience};
+  for (const std::string& driver : drivers_of(leaver, now)) {
+    const std::string holder = holder_of(driver, pod.uid, now);
+    if (holder.empty()) continue;
+    const auto [told, is_new] = told_.try_emplace(pod.uid, holder);
+    std::string& last = last_in_line_[driver];
+    if (is_new && !last.empty()) told->second = last;
+    if (is_new) last = fmt::format("pod {} goes first", leaver.key);
+    return Hold{"VolumesInTurn",
+                fmt::format("held back because pods with volumes of {} leave one at a time (--serialize-volumes): {}",
+                            driver, told->second)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace haulout::drain
