@@ -107,7 +107,7 @@ func (c *course) note(pod PodReport, began time.Time) *passage {
 		known = &passage{controller: pod.Controller, evicted: never, vanished: never, waits: map[string]time.Duration{}}
 		c.pods[pod.Name] = known
 	}
-	if !pod.EvictedAt.IsZero() {
+	if !pod.EvictedAt.IsZero() && known.evicted == never {
 		known.evicted = pod.EvictedAt.Sub(began)
 	}
 	if !pod.VanishedAt.IsZero() {
@@ -152,7 +152,7 @@ func carriedOut(result Result) (course, error) {
 		case "parked":
 			waiting[name] = open{hindrance(event.Pod.Reason, event.Pod.Message), event.At}
 		case "evicted":
-			// The report rounds what the watch has told before the answer to the server's seconds.
+			// What the watch tells before the answer has only the server's whole seconds.
 			c.pods[name].evicted = event.At.Sub(began)
 		}
 	}
@@ -218,6 +218,21 @@ func (c course) waves() map[string]string {
 	return waves
 }
 
+// String lists the evictions with their times.
+func (c course) String() string {
+	names := slices.Collect(maps.Keys(c.pods))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.pods[a].evicted, c.pods[b].evicted), strings.Compare(a, b))
+	})
+	var text strings.Builder
+	for _, name := range names {
+		if pod := c.pods[name]; pod.evicted != never {
+			fmt.Fprintf(&text, " %s:%.1f", name, pod.evicted.Seconds())
+		}
+	}
+	return text.String()
+}
+
 // moved is how long pods were on the move: what a time limit adds is no merit of a rehearsal.
 func (c course) moved() time.Duration {
 	if c.drained {
@@ -248,16 +263,36 @@ func disorder(a, b course) (pairs []string) {
 	return pairs
 }
 
+// late lists pods that vanished at another time than foretold: clearly, and by more than a quarter.
+func late(said, real course) (found []string) {
+	for _, name := range slices.Sorted(maps.Keys(said.pods)) {
+		a, b := said.pods[name], real.pods[name]
+		if b == nil || a.vanished == never || b.vanished == never {
+			continue
+		}
+		if off := (a.vanished - b.vanished).Abs(); off > clearlyApart && off > b.vanished/4 {
+			found = append(found, fmt.Sprintf("%s: rehearsed to go after %v, really after %v", name, a.vanished, b.vanished))
+		}
+	}
+	return found
+}
+
+// wrong is all of it.
+func (j judgement) wrong() []string {
+	return slices.Concat(j.outcome, j.held, j.waves, j.late, j.homeless)
+}
+
 // judgement is what a rehearsal was wrong about; empty lists: nothing.
 type judgement struct {
-	outcome, held, waves, homeless []string
-	ratio                          float64 // of the real time to the rehearsed
+	outcome, held, waves, late, homeless []string
+	ratio                                float64 // of the real time to the rehearsed
 }
 
 func judge(said, real course) judgement {
 	j := judgement{
 		held:     differences(said.held(), real.held()),
 		waves:    append(differences(said.waves(), real.waves()), disorder(said, real)...),
+		late:     late(said, real),
 		homeless: differences(said.homeless, real.homeless),
 		ratio:    real.moved().Seconds() / said.moved().Seconds(),
 	}
@@ -268,7 +303,8 @@ func judge(said, real course) judgement {
 }
 
 func differences[V comparable](said, real map[string]V) (found []string) {
-	keys := maps.Clone(said)
+	keys := map[string]V{}
+	maps.Copy(keys, said)
 	maps.Copy(keys, real)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if said[key] != real[key] {
