@@ -19,10 +19,13 @@ namespace {
 // Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion.
 constexpr Duration come_to_rest = 5s;
 constexpr Duration request_limit = 30s;
+// Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
+constexpr Duration kubelet_report = 15ms;
 
 sim::Timing timing_of(const Assumptions& assumptions) {
   sim::Timing timing;
   timing.pod_start = assumptions.ready_after;
+  timing.kubelet_report = kubelet_report;
   if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
   return timing;
 }
@@ -47,7 +50,8 @@ class Stage {
         rng_(input.seed + 1),
         cluster_(context_.get_executor(), clock_, world_rng_, timing_of(input.assumptions)),
         client_(cluster_.api(), clock_, {k8s::FieldValidation::strict, options_.page_size}) {
-    clock_.shift_wall(input.now - clock_.wall_now());
+    // The drain begins at the time of the snapshot, so that what is on its way out has as long to go as it really has.
+    clock_.shift_wall(input.now - rest() - clock_.wall_now());
   }
 
   Result<Rehearsal> play() {
@@ -69,8 +73,10 @@ class Stage {
     });
   }
 
+  Duration rest() const { return come_to_rest + input_.assumptions.ready_after; }
+
   asio::awaitable<void> act() {
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest());
     auto names = co_await names_of_nodes();
     if (!names) {
       error_ = std::move(names).error();
@@ -82,7 +88,7 @@ class Stage {
     const TimePoint began = clock_.now();
     co_await drain_all(*std::move(names));
     result_.took = clock_.now() - began;
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest());
     result_.no_room = no_room(cluster_, before);
   }
 
