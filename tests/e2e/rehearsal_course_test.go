@@ -20,6 +20,8 @@ const (
 	clearlyApart = 5 * time.Second
 	// Shorter waits are the time that a request takes, or a controller.
 	worthTelling = 2 * time.Second
+	// Later than foretold by less is the machine's fault.
+	inTime = 10 * time.Second
 )
 
 // course is how a drain went, foretold or real. Times count from its beginning.
@@ -263,14 +265,14 @@ func disorder(a, b course) (pairs []string) {
 	return pairs
 }
 
-// late lists pods that vanished at another time than foretold: clearly, and by more than a quarter.
+// late lists pods that vanished at another time than foretold, by more than a quarter.
 func late(said, real course) (found []string) {
 	for _, name := range slices.Sorted(maps.Keys(said.pods)) {
 		a, b := said.pods[name], real.pods[name]
 		if b == nil || a.vanished == never || b.vanished == never {
 			continue
 		}
-		if off := (a.vanished - b.vanished).Abs(); off > clearlyApart && off > b.vanished/4 {
+		if off := (a.vanished - b.vanished).Abs(); off > inTime && off > b.vanished/4 {
 			found = append(found, fmt.Sprintf("%s: rehearsed to go after %v, really after %v", name, a.vanished, b.vanished))
 		}
 	}
