@@ -19,7 +19,9 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.refusals = 0;
     tracked.last_verdict = EvictionVerdict::accepted;
     tracked.refusal = {};
-    tracked.inferred = false;
+    // The watch was faster, and told it in the server's whole seconds only.
+    if (std::exchange(tracked.inferred, false))
+      tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
     tracked.accepted_until = now + acceptance_limit;
     if (tracked.state == PodState::in_flight) {
       const auto grace =

@@ -17,6 +17,17 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
   pod["status"]["containerStatuses"] = std::move(statuses);
 }
 
+// Past its grace period by this, a pod counts as stuck (drain/pipeline.hpp: place_margin).
+constexpr Duration overdue = std::chrono::seconds(60);
+
+Duration grace_of(const Json& pod) {
+  return std::chrono::seconds(number(pod, "/metadata/deletionGracePeriodSeconds"));
+}
+
+bool never_stops(const Json& pod) {
+  return is_mirror(pod) || !annotation(pod, "sim.haulout.dev/never-terminates").empty();
+}
+
 }  // namespace
 
 Kubelet::Kubelet(World& world) : world_(world) {
@@ -25,6 +36,8 @@ Kubelet::Kubelet(World& world) : world_(world) {
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));
       starting_.erase(uid_of(*change.object));
+    } else if (change.type == ChangeType::added && terminating(*change.object)) {
+      plan_loaded_stop(change.key, *change.object);
     } else {
       look(change.key, *change.object);
     }
@@ -72,20 +85,38 @@ void Kubelet::start(const Key& key, const std::string& uid) {
   });
 }
 
+// From the request to stop to the final delete, if the pod keeps within its grace period.
+Duration Kubelet::wanted(const Json& pod) const {
+  const Duration grace = grace_of(pod);
+  const auto share = std::min(std::chrono::duration_cast<Duration>(grace * world_.timing.termination),
+                              world_.timing.termination_limit);
+  return std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
+}
+
+// What has outlived its time takes its whole grace period, and what has outlived that by far will not end by itself.
+void Kubelet::plan_loaded_stop(const Key& key, const Json& pod) {
+  const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
+  if (!end || text(pod, "/spec/nodeName").empty() || stopped_kubelet(pod) || never_stops(pod)) return;
+  const Duration grace = grace_of(pod), since = world_.wall_now() - *end + grace;
+  if (since > grace + overdue) return;
+  const Duration left = since < wanted(pod) ? wanted(pod) - since : std::max(grace - since, Duration::zero());
+  const TimePoint now = world_.now();
+  const std::string uid = uid_of(pod);
+  stopping_[uid] = {now, now + left, 1};
+  world_.agenda.at(now + left, [this, key, uid] { stop(key, uid, 1); });
+}
+
 void Kubelet::plan_stop(const Key& key, const Json& pod) {
-  if (is_mirror(pod) || !annotation(pod, "sim.haulout.dev/never-terminates").empty()) return;
+  if (never_stops(pod)) return;
   const std::string uid = uid_of(pod);
   const auto [entry, first] = stopping_.try_emplace(uid);
   Stopping& stopping = entry->second;
   if (stopping.finished) return;
   const TimePoint now = world_.now();
-  const Duration grace = std::chrono::seconds(number(pod, "/metadata/deletionGracePeriodSeconds"));
-  const auto share = std::min(std::chrono::duration_cast<Duration>(grace * world_.timing.termination),
-                              world_.timing.termination_limit);
-  const Duration wanted = std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
+  const Duration grace = grace_of(pod);
   if (first) stopping.asked = now;
   // A shorter grace period counts from the moment it was asked for; it can only bring the end forward.
-  const TimePoint done = first ? now + wanted : std::min(stopping.done, now + grace);
+  const TimePoint done = first ? now + wanted(pod) : std::min(stopping.done, now + grace);
   if (!first && done == stopping.done && stopping.plan > 0) return;
   stopping.done = done;
   const std::uint64_t plan = ++stopping.plan;
@@ -101,6 +132,15 @@ void Kubelet::stop(const Key& key, const std::string& uid, std::uint64_t plan) {
     return;
   }
   stopping->second.finished = true;
+  if (world_.timing.kubelet_report == Duration::zero()) return report_stopped(key, uid);
+  TimePoint& busy_until = reporting_until_[text(*pod, "/spec/nodeName")];
+  busy_until = std::max(busy_until, world_.now()) + world_.timing.kubelet_report;
+  world_.agenda.at(busy_until, [this, key, uid] { report_stopped(key, uid); });
+}
+
+void Kubelet::report_stopped(const Key& key, const std::string& uid) {
+  const Object pod = world_.store.get(key);
+  if (!pod || uid_of(*pod) != uid) return;
   world_.store.modify(key, [&](Json& next) {
     const WallTime now = world_.wall_now();
     set_containers(next, "terminated", {{"exitCode", 0}, {"finishedAt", k8s::format_time(now)}}, false);

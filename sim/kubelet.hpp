@@ -1,5 +1,5 @@
 // The kubelets of all nodes: start pods that are bound, report them Ready, stop them when they are asked to, and remove
-// them from the API when they have stopped.
+// them from the API when they have stopped. A pod that was on its way out when it was loaded goes on from where it was.
 #pragma once
 
 #include <map>
@@ -19,7 +19,10 @@ class Kubelet {
   void plan_start(const Key& key, const Json& pod);
   void start(const Key& key, const std::string& uid);
   void plan_stop(const Key& key, const Json& pod);
+  void plan_loaded_stop(const Key& key, const Json& pod);
   void stop(const Key& key, const std::string& uid, std::uint64_t plan);
+  void report_stopped(const Key& key, const std::string& uid);
+  Duration wanted(const Json& pod) const;
   bool stopped_kubelet(const Json& pod) const;
 
   struct Stopping {
@@ -29,8 +32,9 @@ class Kubelet {
     bool finished = false;
   };
   World& world_;
-  std::map<std::string, Stopping> stopping_;  // by uid
-  std::map<std::string, bool> starting_;      // by uid
+  std::map<std::string, TimePoint> reporting_until_;  // by node
+  std::map<std::string, Stopping> stopping_;          // by uid
+  std::map<std::string, bool> starting_;              // by uid
 };
 
 }  // namespace haulout::sim

@@ -31,6 +31,8 @@ struct Timing {
   Duration pod_start = std::chrono::seconds(1);
   double termination = 1.0;                      // fraction of the grace period that a pod uses
   Duration termination_limit = Duration::max();  // and no more than this
+  // A kubelet tells of one pod's end after the other; each takes it this long.
+  Duration kubelet_report{};
   Duration disruption_lag = std::chrono::milliseconds(20);
   Duration disruption_timeout = std::chrono::minutes(2);  // an eviction not seen as a deletion by then is given back
   Duration taint_lag = std::chrono::milliseconds(11);

@@ -54,7 +54,8 @@ class FleetStage {
         rng_(input.seed + 1),
         cluster_(context_.get_executor(), clock_, world_rng_, timing_of(input.assumptions)),
         client_(cluster_.api(), clock_, {k8s::FieldValidation::strict, drain::Options{}.page_size}) {
-    clock_.shift_wall(input.now - clock_.wall_now());
+    // The update begins at the time of the snapshot.
+    clock_.shift_wall(input.now - rest_of(input.assumptions) - clock_.wall_now());
   }
 
   Result<FleetRehearsal> play() {
@@ -89,7 +90,7 @@ class FleetStage {
   }
 
   asio::awaitable<void> act() {
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
     const auto prepared = co_await prepare();
     if (!prepared) {
       error_ = prepared.error();
@@ -103,7 +104,7 @@ class FleetStage {
       return watch_over();
     });
     sum_up();
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
     note_no_room();
   }
 

@@ -37,7 +37,8 @@ class Stage {
         rng_(input.seed + 1),
         cluster_(context_.get_executor(), clock_, world_rng_, timing_of(input.assumptions)),
         client_(cluster_.api(), clock_, {k8s::FieldValidation::strict, options_.page_size}) {
-    clock_.shift_wall(input.now - clock_.wall_now());
+    // The drain begins at the time of the snapshot, so that what is on its way out has as long to go as it really has.
+    clock_.shift_wall(input.now - rest_of(input_.assumptions) - clock_.wall_now());
   }
 
   Result<Rehearsal> play() {
@@ -60,7 +61,7 @@ class Stage {
   }
 
   asio::awaitable<void> act() {
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
     auto names = co_await names_of_nodes();
     if (!names) {
       error_ = std::move(names).error();
@@ -72,7 +73,7 @@ class Stage {
     const TimePoint began = clock_.now();
     co_await drain_all(*std::move(names));
     result_.took = clock_.now() - began;
-    co_await clock_.sleep_until(clock_.now() + come_to_rest + input_.assumptions.ready_after);
+    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
     result_.no_room = no_room(cluster_, before);
   }
 

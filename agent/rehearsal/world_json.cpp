@@ -17,11 +17,22 @@ std::string controller_of(const Json& pod) {
   return owner.is_null() ? "" : sim::text(owner, "/kind") + "/" + sim::text(owner, "/name");
 }
 
+// Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
+constexpr Duration kubelet_report = std::chrono::milliseconds(15);
+// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
+// again as a pod takes to be Ready.
+constexpr Duration come_to_rest = std::chrono::seconds(5);
+
 }  // namespace
+
+Duration rest_of(const Assumptions& assumptions) {
+  return come_to_rest + assumptions.ready_after;
+}
 
 sim::Timing timing_of(const Assumptions& assumptions) {
   sim::Timing timing;
   timing.pod_start = assumptions.ready_after;
+  timing.kubelet_report = kubelet_report;
   if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
   return timing;
 }

@@ -11,9 +11,8 @@
 namespace haulout::agent {
 
 sim::Timing timing_of(const Assumptions& assumptions);
-// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
-// again as a pod takes to be Ready.
-inline constexpr Duration come_to_rest = std::chrono::seconds(5);
+// How long the world has before a rehearsal, and after it, to come to rest.
+Duration rest_of(const Assumptions& assumptions);
 
 // UIDs of pods that no node has been found for.
 std::set<std::string> homeless(const sim::Cluster& cluster);

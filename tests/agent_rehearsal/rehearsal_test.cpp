@@ -6,6 +6,7 @@
 
 #include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/settings.hpp"
+#include "k8s/codec.hpp"
 #include "tests/agent_rehearsal/a_snapshot.hpp"
 
 namespace haulout::agent {
@@ -71,6 +72,19 @@ TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   EXPECT_GE(rehearsal.took, 2 * 30s + 20s) << "two replacements have to be Ready before the last pod terminates";
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("held up, the longest first:"));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("shop/web"));
+}
+
+TEST_F(RehearsalTest, APodOnItsWayOutHasAsLongToGoAsItReallyHas) {
+  for (Json& item : items)
+    if (item["metadata"]["name"] == "web-a") {
+      item["metadata"]["deletionTimestamp"] = k8s::format_time(input.now + 55s);
+      item["metadata"]["deletionGracePeriodSeconds"] = 300;
+    }
+  const Rehearsal rehearsal = play();
+  EXPECT_GE(rehearsal.drains[0].started_at, input.now);
+  EXPECT_LE(rehearsal.drains[0].started_at, input.now + 100ms);
+  EXPECT_GE(rehearsal.took, 55s);
+  EXPECT_LE(rehearsal.took, 56s);
 }
 
 TEST_F(RehearsalTest, AssumptionsAreOptions) {

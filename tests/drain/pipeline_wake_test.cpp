@@ -244,6 +244,21 @@ TEST_F(PipelineTest, TheLongestRetryAfterOfSeveralAnswersCounts) {
   EXPECT_EQ(tracked(pods[0]).report.reason, "Throttled") << "P8: what it waits for has a reason";
 }
 
+TEST_F(PipelineTest, WhenItWasAcceptedIsToldByTheAnswerEvenWhereTheWatchWasFaster) {
+  make();
+  const auto pods = pods_named({"a", "b"});
+  plan(pods);
+  const WallTime whole_second = wall;
+  wall += 800ms;
+  take();
+  for (const auto& pod : pods) pipeline->pod_changed(terminating(pod, whole_second + 30s), now);
+  gone(pods[1]);
+  wall += 5ms;
+  for (const auto& pod : pods) accept(pod);
+  EXPECT_EQ(tracked(pods[0]).report.evicted_at, wall) << "not 800 ms before it was asked for";
+  EXPECT_EQ(tracked(pods[1]).report.evicted_at, wall - 5ms) << "not after it has vanished";
+}
+
 TEST_F(PipelineTest, WhatAForeignHandRemovedWhileOurRequestWasOutIsNotCalledEvicted) {
   make();
   const auto pod = a_pod("a");

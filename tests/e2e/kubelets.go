@@ -38,8 +38,14 @@ type Kubelets struct {
 	client kubernetes.Interface
 	mounts mounts
 
-	mu   sync.Mutex
-	pods map[types.UID]*podState
+	mu    sync.Mutex
+	pods  map[types.UID]*podState
+	paces map[string]Pace // by namespace
+}
+
+// Pace is what the pods of a namespace do that carry no such annotations.
+type Pace struct {
+	ReadyAfter, TerminatesAfter time.Duration
 }
 
 type podState struct {
@@ -63,7 +69,7 @@ type PodRecord struct {
 
 // StartKubelets works until the context ends.
 func StartKubelets(ctx context.Context, client kubernetes.Interface) (*Kubelets, error) {
-	k := &Kubelets{ctx: ctx, client: client, pods: map[types.UID]*podState{}}
+	k := &Kubelets{ctx: ctx, client: client, pods: map[types.UID]*podState{}, paces: map[string]Pace{}}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, everything)
 	informer := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -125,6 +131,21 @@ func (k *Kubelets) Pods(namespace string) []PodRecord {
 	return found
 }
 
+// SetPace counts for what is bound, or asked to stop, from now on.
+func (k *Kubelets) SetPace(namespace string, pace Pace) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.paces[namespace] = pace
+}
+
+// paceOf is the pace of a pod's namespace; the caller holds the mutex.
+func (k *Kubelets) paceOf(pod *corev1.Pod) Pace {
+	if pace, ok := k.paces[pod.Namespace]; ok {
+		return pace
+	}
+	return Pace{TerminatesAfter: defaultTermination}
+}
+
 func (k *Kubelets) observe(pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +170,7 @@ func (k *Kubelets) observe(pod *corev1.Pod) {
 		return
 	}
 	if pod.Spec.NodeName != "" && state.starts == nil && pod.Status.Phase == corev1.PodPending {
-		state.starts = time.AfterFunc(duration(pod, StartsAfter, 0), func() { k.start(pod, state) })
+		state.starts = time.AfterFunc(duration(pod, StartsAfter, k.paceOf(pod).ReadyAfter), func() { k.start(pod, state) })
 	}
 }
 
@@ -175,7 +196,7 @@ func (k *Kubelets) scheduleEnd(state *podState, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || state.stopped {
 		return
 	}
-	wait := duration(pod, TerminatesAfter, defaultTermination)
+	wait := duration(pod, TerminatesAfter, k.paceOf(pod).TerminatesAfter)
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 		wait = min(wait, time.Duration(*grace)*time.Second)
 	}

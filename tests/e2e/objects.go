@@ -26,6 +26,9 @@ func Grace(seconds int64) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
+// Unannounced takes away what the pods say about their own end, which the simulated cluster would read, too.
+func Unannounced(pod *corev1.PodTemplateSpec) { delete(pod.Annotations, TerminatesAfter) }
+
 // EmptyDir gives the pods local storage.
 func EmptyDir(pod *corev1.PodTemplateSpec) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
@@ -96,6 +99,12 @@ func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.Stat
 	}
 }
 
+// Ordered makes a StatefulSet start each pod when the one before it is Ready.
+func Ordered(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	return set
+}
+
 // WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.
 func WithClaims(name string, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
@@ -147,6 +156,15 @@ func Budget(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selectorOf(name), MaxUnavailable: &most},
+	}
+}
+
+// AtLeast is a budget for the same pods: so many stay available, a number or a percentage.
+func AtLeast(name, minAvailable string) *policyv1.PodDisruptionBudget {
+	least := intstr.Parse(minAvailable)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selectorOf(name), MinAvailable: &least},
 	}
 }
 

@@ -113,22 +113,30 @@ type Report struct {
 		After  bool   `json:"after"`
 		Owner  string `json:"owner"`
 	} `json:"cordon"`
-	Pods []struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		UID       string `json:"uid"`
-		Outcome   string `json:"outcome"`
-		Reason    string `json:"reason"`
-		Attempts  int    `json:"attempts"`
-	} `json:"pods"`
+	Pods       []PodReport    `json:"pods"`
 	Volumes    []VolumeReport `json:"volumes"`
 	Fits       []FitReport    `json:"fits"`
 	Diagnoses  []Diagnosis    `json:"diagnoses"`
+	StartedAt  time.Time      `json:"startedAt"`
 	FinishedAt time.Time      `json:"finishedAt"`
 	Requests   struct {
 		Total  int            `json:"total"`
 		ByVerb map[string]int `json:"byVerb"`
 	} `json:"requests"`
+}
+
+// PodReport is a pod in the report and in events.
+type PodReport struct {
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	UID        string    `json:"uid"`
+	Controller string    `json:"controller"`
+	Outcome    string    `json:"outcome"`
+	Reason     string    `json:"reason"`
+	Message    string    `json:"message"` // in events
+	Attempts   int       `json:"attempts"`
+	EvictedAt  time.Time `json:"evictedAt"`
+	VanishedAt time.Time `json:"vanishedAt"`
 }
 
 // FitReport is whether a pod fits on another node.
@@ -163,6 +171,8 @@ type Diagnosis struct {
 type DrainEvent struct {
 	Type      string        `json:"type"`
 	At        time.Time     `json:"at"`
+	Message   string        `json:"message"`
+	Pod       *PodReport    `json:"pod"`
 	Volume    *VolumeReport `json:"volume"`
 	Diagnosis *Diagnosis    `json:"diagnosis"`
 }

@@ -1,6 +1,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include "k8s/codec.hpp"
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -45,6 +46,58 @@ TEST_F(ControllersTest, ADeploymentIsSpreadAndComesBack) {
     EXPECT_EQ(ready_pods("n1").size(), 0u);
     EXPECT_EQ(ready_pods("n2").size(), 4u);
     EXPECT_EQ(cluster.all("pods").size(), 4u);
+  });
+}
+
+// A kubelet's status manager works on one pod at a time.
+TEST_F(ControllersTest, AKubeletTellsOfOneEndAfterTheOther) {
+  cluster.timing().kubelet_report = 15ms;
+  std::map<std::string, TimePoint> gone;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource == "pods" && change.type == sim::ChangeType::deleted) gone[change.key.name] = clock.now();
+  });
+  for (const char* name : {"a", "b"}) cluster.create("pods", ready_pod("shop", name, "n1", 2));
+  cluster.create("pods", ready_pod("shop", "elsewhere", "n2", 2));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const TimePoint asked = clock.now();
+    for (const char* name : {"a", "b", "elsewhere"}) cluster.delete_gracefully("pods", "shop", name);
+    co_await pass(5s);
+    EXPECT_EQ(gone["a"] - asked, 2015ms);
+    EXPECT_EQ(gone["b"] - asked, 2030ms);
+    EXPECT_EQ(gone["elsewhere"] - asked, 2015ms);
+  });
+}
+
+TEST_F(ControllersTest, WhatIsLoadedOnItsWayOutGoesOnFromThere) {
+  struct Row {
+    const char* name;
+    std::int64_t grace;
+    std::chrono::seconds since;
+    std::optional<std::chrono::seconds> left;
+  };
+  cluster.timing().termination_limit = 20s;
+  const Row table[] = {
+      {"halfway", 40, 15s, 5s},       {"longer than assumed", 40, 25s, 15s}, {"not yet asked", 40, -10s, 30s},
+      {"a little late", 40, 50s, 0s}, {"stuck", 40, 110s, std::nullopt},
+  };
+  std::map<std::string, TimePoint> gone;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource == "pods" && change.type == sim::ChangeType::deleted) gone[change.key.name] = clock.now();
+  });
+  const TimePoint loaded = clock.now();
+  for (const Row& row : table) {
+    Json leaving = ready_pod("shop", row.name, "n1", row.grace);
+    const auto end = clock.wall_now() - row.since + std::chrono::seconds(row.grace);
+    leaving["metadata"]["deletionTimestamp"] = k8s::format_time(end);
+    leaving["metadata"]["deletionGracePeriodSeconds"] = row.grace;
+    cluster.create("pods", leaving);
+  }
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(10min);
+    for (const Row& row : table) {
+      EXPECT_EQ(gone.count(row.name), row.left ? 1u : 0u) << row.name;
+      if (row.left) EXPECT_EQ(gone[row.name] - loaded, *row.left) << row.name;
+    }
   });
 }
 

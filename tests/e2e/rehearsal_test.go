@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What a person is told to type (docs/rehearse.md).
+var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments", "-A", "-o", "json"}
+
+// staged is a world whose drain is rehearsed, and then carried out.
+type staged struct {
+	// build makes what runs on the node "old" before "new" is there.
+	build func(*setup)
+	// after adds what runs on "new" alone.
+	after func(*setup)
+	pace  Pace
+	// flags of both commands.
+	flags   []string
+	leaving string // this pod is on its way out when the drain begins
+	stuck   bool   // it ends at its time limit
+	live    bool   // rehearsed without a snapshot, too
+}
+
+// A rehearsal says what a real drain then does: the same pods are held up by the same, for a while or for ever; those
+// of each controller go in the same waves, and those of different controllers in the same order; each has gone when it
+// should; as many find no room for the same reason; and the time differs by a quarter at most. The kubelets' pace is what the rehearsal is told to
+// assume; the pods say nothing of it.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	for name, s := range map[string]staged{
+		"one at a time": {
+			build: func(s *setup) {
+				s.add(7, Deployment("web", 7), Budget("web", "1"))
+				s.add(4, StatefulSet("db", 4, Grace(8), Unannounced), Budget("db", "1"))
+				s.add(5, Deployment("free", 5, Grace(20), EmptyDir))
+				s.add(1, Pod("bare", Grace(3)))
+				s.add(1, DaemonSet("logs"))
+			},
+			pace: Pace{ReadyAfter: 10 * time.Second, TerminatesAfter: 4 * time.Second},
+			live: true,
+		},
+		"whole grace periods, few places": {
+			build: func(s *setup) {
+				s.add(3, Deployment("slow", 3, Grace(26)))
+				s.add(4, Deployment("mid", 4, Grace(12)), AtLeast("mid", "60%"))
+				s.add(3, Ordered(StatefulSet("db", 3, Grace(6), Unannounced)), AtLeast("db", "2"))
+				s.add(2, Deployment("cache", 2, Grace(4), Annotate("haulout.dev/drain-order", "10")))
+				s.add(1, DaemonSet("logs"))
+				s.add(1, Pod("leaving", Grace(50)))
+			},
+			leaving: "leaving",
+			pace:    Pace{ReadyAfter: 9 * time.Second, TerminatesAfter: time.Hour},
+			flags:   []string{"--max-concurrent=3"},
+		},
+		"not to its end": {
+			build: func(s *setup) {
+				s.add(7, Deployment("web", 7), Budget("web", "1"))
+				s.add(2, StatefulSet("db", 2, Unannounced), AtLeast("db", "100%"))
+				s.add(3, Deployment("large", 3, Cpu("300")), Budget("large", "1"))
+				s.add(1, Deployment("batch", 1, Annotate("karpenter.sh/do-not-disrupt", "true")))
+				s.add(1, Deployment("held", 1, Grace(3), Finalizer))
+				s.add(4, Deployment("free", 4))
+			},
+			after: func(s *setup) {
+				filler := Pod("filler", Cpu("600"))
+				filler.Spec.NodeName = s.Node("new")
+				s.add(1, filler)
+			},
+			pace:  Pace{ReadyAfter: 10 * time.Second, TerminatesAfter: 3 * time.Second},
+			flags: []string{"--respect-do-not-disrupt", "--timeout=75s"},
+			stuck: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, said, real := s.play(t)
+			t.Logf("held up: %v\nwaves: %v\nreal:%v\nno room: %v", real.held(), real.waves(), real, real.homeless)
+			for i, foretold := range said {
+				j := judge(foretold, real)
+				t.Logf("rehearsed %v, really %v\nrehearsed:%v", foretold.moved(), real.moved(), foretold)
+				for _, wrong := range j.wrong() {
+					t.Errorf("rehearsal %d: %s", i, wrong)
+				}
+				if real.drained == s.stuck || real.moved() < time.Minute {
+					t.Errorf("drained: %v, after %v; that proves too little", real.drained, real.moved())
+				}
+				if j.ratio < 0.75 || j.ratio > 1.25 {
+					t.Errorf("rehearsal %d: rehearsed %v, really %v", i, foretold.moved(), real.moved())
+				}
+			}
+		})
+	}
+}
+
+// play is both: what was foretold, in one or two ways, and what happened.
+func (s staged) play(t *testing.T) (w *World, said []course, real course) {
+	t.Helper()
+	w = s.prepare(t)
+	args := slices.Concat([]string{w.Node("old"), "--ignore-daemonsets", "--delete-emptydir-data", "--force"}, s.flags)
+	assumed := []string{"-o", "json", "--ready-after=" + s.pace.ReadyAfter.String()}
+	if s.pace.TerminatesAfter < time.Hour {
+		assumed = append(assumed, "--terminate-within="+s.pace.TerminatesAfter.String())
+	}
+	rehearse := slices.Concat([]string{"rehearse"}, args, assumed)
+	snapshot := filepath.Join(w.Home, "cluster.json")
+	must(t, os.WriteFile(snapshot, []byte(run(t, w, 0, cluster.Kubectl(), snapshotArgs...).Stdout), 0o600))
+	// Nothing to connect with: the snapshot is all that it gets.
+	said = append(said, foretell(t, w, os.DevNull, append(rehearse, "--snapshot="+snapshot)))
+	if s.live {
+		said = append(said, foretell(t, w, w.Kubeconfig, rehearse))
+	}
+	expectUntouched(t, w)
+
+	result, err := w.Run(t.Context(), haulout, slices.Concat([]string{"drain"}, args, []string{"-o", "jsonl"})...)
+	must(t, err)
+	real, err = carriedOut(result)
+	must(t, err)
+	real.homeless = homeless(t, w)
+	return w, said, real
+}
+
+func (s staged) prepare(t *testing.T) *World {
+	t.Helper()
+	stage := &setup{World: newWorld(t), t: t}
+	must(t, stage.AddNode(t.Context(), "old", "old"))
+	s.build(stage)
+	stage.settled()
+	must(t, stage.AddNode(t.Context(), "new", "new"))
+	stage.pods += stage.daemons(t)
+	if s.after != nil {
+		s.after(stage)
+	}
+	stage.settled()
+	stage.Kubelets.SetPace(stage.Name, s.pace)
+	if s.leaving != "" {
+		must(t, stage.Client.CoreV1().Pods(stage.Name).Delete(t.Context(), s.leaving, metav1.DeleteOptions{}))
+	}
+	return stage.World
+}
+
+// daemons are the pods that come to a second node by themselves.
+func (w *World) daemons(t *testing.T) int {
+	t.Helper()
+	sets, err := w.Client.AppsV1().DaemonSets(w.Name).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	return len(sets.Items)
+}
+
+func foretell(t *testing.T, w *World, kubeconfig string, args []string) course {
+	t.Helper()
+	rehearsal, err := w.StartWith(t.Context(), kubeconfig, haulout, args...)
+	must(t, err)
+	result, err := rehearsal.Wait()
+	must(t, err)
+	t.Logf("haulout %s: exit %d after %.1f s\n%s", strings.Join(args, " "), result.Exit, result.Wall.Seconds(),
+		result.Stderr)
+	said, err := foretold(result.Stdout)
+	must(t, err)
+	return said
+}
+
+// expectUntouched: a rehearsal reads, and nothing else.
+func expectUntouched(t *testing.T, w *World) {
+	t.Helper()
+	requests, err := w.Requests()
+	must(t, err)
+	for _, request := range requests {
+		if request.Verb != "list" && request.Verb != "get" {
+			t.Errorf("a rehearsal has sent %s %s", request.Verb, request.RequestURI)
+		}
+	}
+}
+
+// homeless are the pods for which the scheduler has found no node, and why.
+func homeless(t *testing.T, w *World) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	must(t, Until(t.Context(), "the scheduler has decided", func() (bool, error) {
+		list, err := w.Client.CoreV1().Pods(w.Name).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		clear(found)
+		decided := 0
+		for _, pod := range list.Items {
+			if pod.Spec.NodeName != "" {
+				decided++
+				continue
+			}
+			controller := metav1.GetControllerOf(&pod)
+			for _, condition := range pod.Status.Conditions {
+				if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+					decided++
+					found[lacking(controller.Kind+"/"+controller.Name, condition.Message)]++
+				}
+			}
+		}
+		return decided == len(list.Items), nil
+	}))
+	return found
+}
