@@ -6,6 +6,13 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
+namespace {
+
+// After a proof that failed. What it makes us say is news of our own Node, which would have us prove again at once.
+constexpr Duration least_pause = std::chrono::seconds(2);
+
+}  // namespace
+
 bool Agent::Impl::must_leave(const k8s::Pod& pod) const {
   if (left_alone_.contains(pod.uid)) return false;
   return drain::decide(pod, options_.drain.policy, {}, wall()).verdict != drain::Verdict::skip;
@@ -46,16 +53,22 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
   group.spawn(follow_gates());
   group.spawn(follow_pods());
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  TimePoint not_before{};
   while (!reload_ && !decided_) {
     if (!wanted() && pending_.need == Need::no) {
       decided_ = Event::not_needed;
       break;
+    }
+    if (now() < not_before) {
+      co_await wait(not_before);
+      continue;
     }
     auto trouble = co_await prove();
     if (trouble && !*trouble) show_ready(true);
     TimePoint until = TimePoint::max();
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
+      not_before = now() + least_pause;
       // Not awaited: what ends this state must not wait for a server that is away.
       if (status_.reason != "ApiUnavailable")
         group.spawn(show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message()));

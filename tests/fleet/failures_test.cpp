@@ -1,4 +1,5 @@
 // Updates that go wrong.
+#include "sim/faults.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -235,6 +236,40 @@ TEST_F(Failures, ANodeThatIsNotReadyAfterItsSoakTimeHoldsTheFleet) {
   run_fleet();
   expect_updated(*machines[0]);
   EXPECT_EQ(slots_held(), 0u);
+}
+
+std::size_t most_within_a_second(const std::vector<TimePoint>& times, TimePoint from) {
+  std::size_t most = 0;
+  for (const TimePoint begin : times)
+    if (begin >= from)
+      most = std::max(most, static_cast<std::size_t>(std::count_if(times.begin(), times.end(), [&](TimePoint time) {
+                        return time >= begin && time < begin + 1s;
+                      })));
+  return most;
+}
+
+// Each thing that it says of itself is news of its Node, and a reason to prove again: with a server that answers every
+// other time that had become hundreds of requests a second.
+TEST_F(Failures, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
+  sim::FaultTransport half(cluster.api(), clock, world_rng);
+  half.add({.verb = "list",
+            .resource = "leases",
+            .from = clock.now() + 5s,
+            .until = clock.now() + 1min,
+            .percent = 50,
+            .fault = {.kind = sim::FaultKind::throttle}});
+  way = [&half] { return &half; };
+  Machine& n1 = machine("n1", {.methods = {}});
+  const TimePoint ready = clock.now() + 6100ms;
+  after(2min, [&] {
+    EXPECT_LE(most_within_a_second(n1.request_times(), ready), 20u) << story();
+    EXPECT_GE(half.struck().size(), 3u);
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "") << story();
+    n1.power_cycle();
+  });
+  run_fleet();
+  expect_updated(n1);
 }
 
 }  // namespace
