@@ -23,9 +23,10 @@ bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
   return tracked->order < order;
 }
 
-// The server knows no such pod, the view still has it.
+// The server knows no such pod, or another one under its name; the view still has it.
 bool said_gone(const TrackedPod& tracked) {
-  return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::gone;
+  return tracked.state == PodState::parked &&
+         (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
 }
 
 // What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
@@ -194,6 +195,13 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, T
     if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
       missing.push_back(uid);
   for (const std::string& uid : missing) pod_gone(uid, now, wall);
+}
+
+bool Pipeline::any_in_doubt() const {
+  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+    return (said_gone(*tracked) && tracked->refusals >= 2) ||
+           (tracked->state == PodState::terminating && tracked->stuck);
+  });
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {

@@ -160,14 +160,6 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
-bool Pipeline::any_in_doubt() const {
-  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
-    const bool said_gone_twice =
-        tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::gone && tracked->refusals >= 2;
-    return said_gone_twice || (tracked->state == PodState::terminating && tracked->stuck);
-  });
-}
-
 bool Pipeline::hopeless() const {
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
     return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal;

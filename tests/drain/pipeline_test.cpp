@@ -262,17 +262,19 @@ TEST_F(PipelineTest, AListThatWasUnderWayBringsNoVanishedPodBack) {
 }
 
 TEST_F(PipelineTest, APodThatTheServerTwiceSaysIsGoneIsLookedFor) {
-  make();
-  const auto pod = a_pod("a");
-  plan({pod});
-  for (const bool in_doubt : {false, true}) {
-    EXPECT_THAT(take(), ElementsAre("a"));
-    refuse(pod, status_error(404, "NotFound", "pods"));
-    EXPECT_EQ(pipeline->any_in_doubt(), in_doubt);
-    now += 30s;
+  for (const Error& gone : {status_error(404, "NotFound", "pods"), status_error(409, "Conflict", "Pod")}) {
+    make();
+    const auto pod = a_pod("a");
+    plan({pod});
+    for (const bool in_doubt : {false, true}) {
+      EXPECT_THAT(take(), ElementsAre("a"));
+      refuse(pod, gone);
+      EXPECT_EQ(pipeline->any_in_doubt(), in_doubt) << gone.message();
+      now += 30s;
+    }
+    pipeline->reconcile({}, now, now, wall);
+    EXPECT_TRUE(pipeline->clear()) << gone.message();
   }
-  pipeline->reconcile({}, now, now, wall);
-  EXPECT_TRUE(pipeline->clear());
 }
 
 TEST_F(PipelineTest, AListThatWasAskedForBeforeTheEvictionTakesNothingBack) {
