@@ -41,18 +41,23 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
                   volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
 }
 
+Task<bool> Drain::Impl::read_node() {
+  const std::size_t news = node_news_;
+  auto node = co_await client_.get_node(node_name_, within(request_timeout));
+  if (!node && !k8s::is_gone(node.error())) co_return std::move(node).error();
+  if (news != node_news_) co_return false;
+  see_node(node ? &*node : nullptr);
+  co_return true;
+}
+
 // The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
 asio::awaitable<bool> Drain::Impl::node_confirmed() {
-  auto node = co_await client_.get_node(node_name_, within(request_timeout));
-  if (node) {
-    see_node(&*node);
-  } else if (k8s::is_gone(node.error())) {
-    see_node(nullptr);
-  } else {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, node.error().retry_after);
+  const auto read = co_await read_node();
+  if (!read) {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, read.error().retry_after);
     co_return false;
   }
-  const bool good = !node_facts_.gone && node_facts_.unschedulable;
+  const bool good = *read && !node_facts_.gone && node_facts_.unschedulable;
   if (!good) changed_->notify();
   co_return good;
 }
@@ -68,16 +73,12 @@ void Drain::Impl::doubt_node_for_late_pods(TaskGroup& group) {
 asio::awaitable<void> Drain::Impl::doubt_node() {
   Backoff backoff(BackoffOptions{});
   while (late_pods_ != late_pods_settled_) {
-    const std::size_t late = late_pods_, news = node_news_;
-    auto node = co_await client_.get_node(node_name_, within(request_timeout));
-    if (!node && !k8s::is_gone(node.error())) {
-      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
-      continue;
-    }
-    // What the watch has told meanwhile may be newer, or older.
-    if (news != node_news_) continue;
-    see_node(node ? &*node : nullptr);
-    late_pods_settled_ = late;
+    const std::size_t late = late_pods_;
+    const auto read = co_await read_node();
+    if (!read)
+      co_await clock_.sleep_until(now() + backoff.next(rng_, read.error().retry_after));
+    else if (*read)
+      late_pods_settled_ = late;
   }
   doubts_node_ = false;
   changed_->notify();
@@ -86,10 +87,7 @@ asio::awaitable<void> Drain::Impl::doubt_node() {
 // Beside the loop: a list that stalls must hold nothing up. Where the view of the pods has died, that of the Node may
 // have, too, and what the list tells lets evictions go.
 asio::awaitable<void> Drain::Impl::doubt_pods() {
-  const std::size_t news = node_news_;
-  auto node = co_await client_.get_node(node_name_, within(request_timeout));
-  if (!node && !k8s::is_gone(node.error())) co_return;
-  if (news == node_news_) see_node(node ? &*node : nullptr);
+  if (!co_await read_node()) co_return;
   const TimePoint asked = now();
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
   if (!list) co_return;

@@ -96,6 +96,9 @@ class Drain::Impl {
 
   // doubts.cpp
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
+  // True: what the server says of the Node is what we know now. False: its watch has told something meanwhile, which
+  // may be newer, or older. Fails as the request fails; that the Node has gone is an answer.
+  Task<bool> read_node();
   boost::asio::awaitable<bool> node_confirmed();
   void doubt_node_for_late_pods(TaskGroup& group);
   boost::asio::awaitable<void> doubt_node();

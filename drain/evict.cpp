@@ -229,9 +229,7 @@ asio::awaitable<void> Drain::Impl::poll_node() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(4), std::chrono::seconds(6)));
     if (!node_list_forbidden_) continue;
-    auto node = co_await client_.get_node(node_name_, within(request_timeout));
-    if (node) see_node(&*node);
-    if (!node && k8s::is_gone(node.error())) see_node(nullptr);
+    (void)co_await read_node();
     changed_->notify();
   }
 }

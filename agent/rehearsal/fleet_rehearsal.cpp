@@ -1,18 +1,15 @@
 #include "agent/rehearsal/fleet_rehearsal.hpp"
 
-#include <boost/asio/io_context.hpp>
-
 #include "agent/assembly/make_slots.hpp"
 #include "agent/duration.hpp"
 #include "agent/gates/gates_of_config.hpp"
 #include "agent/rehearsal/fleet_assumptions.hpp"
 #include "agent/rehearsal/fleet_machine.hpp"
 #include "agent/rehearsal/fleet_world_json.hpp"
+#include "agent/rehearsal/stage.hpp"
 #include "agent/rehearsal/world_json.hpp"
 #include "agent/text.hpp"
 #include "retry/task_group.hpp"
-#include "sim/play.hpp"
-#include "sim/virtual_clock.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -20,15 +17,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration request_limit = 30s;
 constexpr Duration look = 10s;
 // A window that comes once a month is played, too.
 constexpr Duration horizon = std::chrono::days(30);
 // Agents outside their window look at the wall clock every ten minutes: it may be put forward up to here.
 constexpr Duration before_opening = 15min;
 
-bool outside_window(const FleetNode& node) {
-  return node.state == State::pending && (node.reason == "OutsideWindow" || node.reason == "WindowTooShort");
+bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
+    return node->state == State::pending && (node->reason == "OutsideWindow" || node->reason == "WindowTooShort");
+  });
 }
 
 // Tells of what brings a drain nearer to its end.
@@ -46,29 +44,18 @@ class Progress final : public drain::DrainObserver {
   std::function<void()> moved_;
 };
 
-class FleetStage {
+class Fleet {
  public:
-  explicit FleetStage(const FleetInput& input)
-      : input_(input),
-        world_rng_(input.seed),
-        rng_(input.seed + 1),
-        cluster_(context_.get_executor(), clock_, world_rng_, timing_of(input.assumptions)),
-        client_(cluster_.api(), clock_, {k8s::FieldValidation::strict, drain::Options{}.page_size}) {
-    // The update begins at the time of the snapshot.
-    clock_.shift_wall(input.now - rest_of(input.assumptions) - clock_.wall_now());
-  }
+  explicit Fleet(const FleetInput& input)
+      : input_(input), stage_(input.assumptions, input.now, input.seed, drain::Options{}.page_size) {}
 
   Result<FleetRehearsal> play() {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
-    for (const std::string& document : input_.documents) {
-      auto loaded = cluster_.load(document);
-      if (!loaded) return std::move(loaded).error().with_context("the snapshot cannot be used");
-    }
-    const Forgotten forgotten = forget_haulout(cluster_, input_.config);
+    if (auto loaded = stage_.load(input_.documents); !loaded) return std::move(loaded).error();
+    const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
     result_.assumed = assumed_of(input_, forgotten);
     result_.given_up_after = patience();
-    auto played = sim::play(context_, clock_, run());
-    if (!played) return std::move(played).error().with_context("the rehearsal cannot be played to its end");
+    if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);
   }
@@ -77,39 +64,32 @@ class FleetStage {
   // What is slow, but comes to an end, must not look stuck.
   Duration patience() const {
     const AgentConfig& config = input_.config;
-    const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(cluster_));
+    const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
     return input_.give_up + leaves + input_.assumptions.ready_after + input_.reboot_time + config.drain_deadline +
            config.lb_drain_wait + config.canary;
   }
 
-  asio::awaitable<void> run() {
-    co_await with_task_group([this](TaskGroup& group) {
-      group.spawn(cluster_.run());
-      return act();
-    });
-  }
-
   asio::awaitable<void> act() {
-    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
+    co_await stage_.come_to_rest();
     const auto prepared = co_await prepare();
     if (!prepared) {
       error_ = prepared.error();
       co_return;
     }
-    homeless_before_ = homeless(cluster_);
-    result_.began = clock_.wall_now();
+    homeless_before_ = homeless(stage_.cluster);
+    result_.began = stage_.clock.wall_now();
     moved();
     co_await with_task_group([this](TaskGroup& group) {
       for (const auto& machine : machines_) group.spawn(machine->live());
       return watch_over();
     });
     sum_up();
-    co_await clock_.sleep_until(clock_.now() + rest_of(input_.assumptions));
+    co_await stage_.come_to_rest();
     note_no_room();
   }
 
   Task<> prepare() {
-    CO_TRY(const auto nodes, co_await client_.list_nodes("", clock_.now() + request_limit));
+    CO_TRY(const auto nodes, co_await stage_.client.list_nodes("", stage_.clock.now() + Stage::request_limit));
     for (const k8s::Node& node : nodes.items) {
       if (!node.ready) {
         result_.nodes.push_back({.name = node.name, .left_out = "it is not Ready"});
@@ -121,9 +101,9 @@ class FleetStage {
       schedule_ = gates.schedule;
       machines_.push_back(std::make_unique<FleetMachine>(
           node, std::move(gates),
-          FleetMachine::Surroundings{context_.get_executor(), cluster_, clock_, rng_, input_, progress_,
+          FleetMachine::Surroundings{stage_.executor(), stage_.cluster, stage_.clock, stage_.rng, input_, progress_,
                                      [this] { moved(); }, [this] { note_no_room(); }}));
-      for (std::string& pod : not_weighed(cluster_, node.name)) result_.not_weighed.push_back(std::move(pod));
+      for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
     }
     if (machines_.empty())
       co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
@@ -131,12 +111,12 @@ class FleetStage {
     co_return Result<>();
   }
 
-  void moved() { moved_at_ = clock_.wall_now(); }
+  void moved() { moved_at_ = stage_.clock.wall_now(); }
 
   asio::awaitable<void> watch_over() {
     const WallTime last = result_.began + std::chrono::duration_cast<WallTime::duration>(horizon);
     for (;;) {
-      co_await clock_.sleep_until(clock_.now() + look);
+      co_await stage_.clock.sleep_until(stage_.clock.now() + look);
       const auto unfinished = still_at_work();
       if (unfinished.empty()) {
         result_.end = FleetEnd::over;
@@ -147,9 +127,9 @@ class FleetStage {
         moved();
       }
       result_.end = FleetEnd::stuck;
-      if (clock_.wall_now() - moved_at_ >= result_.given_up_after) co_return;
+      if (stage_.clock.wall_now() - moved_at_ >= result_.given_up_after) co_return;
       result_.end = FleetEnd::horizon;
-      if (clock_.wall_now() >= last) co_return;
+      if (stage_.clock.wall_now() >= last) co_return;
     }
   }
 
@@ -163,24 +143,21 @@ class FleetStage {
   // Time alone brings them on.
   static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
     const auto soaks = [](const FleetNode* node) { return node->state == State::soaking; };
-    return std::any_of(nodes.begin(), nodes.end(), soaks) ||
-           std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) { return outside_window(*node); });
+    return std::any_of(nodes.begin(), nodes.end(), soaks) || all_outside_window(nodes);
   }
 
   // Days in which nothing can happen need not be played.
   void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
-    const bool all =
-        std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) { return outside_window(*node); });
-    const WallTime now = clock_.wall_now();
+    const WallTime now = stage_.clock.wall_now();
     const Schedule::State state = schedule_.at(now);
-    if (!all || state.open) return;
+    if (!all_outside_window(nodes) || state.open) return;
     const WallTime next = std::min(state.next_open.value_or(last), last);
-    if (next - now > 2 * before_opening) clock_.shift_wall(next - now - before_opening);
+    if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
   }
 
   // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for.
   void note_no_room() {
-    for (NoRoom& pod : no_room(cluster_, homeless_before_))
+    for (NoRoom& pod : no_room(stage_.cluster, homeless_before_))
       if (!pod.message.empty() && known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
   }
 
@@ -192,7 +169,7 @@ class FleetStage {
       if (is_out(node.state)) node.holds_up = held_up_at(node.name);
       result_.nodes.push_back(std::move(node));
     }
-    result_.ended = result_.end == FleetEnd::over ? last : clock_.wall_now();
+    result_.ended = result_.end == FleetEnd::over ? last : stage_.clock.wall_now();
     result_.most_out = most_out_at_once(result_.nodes);
     std::sort(result_.nodes.begin(), result_.nodes.end(), [](const FleetNode& a, const FleetNode& b) {
       const auto key = [](const FleetNode& node) {
@@ -211,12 +188,7 @@ class FleetStage {
   }
 
   const FleetInput& input_;
-  asio::io_context context_{1};
-  sim::VirtualClock clock_{context_};
-  SeededRng world_rng_;
-  SeededRng rng_;
-  sim::Cluster cluster_;
-  k8s::Client client_;
+  Stage stage_;
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
   std::vector<std::unique_ptr<FleetMachine>> machines_;
@@ -230,7 +202,7 @@ class FleetStage {
 }  // namespace
 
 Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
-  return FleetStage(input).play();
+  return Fleet(input).play();
 }
 
 }  // namespace haulout::agent
