@@ -48,10 +48,28 @@ check_gcc_refused() {
   fi
 }
 
+tidy_packages=(libclang-19-dev llvm-19-dev)  # for the plugin
+
+# clang-tidy with our plugin must find each mistake of the sample, in its line.
+tidy_notices() {
+  local sample=tests/lint/tidy_sample.cpp named found
+  named=$(grep -noP '(?<=// )[a-z0-9]+(-[a-z0-9]+)+$' "$sample" | sort)
+  found=$({ clang-tidy-19 "--load=$1" -quiet "$sample" -- -std=c++20 2>/dev/null || true; } |
+    sed -nE 's/.*tidy_sample\.cpp:([0-9]+):.*\[([a-z0-9-]+),-warnings-as-errors\]$/\1:\2/p' | sort)
+  [[ -n $named && $named == "$found" ]] && return
+  warn "clang-tidy does not find what $sample names (<), or finds something else (>):"
+  diff <(printf '%s\n' "$named") <(printf '%s\n' "$found") >&2
+  return 1
+}
+
 tidy() {
   say "clang-tidy"
+  local plugin=$PWD/build/own_code.so
   build_preset dev all  # the compile commands use the precompiled headers
-  run-clang-tidy-19 -p build/dev -quiet -j "$(jobs)" "^$PWD/(retry|http|k8s|drain|sim|agent)/.*\.cpp$" \
+  clang++-19 -std=c++17 -O1 -fPIC -fno-rtti -shared -isystem "$(llvm-config-19 --includedir)" tests/lint/own_code.cpp \
+    -o "$plugin" >&2
+  tidy_notices "$plugin"
+  run-clang-tidy-19 -load "$plugin" -p build/dev -quiet -j "$(jobs)" "^$PWD/(retry|http|k8s|drain|sim|agent)/.*\.cpp$" \
     >build/tidy.log 2>&1 || {
     grep -v -e '^\[ *[0-9]*/[0-9]*\]' -e 'warnings\? generated' build/tidy.log >&2
     return 1

@@ -192,7 +192,7 @@ run_tests() {
     shift
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e) ]] || usage_error "test --all takes no further arguments"
-  if [[ -n $all ]]; then setup "${packaging_packages[@]}"; else setup; fi
+  if [[ -n $all ]]; then setup "${packaging_packages[@]}" "${tidy_packages[@]}"; else setup; fi
   mkdir -p build/results
   if [[ -n $only_e2e ]]; then
     step "end to end" e2e_tests "$@"
