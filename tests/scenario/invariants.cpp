@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::scenario {
@@ -12,8 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration place_margin = 60s;
-// What the drain cannot know yet on a sound wire: a change on its way to the watch.
-constexpr Duration news_takes = 1s;
+// Within so much after its own a drain cannot tell a cordon from its own: as drain::mark_tolerance, whose times are
+// whole seconds.
+constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -122,13 +124,27 @@ void Invariants::see_node(const sim::Change& change) {
   if (unschedulable == unschedulable_since_.has_value()) return;
   note(unschedulable ? "node is unschedulable" : "node is schedulable");
   unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
+  if (unschedulable) persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
   if (!unschedulable) schedulable_since_ = clock_.now();
+}
+
+// The drain has written it, at this very instant.
+void Invariants::see_node_written() {
+  const TimePoint now = clock_.now();
+  if (unschedulable_since_ == now) {
+    drains_cordon_ = now;
+    persons_cordon_.reset();
+  }
+  const bool taken_back = !unschedulable_since_ && schedulable_since_ == now;
+  if (taken_back && persons_cordon_ && (!drains_cordon_ || *persons_cordon_ - *drains_cordon_ > cordons_look_alike))
+    violated("P5: a cordon was taken back that a person had set after ours");
 }
 
 void Invariants::see_answer(const sim::AuditEntry& entry) {
   note("server: " + entry.text());
   if (!entry.applied || entry.resource.ends_with("selfsubjectaccessreviews")) return;
   wrote_ = true;
+  if (entry.resource == "nodes") see_node_written();
   if (entry.resource == "nodes" && !given_.human_cordon && !cordon_claimed_) cordoned_by_drain_ = true;
   if (entry.subresource != "eviction") return;
   const auto found = pods_.find(entry.uid);
@@ -251,64 +267,24 @@ void Invariants::check_budget_lanes(const Instance& pod) {
   }
 }
 
-// Of the volumes that it mounts and that were attached when the drain began.
-std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
-  std::set<std::string> drivers;
-  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
-    const auto since = attached_since_.find(sim::uid_of(attachment));
-    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
-    if (since == attached_since_.end() || since->second >= began_) continue;
-    const sim::Json volume =
-        cluster_.get("persistentvolumes", "", sim::text(attachment, "/spec/source/persistentVolumeName"));
-    const auto& claims = pod.pod.claims;
-    const bool mounted =
-        sim::text(volume, "/spec/claimRef/namespace") == pod.pod.ns &&
-        std::find(claims.begin(), claims.end(), sim::text(volume, "/spec/claimRef/name")) != claims.end();
-    if (mounted) drivers.insert(sim::text(attachment, "/spec/attacher"));
-  }
-  return drivers;
-}
-
-// No two pods of one driver are on their way out at a time, and no volume of it is being detached meanwhile. Of those
-// that were there when the drain began: what comes later it may have seen too late.
-void Invariants::check_turns(const Instance& pod) {
-  const TimePoint now = clock_.now();
-  if (pod.bound > began_ || pod.gone || pod.terminating) return;
-  const std::set<std::string> drivers = drivers_of(pod);
-  if (drivers.empty()) return;
-  const auto shares_driver = [&](const Instance& other) {
-    const std::set<std::string> others = drivers_of(other);
-    return std::any_of(others.begin(), others.end(), [&](const auto& driver) { return drivers.contains(driver); });
-  };
-  // Whose volumes count as stuck after two minutes.
-  constexpr Duration long_detached = 110s;
-  for (const auto& [uid, other] : pods_) {
-    if (&other == &pod || !on_our_node(other) || other.bound > began_) continue;
-    const bool leaves = !other.gone && now < other.place_until &&
-                        (other.in_flight > 0 || (other.terminating && now - *other.terminating > news_takes));
-    const bool left =
-        other.gone && *other.gone >= began_ && now - *other.gone > news_takes && now - *other.gone < long_detached;
-    if ((!leaves && !left) || !shares_driver(other) || verdict(other) == drain::Verdict::skip) continue;
-    // A volume that is still mounted by others is not detached.
-    const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      const auto& claims = entry.second.pod.claims;
-      return on_our_node(entry.second) && !entry.second.gone && entry.second.pod.ns == other.pod.ns &&
-             std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
-               return std::find(other.pod.claims.begin(), other.pod.claims.end(), claim) != other.pod.claims.end();
-             });
-    });
-    if (leaves || !shared)
-      violated(fmt::format("turns: {} evicted before {} is out and its volumes detached", pod.key, other.key));
-  }
-}
-
 void Invariants::after(const sim::Call& call, const http::Response* answer) {
-  if (!is_success(answer)) return;
-  if (call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
+  const bool success = is_success(answer);
+  if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
   if (!is_eviction(call)) return;
   const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
-  pods_[sim::text(body, "/deleteOptions/preconditions/uid")].accepted = true;
+  Instance& pod = pods_[sim::text(body, "/deleteOptions/preconditions/uid")];
+  pod.refused_by_budget = answer && answer->status == 429 && answer->body.find("DisruptionBudget") != std::string::npos;
+  if (!success) return;
+  pod.accepted = true;
   check_places();
+}
+
+void Invariants::check_claim(const drain::Event& event) {
+  const Instance& pod = pods_[event.pod->uid];
+  if (event.type == drain::EventType::evicted && !pod.accepted && !pod.terminating && !pod.gone)
+    violated("P4: says evicted, but nobody has accepted that: " + event.pod->key());
+  if (event.type == drain::EventType::throttled && pod.refused_by_budget)
+    violated("P9: all pods wait, for a budget of one of them: " + event.pod->key());
 }
 
 void Invariants::on_event(const drain::Event& event) {
@@ -317,6 +293,7 @@ void Invariants::on_event(const drain::Event& event) {
   if (event.diagnosis) line += fmt::format(" {} {}", event.diagnosis->code, event.diagnosis->subject);
   if (!event.message.empty()) line += ": " + event.message;
   note(line);
+  if (event.pod) check_claim(event);
   if (event.type != drain::EventType::cordoned) return;
   cordon_claimed_ = clock_.now();
   if (!cordon_told_ && !unschedulable_since_) violated("P3: says cordoned, but nobody has told it so");

@@ -51,6 +51,9 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
 
  private:
+  // What the drain cannot know yet on a sound wire: a change on its way to the watch.
+  static constexpr Duration news_takes = std::chrono::seconds(1);
+
   // One pod instance, by UID; kept when it has gone.
   struct Instance {
     std::string key;
@@ -59,7 +62,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> terminating, gone;
     TimePoint place_until = TimePoint::max();  // the end of its grace period plus a minute
     unsigned in_flight = 0;
-    bool accepted = false;  // the drain was told that its eviction is accepted
+    bool accepted = false;           // the drain was told that its eviction is accepted
+    bool refused_by_budget = false;  // the last that it was told of it
     std::optional<TimePoint> first_sent, last_sent;
     k8s::Pod pod;  // as the drain would decode it; of our node only
   };
@@ -69,20 +73,24 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
   void see_answer(const sim::AuditEntry& entry);
+  void see_node_written();
   void before(const sim::Call& call);
   void before_eviction(const sim::Call& call, Instance& pod);
   void check_rate();
   void check_places();
   void check_budget_lanes(const Instance& pod);
-  std::set<std::string> drivers_of(const Instance& pod) const;
-  void check_turns(const Instance& pod);
   Instance* evicted_by(const sim::Call& call);
   void after(const sim::Call& call, const http::Response* answer);
+  void check_claim(const drain::Event& event);
+
+  // invariants_volumes.cpp
+  std::set<std::string> drivers_of(const Instance& pod) const;
+  void check_turns(const Instance& pod);
+  void check_volumes();
 
   // invariants_end.cpp: when it is over
   void end_drained(const drain::Report& report);
   void end_otherwise(const drain::Report& report);
-  void check_volumes();
   void check_cordon(const drain::Report& report);
   void check_free_pods();
   void check_request_total(const drain::Report& report);
@@ -111,6 +119,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::optional<TimePoint> last_list_;       // of pods: when the last that was answered left the drain
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};
+  std::optional<TimePoint> drains_cordon_, persons_cordon_;  // when the last of each began
   bool cordoned_by_drain_ = false;
   bool wrote_ = false;  // a write took effect
   bool ever_refused_by_policy_ = false;

@@ -82,27 +82,6 @@ void Invariants::end_drained(const drain::Report& report) {
   check_volumes();
 }
 
-// What a pod has used that left during the drain, and nobody on the node uses now.
-void Invariants::check_volumes() {
-  if (given_.options.volumes == drain::VolumeWait::off) return;
-  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
-    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
-    const std::string name = sim::text(attachment, "/spec/source/persistentVolumeName");
-    const sim::Json volume = cluster_.get("persistentvolumes", "", name);
-    const std::string ns = sim::text(volume, "/spec/claimRef/namespace");
-    const std::string claim = sim::text(volume, "/spec/claimRef/name");
-    bool used = false, left = false;
-    for (const auto& [uid, pod] : pods_) {
-      const auto& claims = pod.pod.claims;
-      if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
-        continue;
-      used = used || !pod.gone;
-      left = left || (pod.gone && *pod.gone >= began_);
-    }
-    if (left && !used) violated("P3: drained, but this volume is attached: " + name);
-  }
-}
-
 void Invariants::end_otherwise(const drain::Report& report) {
   for (const auto& [uid, pod] : pods_) {
     if (pod.gone || !on_our_node(pod) || !cordon_claimed_ || pod.bound > began_) continue;

@@ -1,0 +1,84 @@
+// What the invariants know of volumes: turns while the drain goes on, detached ones at its end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/scenario/invariants.hpp"
+
+namespace haulout::scenario {
+
+using namespace std::chrono_literals;
+
+// Of the volumes that it mounts and that were attached when the drain began.
+std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
+  std::set<std::string> drivers;
+  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
+    const auto since = attached_since_.find(sim::uid_of(attachment));
+    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
+    if (since == attached_since_.end() || since->second >= began_) continue;
+    const sim::Json volume =
+        cluster_.get("persistentvolumes", "", sim::text(attachment, "/spec/source/persistentVolumeName"));
+    const auto& claims = pod.pod.claims;
+    const bool mounted =
+        sim::text(volume, "/spec/claimRef/namespace") == pod.pod.ns &&
+        std::find(claims.begin(), claims.end(), sim::text(volume, "/spec/claimRef/name")) != claims.end();
+    if (mounted) drivers.insert(sim::text(attachment, "/spec/attacher"));
+  }
+  return drivers;
+}
+
+// No two pods of one driver are on their way out at a time, and no volume of it is being detached meanwhile. Of those
+// that were there when the drain began: what comes later it may have seen too late.
+void Invariants::check_turns(const Instance& pod) {
+  const TimePoint now = clock_.now();
+  if (pod.bound > began_ || pod.gone || pod.terminating) return;
+  const std::set<std::string> drivers = drivers_of(pod);
+  if (drivers.empty()) return;
+  const auto shares_driver = [&](const Instance& other) {
+    const std::set<std::string> others = drivers_of(other);
+    return std::any_of(others.begin(), others.end(), [&](const auto& driver) { return drivers.contains(driver); });
+  };
+  // Whose volumes count as stuck after two minutes.
+  constexpr Duration long_detached = 110s;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || !on_our_node(other) || other.bound > began_) continue;
+    const bool leaves = !other.gone && now < other.place_until &&
+                        (other.in_flight > 0 || (other.terminating && now - *other.terminating > news_takes));
+    const bool left =
+        other.gone && *other.gone >= began_ && now - *other.gone > news_takes && now - *other.gone < long_detached;
+    if ((!leaves && !left) || !shares_driver(other) || verdict(other) == drain::Verdict::skip) continue;
+    // A volume that is still mounted by others is not detached.
+    const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+      const auto& claims = entry.second.pod.claims;
+      return on_our_node(entry.second) && !entry.second.gone && entry.second.pod.ns == other.pod.ns &&
+             std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
+               return std::find(other.pod.claims.begin(), other.pod.claims.end(), claim) != other.pod.claims.end();
+             });
+    });
+    if (leaves || !shared)
+      violated(fmt::format("turns: {} evicted before {} is out and its volumes detached", pod.key, other.key));
+  }
+}
+
+// What a pod has used that left during the drain, and nobody on the node uses now.
+void Invariants::check_volumes() {
+  if (given_.options.volumes == drain::VolumeWait::off) return;
+  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
+    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
+    const std::string name = sim::text(attachment, "/spec/source/persistentVolumeName");
+    const sim::Json volume = cluster_.get("persistentvolumes", "", name);
+    const std::string ns = sim::text(volume, "/spec/claimRef/namespace");
+    const std::string claim = sim::text(volume, "/spec/claimRef/name");
+    bool used = false, left = false;
+    for (const auto& [uid, pod] : pods_) {
+      const auto& claims = pod.pod.claims;
+      if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
+        continue;
+      used = used || !pod.gone;
+      left = left || (pod.gone && *pod.gone >= began_);
+    }
+    if (left && !used) violated("P3: drained, but this volume is attached: " + name);
+  }
+}
+
+}  // namespace haulout::scenario
