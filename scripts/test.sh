@@ -206,6 +206,7 @@ run_tests() {
   if [[ -n $all ]]; then
     step "ASan + UBSan" sanitizer_tests
     step "more seeds, ASan + UBSan" sanitizer_seeds
+    step "30 s of fuzzing each" fuzz_the_same
     step "fleets, crash points" plays
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused

@@ -38,6 +38,24 @@ TEST_P(ResponseInPieces, ChunkedBodyArrivesWhole) {
   EXPECT_EQ(parser.body(), "hello, big world!\n");
 }
 
+TEST_P(ResponseInPieces, ChunkedBodyMayBeEmpty) {
+  ResponseParser parser(Limits{});
+  const auto rest = feed(parser, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", GetParam());
+  ASSERT_TRUE(rest) << rest.error().message();
+  EXPECT_TRUE(parser.done());
+  EXPECT_EQ(parser.body(), "");
+}
+
+// A line of a watch is there when its bytes are, not when the next ones come.
+TEST(ResponseParser, HoldsNoByteOfABodyBack) {
+  ResponseParser parser(Limits{});
+  ASSERT_TRUE(parser.put("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2"));
+  ASSERT_TRUE(parser.put("2\r\na"));
+  EXPECT_EQ(parser.body(), "a");
+  ASSERT_TRUE(parser.put("b"));
+  EXPECT_EQ(parser.body(), "ab");
+}
+
 TEST_P(ResponseInPieces, ContinueIsSwallowed) {
   ResponseParser parser(Limits{});
   const auto rest = feed(parser,
@@ -149,6 +167,13 @@ TEST_P(RequestInPieces, TwoInARow) {
   EXPECT_FALSE(next.keep_alive());
   EXPECT_EQ(next.request().method, "GET");
   EXPECT_EQ(next.request().body, "");
+}
+
+TEST_P(RequestInPieces, ChunkedBodyMayBeEmpty) {
+  RequestParser parser(Limits{});
+  const auto rest = feed(parser, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", GetParam());
+  ASSERT_TRUE(rest) << rest.error().message();
+  EXPECT_TRUE(parser.done());
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, RequestInPieces, ::testing::Values(1, 5, 4096));
