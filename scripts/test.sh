@@ -68,6 +68,13 @@ dev_tests() {
   run_ctest dev "$@"
 }
 
+# Those tests that need no program of ours.
+lint_tests() {
+  build_preset dev house_pch
+  say "test: lint"
+  run_ctest dev -L '^lint$'
+}
+
 sanitizer_options() {
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
   export UBSAN_OPTIONS=print_stacktrace=1
@@ -199,12 +206,13 @@ run_tests() {
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"
-  else
+  elif [[ -z $all ]]; then
     step "unit, scenario, seeds, io, lint" dev_tests
     step "end to end" e2e_tests
-  fi
-  if [[ -n $all ]]; then
-    step "ASan + UBSan" sanitizer_tests
+  else
+    step "lint" lint_tests
+    step "end to end" e2e_tests
+    step "unit, scenario, seeds, io, ASan + UBSan" sanitizer_tests
     step "more seeds, ASan + UBSan" sanitizer_seeds
     step "30 s of fuzzing each" fuzz_the_same
     step "fleets, crash points" plays
