@@ -20,9 +20,7 @@ func TestSIGINT(t *testing.T) {
 	must(t, drain.Signal(syscall.SIGINT))
 	result, err := drain.Wait()
 	must(t, err)
-	if took := time.Since(interrupted); took > time.Second {
-		t.Errorf("stopped after %v", took)
-	}
+	withinASecond(t, "stopped after", time.Since(interrupted))
 	if result.Exit != 130 {
 		t.Errorf("exit %d, want 130\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}

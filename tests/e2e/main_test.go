@@ -5,10 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The cluster that all tests share; nil when no control plane can be had.
@@ -77,6 +79,18 @@ func needHaulout(t *testing.T) {
 	t.Helper()
 	if noHaulout != nil {
 		t.Skipf("NOT RUN: %v", noHaulout)
+	}
+}
+
+// withinASecond fails when something took longer than that and what this machine needs, at this moment, for a program
+// that says its version and ends: how many others are at work is not the doing of what was measured.
+func withinASecond(t *testing.T, what string, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	must(t, exec.CommandContext(t.Context(), haulout.Path, "version").Run())
+	yardstick := time.Since(began)
+	if took < 0 || took > time.Second+yardstick {
+		t.Errorf("%s %v, and %v were what a program takes that does nothing", what, took, yardstick)
 	}
 }
 

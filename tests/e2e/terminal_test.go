@@ -65,9 +65,7 @@ func TestTerminalDisappears(t *testing.T) {
 	closed := time.Now()
 	must(t, person.Close())
 	exit := exitCode(drain.Wait())
-	if took := time.Since(closed); took > time.Second {
-		t.Errorf("stopped after %v", took)
-	}
+	withinASecond(t, "stopped after", time.Since(closed))
 	if exit != 129 {
 		t.Errorf("exit %d, want 129", exit)
 	}
