@@ -61,6 +61,7 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   tracked.report.controller = controller_of(pod);
   tracked.budgets = book_.selection(pod);
   tracked.is_late = started_.has_value();
+  tracked.existed_at = now;
   tracked.state = PodState::left;
   ++count_of(PodState::left);
   apply_decision(tracked, now);
@@ -173,6 +174,7 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
     return;
   }
   TrackedPod& tracked = found->second;
+  tracked.existed_at = std::max(tracked.existed_at, asked);
   if (tracked.state == PodState::vanished) {
     // While the list was under way the watch has said more: a UID never comes back by itself.
     if (tracked.vanished_since > asked) return;
@@ -194,7 +196,21 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, T
   for (const auto& [uid, tracked] : pods_)
     if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
       missing.push_back(uid);
-  for (const std::string& uid : missing) pod_gone(uid, now, wall);
+  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
+}
+
+// A UID comes once and goes once: what was there before the list was asked for, and is not in it, has gone.
+void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end() && found->second.existed_at <= asked) pod_gone(uid, now, wall);
+}
+
+void Pipeline::only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now,
+                           WallTime wall) {
+  std::vector<std::string> missing;
+  for (const auto& [uid, tracked] : pods_)
+    if (!listed.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
 }
 
 bool Pipeline::any_in_doubt() const {

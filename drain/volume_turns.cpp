@@ -19,7 +19,7 @@ void VolumeTurns::look(const std::map<std::string, TrackedPod>& pods, TimePoint 
     const bool leaves = tracked.state == PodState::in_flight || tracked.state == PodState::terminating;
     if (leaves && !tracked.stuck && !tracked.pod.claims.empty()) leavers_.emplace(uid, leaver_of(tracked.pod));
   }
-  if (!volumes_.unresolved())
+  if (volumes_.unresolved().empty())
     unresolved_since_.reset();
   else if (!unresolved_since_)
     unresolved_since_ = now;

@@ -22,6 +22,15 @@ std::string subject_of(const VolumeReport& report) {
 
 }  // namespace
 
+bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume) {
+  return !volume.phase.empty() && volume.phase != "Bound";
+}
+
+bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim) {
+  if (!claim.volume_name.empty()) return claim.volume_name == volume.name;
+  return volume.claim_uid.empty() || claim.uid.empty() || volume.claim_uid == claim.uid;
+}
+
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
   ClaimUse use;
   for (const auto& [uid, tracked] : pods) {
@@ -77,10 +86,11 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
   for (const auto& attachment : listed) attachment_changed(attachment.uid, &attachment, now, wall);
 }
 
-std::optional<std::string> VolumeBook::unresolved() const {
+std::set<std::string> VolumeBook::unresolved() const {
+  std::set<std::string> unresolved;
   for (const auto& [uid, entry] : entries_)
-    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume)) return entry.report.volume;
-  return std::nullopt;
+    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume)) unresolved.insert(entry.report.volume);
+  return unresolved;
 }
 
 void VolumeBook::resolved(const std::string& volume, std::string claim) {

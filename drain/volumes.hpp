@@ -23,6 +23,12 @@ struct ClaimUse {
   std::set<std::string> leaving{};  // of pods that must leave and are still there
   std::set<std::string> left{};     // of pods that have vanished, or stay but have finished
 };
+// A claim of its name may have been made anew since: worth a look at that one. What is bound is not.
+bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
+// The claim that now has the name in the volume's claimRef has this volume, and not only an earlier one of that name.
+// What a claim is bound to is what its pods mount, so that decides. One that is bound to nothing yet has no pods that
+// run: then the UIDs tell, and where one of them is missing the volume counts as the claim's and is waited for.
+bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim);
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
 // A pod that must leave, or has left, has a claim.
 bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
@@ -51,8 +57,8 @@ class VolumeBook {
   // All that there are, by a most-recent list that was asked for at `asked`: what was first seen since may be missing
   // in it.
   void reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now, WallTime wall);
-  // A PersistentVolume whose claim is not known yet.
-  std::optional<std::string> unresolved() const;
+  // PersistentVolumes whose claims are not known yet.
+  std::set<std::string> unresolved() const;
   // Empty: it has none, or there is no such PersistentVolume.
   void resolved(const std::string& volume, std::string claim);
   // Judges all of them.
