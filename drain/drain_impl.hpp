@@ -73,6 +73,7 @@ class Drain::Impl {
   bool waits_for_volumes() const;
   bool requires_volumes() const;
   bool resumes() const;
+  bool concerns(const k8s::VolumeAttachment& attachment) const;
   boost::asio::awaitable<bool> list_volumes();
   void take_turns();
   void look_at_volumes(TaskGroup& group);
@@ -81,6 +82,7 @@ class Drain::Impl {
   TimePoint doubt_volumes_at() const;
   Task<> volumes_listed();
   bool volumes_clear() const;
+  bool reattaching() const;
   boost::asio::awaitable<bool> volumes_confirmed();
   bool ended_by_volume(TimePoint at);
   void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;

@@ -38,6 +38,11 @@ bool Drain::Impl::resumes() const {
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 
+// Who waits for other nodes to have a volume has to know what they have.
+bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
+  return attachment.node_name == node_name_ || options_.reattach_limit > Duration::zero();
+}
+
 // Before the first eviction: what is attached then is expected to be detached in the end.
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (resumes()) volumes_.expect_all();
@@ -50,7 +55,7 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
     volumes_error_ = listed.error();
     co_return true;
   }
-  std::erase_if(listed->items, [this](const auto& attachment) { return attachment.node_name != node_name_; });
+  std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
   volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
   co_return co_await resolve_for_turns();
@@ -104,7 +109,7 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
         if (volumes_view_->health().connected) volumes_trouble_.reset();
         changed_->notify();
       });
-  volumes_view_->keep_only([this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; });
+  volumes_view_->keep_only([this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); });
   if (listed_volumes_) volumes_view_->seed(*std::exchange(listed_volumes_, std::nullopt));
   Backoff backoff(volumes_patience);
   for (;;) {
@@ -143,6 +148,13 @@ Task<> Drain::Impl::volumes_listed() {
 bool Drain::Impl::volumes_clear() const {
   if (!waits_for_volumes() || !follows_volumes_) return true;
   return volumes_view_ && volumes_view_->health().synced && volumes_.all_detached();
+}
+
+// Advice: it puts the end off, for no longer than its limit, and changes nothing else about it.
+bool Drain::Impl::reattaching() const {
+  bool any = false;
+  if (waits_for_volumes() && follows_volumes_) volumes_.each_reattaching([&](const VolumeReport&) { any = true; });
+  return any;
 }
 
 asio::awaitable<bool> Drain::Impl::volumes_confirmed() {

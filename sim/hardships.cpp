@@ -26,6 +26,7 @@ class Hardships {
 
   void add() {
     if (rng_.chance(60)) volumes();
+    if (options_.generation >= 5) slow_to_attach();
     if (!options_.other_people) return;
     if (rng_.chance(20)) dying_namespace();
     if (rng_.chance(40)) people_move_pods();
@@ -62,6 +63,11 @@ class Hardships {
                       {"metadata", {{"name", "csi.example.com"}}},
                       {"spec", {{"attachRequired", rng_.chance(50)}}}});
     for (Json& object : made) world_.objects.push_back(std::move(object));
+  }
+
+  void slow_to_attach() {
+    SeededRng rng(world_.seed * 0x9e3779b97f4a7c15u + 5);
+    if (rng.chance(70)) world_.timing.attach = rng.between(Duration(milliseconds(100)), Duration(seconds(150)));
   }
 
   static void mount(Json& spec, const std::string& claim) {

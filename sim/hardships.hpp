@@ -1,7 +1,7 @@
 // What makes a generated world harder, from the second generation of worlds on: volumes that take their time to detach,
 // namespaces that die, people who move pods, webhooks that deny or fail for a while. Pure; from a seed of its own, so
-// that worlds of the first generation stay what they were. From the third on there are more volumes, of two drivers,
-// which a further seed decides.
+// that worlds of the first generation stay what they were. From the fourth on there are more volumes, of two drivers,
+// and from the fifth on they are slow to attach; a further seed decides each.
 #pragma once
 
 #include "sim/world_generator.hpp"
