@@ -1,5 +1,7 @@
 #include "drain/volume_questions.hpp"
 
+#include <tuple>
+
 namespace haulout::drain {
 
 namespace {
@@ -9,14 +11,21 @@ constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::sec
 
 }  // namespace
 
-void VolumeQuestions::want(const std::set<std::string>& volumes) {
-  std::erase_if(open_, [&](const auto& entry) { return !volumes.contains(entry.first); });
-  for (const std::string& volume : volumes) open_.try_emplace(volume, Open{.backoff = Backoff(patience)});
+void VolumeQuestions::want(const std::vector<std::string>& volumes) {
+  std::map<std::string, Open> wanted;
+  for (const std::string& volume : volumes) {
+    const auto known = open_.find(volume);
+    Open open = known != open_.end() ? std::move(known->second) : Open{.backoff = Backoff(patience)};
+    open.place = wanted.size();
+    wanted.try_emplace(volume, std::move(open));
+  }
+  open_ = std::move(wanted);
 }
 
 std::optional<std::string> VolumeQuestions::due(TimePoint now) const {
-  const auto first = std::min_element(open_.begin(), open_.end(),
-                                      [](const auto& a, const auto& b) { return a.second.due < b.second.due; });
+  const auto first = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.due, a.second.place) < std::tie(b.second.due, b.second.place);
+  });
   if (first == open_.end() || first->second.due > now || not_before_ > now) return std::nullopt;
   return first->first;
 }

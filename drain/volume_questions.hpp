@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "retry/backoff.hpp"
 #include "retry/result.hpp"
@@ -20,8 +20,9 @@ namespace haulout::drain {
 class VolumeQuestions {
  public:
   // All PersistentVolumes that are to be asked for now; what is known of others is forgotten.
-  void want(const std::set<std::string>& volumes);
-  // Whom to ask for: who was not tried yet first, then who has been due longest. Nothing while all have to wait.
+  void want(const std::vector<std::string>& volumes);
+  // Which to ask for: those that were not tried yet first, as they are wanted, then what has been due longest. Nothing
+  // while all have to wait.
   std::optional<std::string> due(TimePoint now) const;
   // max(): there is none.
   TimePoint next_due() const;
@@ -42,6 +43,7 @@ class VolumeQuestions {
  private:
   struct Open {
     TimePoint due = TimePoint::min();
+    std::size_t place = 0;
     unsigned refusals = 0;
     std::optional<Error> error{};
     Backoff backoff;

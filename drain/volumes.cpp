@@ -100,10 +100,11 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
     if (attachment.node_name == node_) attachment_changed(attachment.uid, &attachment, now, wall);
 }
 
-std::set<std::string> VolumeBook::unresolved() const {
-  std::set<std::string> unresolved;
+std::vector<std::string> VolumeBook::unresolved() const {
+  std::vector<std::string> unresolved;
   for (const auto& [uid, entry] : entries_)
-    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume)) unresolved.insert(entry.report.volume);
+    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume))
+      unresolved.push_back(entry.report.volume);
   return unresolved;
 }
 

@@ -65,7 +65,7 @@ class VolumeBook {
   // in it.
   void reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now, WallTime wall);
   // PersistentVolumes whose claims are not known yet.
-  std::set<std::string> unresolved() const;
+  std::vector<std::string> unresolved() const;
   // Empty: it has none, or there is no such PersistentVolume.
   void resolved(const std::string& volume, std::string claim);
   // Judges all of them.
