@@ -255,6 +255,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
 
 std::vector<VolumeReport> VolumeBook::reports() const {
   std::vector<VolumeReport> reports;
+  reports.reserve(detached_.size() + entries_.size());
   for (const Detached& volume : detached_) reports.push_back(volume.report);
   for (const auto& [uid, entry] : entries_) reports.push_back(entry.report);
   std::sort(reports.begin(), reports.end(), [](const VolumeReport& a, const VolumeReport& b) {

@@ -26,7 +26,8 @@ TEST(Codec, VolumeAttachment) {
                     "attachError":{"time":"2026-11-21T01:00:05Z","message":"rpc error: full"},
                     "detachError":{"time":"2026-11-21T01:00:10Z","message":"rpc error: busy"}}})");
   ASSERT_TRUE(attachment) << attachment.error().message();
-  VolumeAttachment expected{"csi-1", "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy", true, "rpc error: full"};
+  VolumeAttachment expected{"csi-1",          "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy", true,
+                            "rpc error: full"};
   EXPECT_EQ(*attachment, expected);
   const auto of_inline = decode_volume_attachment(
       R"({"kind":"VolumeAttachment","metadata":{"name":"csi-2","uid":"u","resourceVersion":"7"},
