@@ -145,6 +145,10 @@ TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodTakesNothingAway) {
   EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating);
   pipeline->reconcile(pods_named({"a"}), asked, now, wall);
   EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating) << "it came while the list was on its way";
+  // Its pages are of different moments, and have its namesake as well.
+  pipeline->pod_listed(a_pod("replaced"), now, now + 1s);
+  pipeline->pod_missing(a_pod("replaced").uid, now, now + 1s, wall);
+  EXPECT_EQ(tracked(a_pod("replaced")).state, PodState::vanished);
   // A later list had it: an earlier one that comes after it proves nothing.
   pipeline->pod_listed(a_pod("a"), now + 5s, now + 6s);
   pipeline->pod_missing(a_pod("a").uid, now + 4s, now + 7s, wall);
