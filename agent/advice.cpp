@@ -71,7 +71,7 @@ rules:
   resources: ["volumeattachments"]
   verbs: ["list", "watch"]
 - apiGroups: [""]
-  resources: ["persistentvolumes"]
+  resources: ["persistentvolumes", "persistentvolumeclaims"]
   verbs: ["get"]
 )";
 }

@@ -111,6 +111,15 @@ std::string unknown_command(const std::string& word) {
   return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
 }
 
+// A flag that could do nothing without another one.
+std::string contradiction(const Settings& settings) {
+  using drain::VolumeWait;
+  const bool looks_at_volumes =
+      settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
+  if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};
+  return "--reattach-limit does nothing by itself: add --wait-volumes, --serialize-volumes, or both";
+}
+
 // The program's command line: connection flags, a command, and behind it that command's flags and words.
 class Grammar {
  public:
@@ -193,6 +202,7 @@ class Grammar {
                                         const std::vector<std::string>& words) const {
     settings.command = command;
     std::string problem = take_words(settings, words);
+    if (problem.empty()) problem = contradiction(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);
     if (command == Command::version) return Immediate{exit_done, version_text(), ""};
     if (command == Command::completion) return Immediate{exit_done, completion_script(words.front()), ""};

@@ -175,6 +175,11 @@ std::vector<Flag> own_drain_flags() {
        one_of<OutputFormat>(
            {{"text", OutputFormat::text}, {"json", OutputFormat::json}, {"jsonl", OutputFormat::jsonl}},
            [](Settings& s, OutputFormat format) { s.output = format; })},
+      {"reattach-limit", 0, Kind::value, "0s",
+       "With --wait-volumes or --serialize-volumes: once a pod's volumes are detached here, wait up to this long until "
+       "another node has them, before the next pod of that driver leaves and before the drain ends. Only advice: when "
+       "the time is over there is a warning, and the drain goes on. 0: off.",
+       duration([](Settings& s, Duration d) { s.drain.reattach_limit = d; })},
       {"respect-do-not-disrupt", 0, Kind::boolean, "false",
        "Wait for pods that are annotated do-not-disrupt or safe-to-evict=false until the annotation is gone.",
        boolean([](Settings& s, bool on) { s.drain.policy.do_not_disrupt = on ? Treatment::park : Treatment::evict; })},

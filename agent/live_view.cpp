@@ -38,7 +38,11 @@ std::string head_line(const LiveState& state, const Terminal& terminal, std::siz
     counts += fmt::format(", {} terminating", terminating);
   if (const auto waiting = count(state, PodOutcome::waiting); waiting != 0)
     counts += fmt::format(", {} waiting", waiting);
-  if (!state.attached.empty()) counts += fmt::format(", {} detaching", state.attached.size());
+  const auto elsewhere = std::count_if(state.attached.begin(), state.attached.end(),
+                                       [](const auto& entry) { return entry.second.elsewhere; });
+  if (const auto here = std::ssize(state.attached) - elsewhere; here != 0)
+    counts += fmt::format(", {} detaching", here);
+  if (elsewhere != 0) counts += fmt::format(", {} reattaching", elsewhere);
   if (state.settling) counts += ", settling";
   counts += "  " + elapsed(state.started, now);
   const std::string name = "node/" + state.node;
@@ -93,8 +97,8 @@ std::vector<std::string> volume_lines(const LiveState& state, std::size_t room, 
       lines.push_back(fmt::format("  and {} volumes more", left));
       break;
     }
-    lines.push_back(fmt::format("  {} {} {:>6}  {}", padded("detaching", 11), volume.name, elapsed(volume.since, now),
-                                printable(volume.message)));
+    lines.push_back(fmt::format("  {} {} {:>6}  {}", padded(volume.elsewhere ? "reattaching" : "detaching", 11),
+                                volume.name, elapsed(volume.since, now), printable(volume.message)));
     --left;
   }
   return lines;
@@ -160,10 +164,18 @@ void LiveState::apply(const drain::Event& event) {
         attached.erase(event.volume->attachment);
       else
         attached[event.volume->attachment] = {event.volume->claim.empty() ? event.volume->volume : event.volume->claim,
-                                              event.volume->message, event.volume->unused_at.value_or(event.at)};
+                                              event.volume->message, event.volume->unused_at.value_or(event.at), false};
       break;
     case EventType::volume_detached:
       if (event.volume != nullptr) attached.erase(event.volume->attachment);
+      break;
+    case EventType::volume_reattach:
+      if (event.volume == nullptr) break;
+      if (event.volume->reattach != drain::Reattach::waiting)
+        attached.erase(event.volume->attachment);
+      else
+        attached[event.volume->attachment] = {event.volume->claim, event.volume->message,
+                                              event.volume->detached_at.value_or(event.at), true};
       break;
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn:

@@ -27,6 +27,7 @@ struct LiveVolume {
   std::string name;
   std::string message;
   WallTime since{};
+  bool elsewhere = false;  // it is detached, and waited for until another node has it
 };
 
 struct LiveState {

@@ -28,14 +28,18 @@ Json pod_json(const drain::PodReport& pod) {
 }
 
 Json volume_json(const drain::VolumeReport& volume) {
-  return {{"volume", volume.volume},
-          {"claim", volume.claim},
-          {"driver", volume.driver},
-          {"attachment", volume.attachment},
-          {"outcome", drain::to_string(volume.outcome)},
-          {"message", volume.message},
-          {"unusedAt", time_json(volume.unused_at)},
-          {"detachedAt", time_json(volume.detached_at)}};
+  Json json = {{"volume", volume.volume},
+               {"claim", volume.claim},
+               {"driver", volume.driver},
+               {"attachment", volume.attachment},
+               {"outcome", drain::to_string(volume.outcome)},
+               {"message", volume.message},
+               {"unusedAt", time_json(volume.unused_at)},
+               {"detachedAt", time_json(volume.detached_at)}};
+  if (volume.reattach == drain::Reattach::none) return json;
+  json["reattach"] = drain::to_string(volume.reattach);
+  json["attachedTo"] = volume.attached_to;
+  return json;
 }
 
 Json fit_json(const placement::PodFit& fit) {

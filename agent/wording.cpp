@@ -64,8 +64,23 @@ std::string name_of(const drain::VolumeReport& volume) {
   return fmt::format("volume {}{}", volume.volume, volume.claim.empty() ? "" : " (claim " + volume.claim + ")");
 }
 
+std::string reattach_line(const drain::VolumeReport& volume) {
+  switch (volume.reattach) {
+    case drain::Reattach::waiting:
+      return fmt::format("{} is detached, waiting for another node to have it: {}", name_of(volume),
+                         printable(volume.message));
+    case drain::Reattach::attached:
+      return fmt::format("{} is attached to node {}", name_of(volume), volume.attached_to);
+    case drain::Reattach::late: return fmt::format("Warning: {}: {}", name_of(volume), printable(volume.message));
+    case drain::Reattach::unclaimed:
+    case drain::Reattach::none: break;
+  }
+  return fmt::format("{} is not waited for elsewhere: {}", name_of(volume), printable(volume.message));
+}
+
 std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.volume == nullptr) return std::nullopt;
+  if (event.type == EventType::volume_reattach) return reattach_line(*event.volume);
   if (event.type == EventType::volume_detached) return name_of(*event.volume) + " detached";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
     return name_of(*event.volume) + " is no longer waited for";
@@ -208,6 +223,8 @@ Summary drained(const Report& report, const Wording& wording) {
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,
                                         without_subject(printable(diagnosis.message), diagnosis.subject)));
+  for (const drain::VolumeReport& volume : report.volumes)
+    if (volume.reattach == drain::Reattach::late) result.errors.push_back(reattach_line(volume));
   return result;
 }
 
@@ -247,7 +264,8 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::vanished:
     case EventType::late_pod: return pod_line(event, wording);
     case EventType::volume_waiting:
-    case EventType::volume_detached: return volume_line(event);
+    case EventType::volume_detached:
+    case EventType::volume_reattach: return volume_line(event);
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn: return diagnosis_line(event);
     case EventType::throttled: return "evictions wait: " + message;

@@ -10,7 +10,7 @@ namespace asio = boost::asio;
 // Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
 // word.
 asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
-  if (!pipeline_->clear() || !volumes_clear()) {
+  if (!pipeline_->clear() || !volumes_clear() || reattaching()) {
     told_settling_ = false;
     co_return false;
   }

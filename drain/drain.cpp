@@ -53,8 +53,10 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       options_(std::move(options)),
       node_name_(std::move(node)),
       controllers_(options_.guards),
-      volumes_(node_name_, options_.volume_limit,
-               [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); }),
+      volumes_(
+          node_name_, options_.volume_limit,
+          [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); },
+          options_.reattach_limit),
       turns_(volumes_) {
   report_.node = node_name_;
   report_.started_at = clock_.wall_now();
@@ -81,6 +83,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
 
 void Drain::Impl::restart_deadline() {
   deadline_ = options_.timeout ? saturating_add(now(), *options_.timeout) : TimePoint::max();
+  volumes_.end_reattaching_at(options_.timeout ? deadline_ - reattach_margin : TimePoint::max());
 }
 
 k8s::DryRun Drain::Impl::wire_dry_run() const {

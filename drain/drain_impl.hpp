@@ -9,6 +9,7 @@
 #include "drain/drain.hpp"
 #include "drain/inquiries.hpp"
 #include "drain/pipeline.hpp"
+#include "drain/volume_questions.hpp"
 #include "drain/volume_turns.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/reflector.hpp"
@@ -72,20 +73,26 @@ class Drain::Impl {
   bool waits_for_volumes() const;
   bool requires_volumes() const;
   bool resumes() const;
+  bool concerns(const k8s::VolumeAttachment& attachment) const;
   boost::asio::awaitable<bool> list_volumes();
-  boost::asio::awaitable<bool> resolve_for_turns();
-  bool learn_claim(const std::string& volume, const Result<k8s::PersistentVolume>& answer);
   void take_turns();
   void look_at_volumes(TaskGroup& group);
   boost::asio::awaitable<void> follow_volumes();
-  boost::asio::awaitable<void> resolve_volumes();
   boost::asio::awaitable<void> doubt_volumes();
   TimePoint doubt_volumes_at() const;
-  boost::asio::awaitable<bool> volumes_listed();
+  Task<> volumes_listed();
   bool volumes_clear() const;
+  bool reattaching() const;
   boost::asio::awaitable<bool> volumes_confirmed();
   bool ended_by_volume(TimePoint at);
   void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;
+
+  // volume_claims.cpp
+  Task<std::string> claim_of(std::string name, TimePoint limit);
+  boost::asio::awaitable<std::optional<Error>> ask_whose(std::string volume, TimePoint limit);
+  std::optional<std::string> due_question();
+  boost::asio::awaitable<bool> resolve_for_turns();
+  boost::asio::awaitable<void> resolve_volumes();
 
   // inquire.cpp
   boost::asio::awaitable<void> inquire();
@@ -173,6 +180,7 @@ class Drain::Impl {
   bool resolves_controllers_ = false;
   VolumeBook volumes_;
   VolumeTurns turns_;
+  VolumeQuestions questions_;
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
   std::optional<Error> volumes_error_;    // why they are not waited for
   std::optional<Error> volumes_trouble_;  // of the last question about them; unset when it was answered
@@ -180,6 +188,7 @@ class Drain::Impl {
   bool follows_volumes_ = false;
   bool resolves_volumes_ = false;
   TimePoint doubt_volumes_not_before_{};
+  Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;
   TimePoint cordoned_at_{};
   TimePoint planned_at_{};

@@ -150,6 +150,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
+  if (const TimePoint due = questions_.next_due(); due > at) next = std::min(next, due);
   if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
   return pipeline_->any_held_by_policy() ? std::min(next, at + policy_tick) : next;
@@ -169,15 +170,22 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
   pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
       client_, rng_, k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
-        if (!pod) {
+        const auto asked = pods_view_->list_asked();
+        if (!pod && asked)
+          pipeline_->pod_missing(uid, *asked, now(), clock_.wall_now());
+        else if (!pod)
           pipeline_->pod_gone(uid, now(), clock_.wall_now());
-        } else if (const auto asked = pods_view_->list_asked()) {
+        else if (asked)
           pipeline_->pod_listed(*pod, *asked, now());
-        } else {
+        else
           pipeline_->pod_changed(*pod, now());
-        }
       },
-      [this] { changed_->notify(); });
+      [this] {
+        // What was known from elsewhere the view cannot miss.
+        if (const auto asked = pods_view_->list_asked())
+          pipeline_->only_listed(pods_view_->objects(), *asked, now(), clock_.wall_now());
+        changed_->notify();
+      });
   pods_view_->seed({pods_meta_, std::exchange(listed_pods_, {})});
   auto ended = co_await pods_view_->run();
   if (!ended) {

@@ -20,7 +20,9 @@ enum class EventType {
   volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes, and
                    // when it is no longer waited for: its outcome says so
   volume_detached,
-  late_pod,  // appeared after the plan was made
+  volume_reattach,  // it is waited for until another node has it; sent again when the message changes, and when that is
+                    // over: volume->reattach says how. `late` is a warning
+  late_pod,         // appeared after the plan was made
   diagnosis_raised,
   diagnosis_withdrawn,
   throttled,     // no eviction is sent for now: the server says so, or cannot be reached; message says which

@@ -59,6 +59,9 @@ struct Options {
   // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
   Duration volume_limit = std::chrono::minutes(2);
   bool end_at_volume_limit = false;  // then the drain ends as `blocked`; otherwise it is said, and waited for
+  // How long after the detaching of a volume another node may take to have it, before the next pod takes its turn and
+  // before the drain ends; 0: that is not looked at. Advice (reattach.hpp). Only where volumes are looked at anyway.
+  Duration reattach_limit{};
   // Until the first answer of the server: fail at once on DNS, TLS, 401 and 403, after `unreachable_limit` on refusal
   // and silence. Otherwise retried until the deadline.
   bool fail_fast = false;

@@ -65,6 +65,9 @@ struct TrackedPod {
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   TimePoint terminating_since{};
   TimePoint vanished_since{};
+  // A list that was asked for before either of them, and does not have it, proves nothing.
+  TimePoint known_since{};
+  TimePoint listed_at{};  // when the last list that had it was asked for
   TimePoint last_answer{};
   OrderKey order;
   k8s::Pod pod;
@@ -107,6 +110,11 @@ class Pipeline {
   // From a most-recent list. It does both (an etcd restored from a backup), unless the pod vanished or was seen leaving
   // after the list was `asked` for.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
+  // A most-recent list does not have it: it has vanished, unless we learnt later than the list was `asked` for that it
+  // is there; or the list that had it a moment ago has another one under its name.
+  void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
+  // All pods of the node by a most-recent list that was told pod by pod: likewise for all others that are known.
+  void only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
   // All pods of the node by a most-recent list: a pod that leaves and is not in it has vanished.
   void reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, TimePoint now, WallTime wall);

@@ -52,6 +52,17 @@ std::string_view to_string(VolumeOutcome outcome) {
   return "unknown";
 }
 
+std::string_view to_string(Reattach reattach) {
+  switch (reattach) {
+    case Reattach::none: return "none";
+    case Reattach::waiting: return "waiting";
+    case Reattach::attached: return "attached";
+    case Reattach::unclaimed: return "unclaimed";
+    case Reattach::late: return "late";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(EventType type) {
   switch (type) {
     case EventType::planned: return "planned";
@@ -64,6 +75,7 @@ std::string_view to_string(EventType type) {
     case EventType::vanished: return "vanished";
     case EventType::volume_waiting: return "volume-waiting";
     case EventType::volume_detached: return "volume-detached";
+    case EventType::volume_reattach: return "volume-reattach";
     case EventType::late_pod: return "late-pod";
     case EventType::diagnosis_raised: return "diagnosis-raised";
     case EventType::diagnosis_withdrawn: return "diagnosis-withdrawn";

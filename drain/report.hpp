@@ -59,6 +59,16 @@ enum class VolumeOutcome {
   inline_volume,  // no object tells who uses it: not waited for
 };
 
+// Of a volume that is detached here: whether another node has it. Advice (drain/reattach.hpp): no outcome of a drain
+// depends on it.
+enum class Reattach {
+  none,       // not looked at: not asked for, or nothing brings the pod back that used it
+  waiting,    // waited for
+  attached,   // another node has it
+  unclaimed,  // no other node asks for it: not waited for
+  late,       // the limit came first
+};
+
 // One VolumeAttachment of the node.
 struct VolumeReport {
   std::string volume;      // PersistentVolume; empty: an inline volume
@@ -66,9 +76,13 @@ struct VolumeReport {
   std::string driver;      // CSI
   std::string attachment;  // VolumeAttachment
   VolumeOutcome outcome = VolumeOutcome::unclear;
-  std::string message;                // while detaching: what it waits for, or what the driver says against it
+  // While detaching: what it waits for, or what the driver says against it. When detached: why it is waited for once
+  // more, or is not.
+  std::string message;
   std::optional<WallTime> unused_at;  // when its last pod was seen to have gone
   std::optional<WallTime> detached_at;
+  Reattach reattach = Reattach::none;
+  std::string attached_to;  // the Node that has it, when another one does
 };
 
 struct CordonReport {
@@ -113,5 +127,6 @@ std::string_view to_string(Outcome outcome);  // "drained", "node-gone", …
 std::string_view to_string(PodOutcome outcome);
 std::string_view to_string(Verdict verdict);
 std::string_view to_string(VolumeOutcome outcome);  // "in-use", …
+std::string_view to_string(Reattach reattach);
 
 }  // namespace haulout::drain

@@ -19,7 +19,7 @@ void VolumeTurns::look(const std::map<std::string, TrackedPod>& pods, TimePoint 
     const bool leaves = tracked.state == PodState::in_flight || tracked.state == PodState::terminating;
     if (leaves && !tracked.stuck && !tracked.pod.claims.empty()) leavers_.emplace(uid, leaver_of(tracked.pod));
   }
-  if (!volumes_.unresolved())
+  if (volumes_.unresolved().empty())
     unresolved_since_.reset();
   else if (!unresolved_since_)
     unresolved_since_ = now;
@@ -55,6 +55,13 @@ std::string VolumeTurns::holder_of(const std::string& driver, const std::string&
   volumes_.each_attached(now, [&](const VolumeReport& volume, bool is_stuck) {
     if (volume.driver == driver && volume.outcome == VolumeOutcome::detaching && !is_stuck && holder.empty())
       holder = fmt::format("PersistentVolume {} of a pod before it is not detached yet", volume.volume);
+  });
+  volumes_.each_reattaching([&](const VolumeReport& volume) {
+    if (volume.driver == driver && holder.empty())
+      holder = fmt::format(
+          "PersistentVolume {} of a pod before it is not attached to another node yet "
+          "(--reattach-limit)",
+          volume.volume);
   });
   return holder;
 }

@@ -1,6 +1,8 @@
 // Pods whose volumes belong to one CSI driver leave one at a time: the next is evicted when the one before has vanished
 // and its volumes are detached. For back ends that attach and detach slowly, or one by one. Pure.
 //
+// With a reattach limit the turn lasts until another node has the volumes, or until they are not waited for any more.
+//
 // It is pacing, not a gate. Nobody is held by a pod that is merely parked (P9), or is still there a minute after its
 // grace period; by a volume that is past its limit, leaked, or kept by a pod that stays; or by a question that finds no
 // answer for `patience`. Pods without volumes that are attached through a driver are never held.

@@ -38,6 +38,11 @@ bool Drain::Impl::resumes() const {
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 
+// Who waits for other nodes to have a volume has to know what they have.
+bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
+  return attachment.node_name == node_name_ || options_.reattach_limit > Duration::zero();
+}
+
 // Before the first eviction: what is attached then is expected to be detached in the end.
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (resumes()) volumes_.expect_all();
@@ -50,27 +55,10 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
     volumes_error_ = listed.error();
     co_return true;
   }
-  std::erase_if(listed->items, [this](const auto& attachment) { return attachment.node_name != node_name_; });
+  std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
   volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
   co_return co_await resolve_for_turns();
-}
-
-// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. What
-// is not answered in time is asked for again beside the loop.
-asio::awaitable<bool> Drain::Impl::resolve_for_turns() {
-  if (options_.volume_turns == VolumeWait::off) co_return true;
-  while (const auto name = volumes_.unresolved()) {
-    auto volume = co_await insist<k8s::PersistentVolume>(
-        [&](TimePoint limit) { return client_.get_persistent_volume(*name, limit); }, request_timeout,
-        now() + VolumeTurns::patience);
-    if (learn_claim(*name, volume)) continue;
-    if (!k8s::is_forbidden(volume.error()) || volumes_resolved_) break;
-    if (requires_volumes()) co_return give_up(volume.error(), "PersistentVolume " + *name + " could not be read");
-    volumes_error_ = std::move(volume).error();
-    break;
-  }
-  co_return true;
 }
 
 // Before each look for evictions: who has vanished, and what was detached since.
@@ -92,8 +80,9 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
     follows_volumes_ = true;
     group.spawn(follow_volumes());
   }
-  volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
-  if (!resolves_volumes_ && volumes_.unresolved()) {
+  // Who takes turns has looked already.
+  if (options_.volume_turns == VolumeWait::off) volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
+  if (!resolves_volumes_ && due_question()) {
     resolves_volumes_ = true;
     group.spawn(resolve_volumes());
   }
@@ -116,9 +105,11 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
       [this](const std::string& uid, const k8s::VolumeAttachment* attachment) {
         volumes_.attachment_changed(uid, attachment, now(), clock_.wall_now());
       },
-      [this] { changed_->notify(); });
-  volumes_view_->keep_only(
-      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; });
+      [this] {
+        if (volumes_view_->health().connected) volumes_trouble_.reset();
+        changed_->notify();
+      });
+  volumes_view_->keep_only([this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); });
   if (listed_volumes_) volumes_view_->seed(*std::exchange(listed_volumes_, std::nullopt));
   Backoff backoff(volumes_patience);
   for (;;) {
@@ -130,56 +121,27 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   }
 }
 
-// False: it was not answered.
-bool Drain::Impl::learn_claim(const std::string& volume, const Result<k8s::PersistentVolume>& answer) {
-  if (!answer && !k8s::is_gone(answer.error())) return false;
-  const bool bound = answer && !answer->claim_name.empty();
-  volumes_.resolved(volume, bound ? answer->claim_ns + "/" + answer->claim_name : "");
-  volumes_resolved_ = true;
-  volumes_trouble_.reset();
-  return true;
-}
-
-// Which claim each volume is bound to: its users are found by that.
-asio::awaitable<void> Drain::Impl::resolve_volumes() {
-  Backoff backoff(volumes_patience);
-  unsigned refusals = 0;
-  while (const auto name = volumes_.unresolved()) {
-    auto volume = co_await client_.get_persistent_volume(*name, within(request_timeout));
-    if (learn_claim(*name, volume)) continue;
-    // The first refusal after a reconnect proves nothing, and none proves anything of a right that we have had.
-    if (k8s::is_forbidden(volume.error()) && ++refusals > 1 && !volumes_resolved_ && !requires_volumes()) {
-      volumes_error_ = std::move(volume).error();
-      break;
-    }
-    volumes_trouble_ = std::move(volume).error();
-    changed_->notify();
-    co_await clock_.sleep_until(now() + backoff.next(rng_, volumes_trouble_->retry_after));
-  }
-  // It may have gone before it could be read.
-  volumes_trouble_.reset();
-  resolves_volumes_ = false;
-  changed_->notify();
-}
-
-// Beside the loop: the watch may have lost that one has gone.
+// Beside the loop: the watch may have lost that one has gone. Nothing waits for the answer.
 asio::awaitable<void> Drain::Impl::doubt_volumes() {
-  (void)co_await volumes_listed();
+  const auto listed = co_await volumes_listed();
+  if (listed)
+    doubt_volumes_backoff_.reset();
+  else
+    doubt_volumes_not_before_ = now() + doubt_volumes_backoff_.next(rng_, listed.error().retry_after);
   changed_->notify();
 }
 
-asio::awaitable<bool> Drain::Impl::volumes_listed() {
+Task<> Drain::Impl::volumes_listed() {
   const TimePoint asked = now();
   auto listed = co_await client_.list_volume_attachments(within(list_timeout));
   if (!listed) {
-    volumes_trouble_ = std::move(listed).error();
-    verify_not_before_ = now() + verify_backoff_.next(rng_, volumes_trouble_->retry_after);
-    co_return false;
+    volumes_trouble_ = listed.error();
+    co_return std::move(listed).error();
   }
   volumes_trouble_.reset();
   volumes_.reconcile(listed->items, asked, now(), clock_.wall_now());
   volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
-  co_return true;
+  co_return Result<>();
 }
 
 // In our view.
@@ -188,9 +150,18 @@ bool Drain::Impl::volumes_clear() const {
   return volumes_view_ && volumes_view_->health().synced && volumes_.all_detached();
 }
 
+// Advice: it puts the end off, for no longer than its limit, and changes nothing else about it.
+bool Drain::Impl::reattaching() const {
+  bool any = false;
+  if (waits_for_volumes() && follows_volumes_) volumes_.each_reattaching([&](const VolumeReport&) { any = true; });
+  return any;
+}
+
 asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
   if (!waits_for_volumes() || !follows_volumes_) co_return true;
-  const bool confirmed = co_await volumes_listed() && volumes_.all_detached();
+  const auto listed = co_await volumes_listed();
+  if (!listed) verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
+  const bool confirmed = listed && volumes_.all_detached();
   // What the list has brought is looked at, and waited for.
   if (!confirmed) changed_->notify();
   co_return confirmed;
@@ -218,7 +189,8 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
                      volumes_error_->message()),
          {}});
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
-  const auto& error = seen ? seen : volumes_trouble_;
+  const Error* trouble = volumes_trouble_ ? &*volumes_trouble_ : questions_.trouble();
+  const Error* error = seen ? &*seen : trouble;
   // One refusal right after a reconnect proves nothing.
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
     facts.push_back({"RBAC_DENIED", "volumes of node " + node_name_,
@@ -227,10 +199,10 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
                                  "persistentvolumes (API group \"\")",
                                  error->message()),
                      controller_hold});
-  else if (!volumes_error_ && volumes_trouble_)
+  else if (!volumes_error_ && trouble)
     facts.push_back({"VOLUMES_UNSEEN",
                      "volumes of node " + node_name_,
-                     "whether they are detached cannot be seen: " + volumes_trouble_->message(),
+                     "whether they are detached cannot be seen: " + trouble->message(),
                      {}});
   if (wants_volumes()) volumes_.diagnose(at, facts);
 }

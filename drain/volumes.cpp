@@ -20,7 +20,24 @@ std::string subject_of(const VolumeReport& report) {
   return "PersistentVolume " + report.volume;
 }
 
+// Who is evicted while it is finishing may have finished before: then nothing takes its place.
+void add_what_comes_back(const k8s::Pod& pod, std::set<std::string>& claims) {
+  if (!pod.controller || pod.finished()) return;
+  for (const std::string& claim : pod.claims)
+    if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) == pod.own_claims.end())
+      claims.insert(pod.ns + "/" + claim);
+}
+
 }  // namespace
+
+bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume) {
+  return !volume.phase.empty() && volume.phase != "Bound";
+}
+
+bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim) {
+  if (!claim.volume_name.empty()) return claim.volume_name == volume.name;
+  return volume.claim_uid.empty() || claim.uid.empty() || volume.claim_uid == claim.uid;
+}
 
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
   ClaimUse use;
@@ -30,6 +47,7 @@ ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
     // The kubelet unmounts the volumes of a finished pod.
     auto& claims = gone || (stays && tracked.pod.finished()) ? use.left : stays ? use.staying : use.leaving;
     for (const std::string& claim : tracked.pod.claims) claims.insert(tracked.pod.ns + "/" + claim);
+    if (!stays) add_what_comes_back(tracked.pod, use.coming_back);
   }
   return use;
 }
@@ -42,8 +60,9 @@ bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods) {
 
 void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                                     WallTime wall) {
+  if (attachment ? attachment->node_name != node_ : other_volume_.contains(uid)) return other_changed(uid, attachment);
   if (attachment) {
-    if (attachment->node_name != node_ || gone_.contains(uid)) return;
+    if (gone_.contains(uid)) return;
     Entry& entry = entries_.try_emplace(uid, Entry{{}, {}, now, {}}).first->second;
     entry.attachment = *attachment;
     entry.report.attachment = attachment->name;
@@ -63,8 +82,10 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
   report.outcome = VolumeOutcome::detached;
   report.message.clear();
   report.detached_at = wall;
-  detached_.push_back(std::move(report));
-  emit_(EventType::volume_detached, detached_.back());
+  // Whose it was is not known: nor is who would take it elsewhere.
+  if (reattach_limit_ > Duration::zero() && !report.claim.empty()) report.reattach = Reattach::waiting;
+  detached_.push_back({std::move(report), now});
+  emit_(EventType::volume_detached, detached_.back().report);
 }
 
 void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now,
@@ -74,13 +95,17 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
     if (entry.seen <= asked) missing.insert(uid);
   for (const auto& attachment : listed) missing.erase(attachment.uid);
   for (const std::string& uid : missing) attachment_changed(uid, nullptr, now, wall);
-  for (const auto& attachment : listed) attachment_changed(attachment.uid, &attachment, now, wall);
+  // Of other nodes the watch tells, which may be ahead.
+  for (const auto& attachment : listed)
+    if (attachment.node_name == node_) attachment_changed(attachment.uid, &attachment, now, wall);
 }
 
-std::optional<std::string> VolumeBook::unresolved() const {
+std::vector<std::string> VolumeBook::unresolved() const {
+  std::vector<std::string> unresolved;
   for (const auto& [uid, entry] : entries_)
-    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume)) return entry.report.volume;
-  return std::nullopt;
+    if (!entry.report.volume.empty() && !claims_.contains(entry.report.volume))
+      unresolved.push_back(entry.report.volume);
+  return unresolved;
 }
 
 void VolumeBook::resolved(const std::string& volume, std::string claim) {
@@ -131,6 +156,7 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
     report.message = std::move(message);
     if (news) emit_(EventType::volume_waiting, report);
   }
+  if (reattach_limit_ > Duration::zero()) look_elsewhere(use, now);
 }
 
 bool VolumeBook::all_detached() const {
@@ -181,7 +207,7 @@ std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
 }
 
 TimePoint VolumeBook::next_wake(TimePoint now) const {
-  TimePoint next = TimePoint::max();
+  TimePoint next = reattach_wake_ > now ? reattach_wake_ : TimePoint::max();
   for (const auto& [uid, entry] : entries_) {
     if (!entry.unused_since) continue;
     const Duration hold = entry.report.outcome == VolumeOutcome::detaching ? limit_ : leak_hold;
@@ -228,7 +254,9 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
 }
 
 std::vector<VolumeReport> VolumeBook::reports() const {
-  std::vector<VolumeReport> reports = detached_;
+  std::vector<VolumeReport> reports;
+  reports.reserve(detached_.size() + entries_.size());
+  for (const Detached& volume : detached_) reports.push_back(volume.report);
   for (const auto& [uid, entry] : entries_) reports.push_back(entry.report);
   std::sort(reports.begin(), reports.end(), [](const VolumeReport& a, const VolumeReport& b) {
     return std::tie(a.volume, a.attachment) < std::tie(b.volume, b.attachment);

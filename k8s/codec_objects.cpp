@@ -68,8 +68,9 @@ void read_spec(const Object& spec, Pod& pod) {
     if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())
       pod.claims.push_back(std::move(claim));
     // The API's rule for the claim of a generic ephemeral volume.
-    if (volume.has("ephemeral")) pod.claims.push_back(pod.name + "-" + volume.string("name"));
+    if (volume.has("ephemeral")) pod.own_claims.push_back(pod.name + "-" + volume.string("name"));
   });
+  pod.claims.insert(pod.claims.end(), pod.own_claims.begin(), pod.own_claims.end());
   spec.each("containers", [&](const Object& container) {
     container.each("ports", [&](const Object& port) {
       pod.webhook_server |= port.string("name").find("webhook") != std::string::npos;

@@ -23,7 +23,10 @@ void read(const Object& json, VolumeAttachment& attachment) {
   attachment.node_name = spec.string("nodeName");
   attachment.attacher = spec.string("attacher");
   attachment.persistent_volume = spec.object("source").string("persistentVolumeName");
-  attachment.detach_error = json.object("status").object("detachError").string("message");
+  const auto status = json.object("status");
+  attachment.attached = status.boolean("attached");
+  attachment.attach_error = status.object("attachError").string("message");
+  attachment.detach_error = status.object("detachError").string("message");
 }
 
 void read(const Object& json, PersistentVolume& volume) {
@@ -31,6 +34,8 @@ void read(const Object& json, PersistentVolume& volume) {
   const auto claim = json.object("spec").object("claimRef");
   volume.claim_ns = claim.string("namespace");
   volume.claim_name = claim.string("name");
+  volume.claim_uid = claim.string("uid");
+  volume.phase = json.object("status").string("phase");
   bool anywhere = false;  // one of the terms, any of which will do, names no hostnames
   json.object("spec").object("nodeAffinity").object("required").each("nodeSelectorTerms", [&](const Object& term) {
     const auto names = hostnames_of(term);

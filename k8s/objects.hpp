@@ -45,6 +45,8 @@ struct Pod {
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that it mounts, those of its generic ephemeral volumes among them.
   std::vector<std::string> claims;
+  // Of them, those of its generic ephemeral volumes: they go when it goes.
+  std::vector<std::string> own_claims;
   // One of its containers is a sidecar of the CSI project that talks to the API server: it provisions, attaches,
   // resizes or snapshots the volumes of others.
   bool storage_controller = false;
@@ -159,6 +161,8 @@ struct VolumeAttachment {
   std::string persistent_volume;  // its name; empty: an inline volume, which no object stands for
   bool deleting = false;          // the driver has been asked to detach it
   std::string detach_error;       // what the driver last said against it
+  bool attached = false;          // status.attached: the driver has done it
+  std::string attach_error;       // what the driver last said against that
   bool operator==(const VolumeAttachment&) const = default;
 };
 
@@ -168,6 +172,8 @@ struct PersistentVolume {
   // spec.claimRef: the claim that it is bound to, or was; empty when there never was one.
   std::string claim_ns;
   std::string claim_name;
+  std::string claim_uid;  // empty while nobody but a person has written the reference
+  std::string phase;      // status.phase: "Bound", "Released", …
   // The values of the label kubernetes.io/hostname on Nodes that it can be used on; empty: not bound that way.
   std::vector<std::string> hostnames;
 };

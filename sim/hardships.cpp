@@ -26,6 +26,7 @@ class Hardships {
 
   void add() {
     if (rng_.chance(60)) volumes();
+    if (options_.generation >= 5) slow_to_attach();
     if (!options_.other_people) return;
     if (rng_.chance(20)) dying_namespace();
     if (rng_.chance(40)) people_move_pods();
@@ -56,11 +57,26 @@ class Hardships {
       mount((*pod)["spec"], claim);
       volume(made, ns_of(*pod), claim, "ReadWriteOnce");
     }
-    for (Json* workload : workloads) share(*workload, made);
+    for (Json* workload : workloads) share(*workload, "shared-", "ReadWriteMany", made);
     if (rng_.chance(20))
       made.push_back({{"kind", "CSIDriver"},
                       {"metadata", {{"name", "csi.example.com"}}},
                       {"spec", {{"attachRequired", rng_.chance(50)}}}});
+    for (Json& object : made) world_.objects.push_back(std::move(object));
+  }
+
+  // Pods that come back elsewhere and want the volume there that they had here, and have to wait for it.
+  void slow_to_attach() {
+    SeededRng rng(world_.seed * 0x9e3779b97f4a7c15u + 5);
+    if (rng.chance(70)) world_.timing.attach = rng.between(Duration(milliseconds(100)), Duration(seconds(150)));
+    std::vector<Json*> single;
+    for (Json& object : world_.objects) {
+      const std::string kind = text(object, "/kind");
+      const bool one = (kind == "ReplicaSet" || kind == "StatefulSet") && number(object, "/spec/replicas") == 1;
+      if (one && rng.chance(80)) single.push_back(&object);
+    }
+    std::vector<Json> made;
+    for (Json* workload : single) share(*workload, "own-", "ReadWriteOnce", made);
     for (Json& object : made) world_.objects.push_back(std::move(object));
   }
 
@@ -71,16 +87,16 @@ class Hardships {
   }
 
   // One volume for all pods of a workload, also for those that come later.
-  void share(Json& workload, std::vector<Json>& made) {
+  void share(Json& workload, const char* prefix, const char* mode, std::vector<Json>& made) {
     const std::string app = text(workload, "/spec/selector/matchLabels/app"), ns = ns_of(workload);
-    const std::string claim = "shared-" + app;
+    const std::string claim = prefix + app;
     for (Json& object : world_.objects) {
       if (ns_of(object) != ns) continue;
       if (text(object, "/kind") == "Pod" && text(object, "/metadata/labels/app") == app) mount(object["spec"], claim);
       if (text(object, "/spec/selector/matchLabels/app") == app && object["spec"].contains("template"))
         mount(object["spec"]["template"]["spec"], claim);
     }
-    volume(made, ns, claim, "ReadWriteMany");
+    volume(made, ns, claim, mode);
   }
 
   void volume(std::vector<Json>& made, const std::string& ns, const std::string& claim, const char* mode) {

@@ -20,7 +20,8 @@ namespace haulout::sim {
 //   2: hardships.hpp on top
 //   3: an API server that comes back with an older cache
 //   4: more volumes, of two drivers
-inline constexpr unsigned newest_generation = 4;
+//   5: storage that takes its time to attach, and single pods that want their volume elsewhere
+inline constexpr unsigned newest_generation = 5;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;

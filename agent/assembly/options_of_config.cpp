@@ -20,6 +20,7 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.volume_limit = config.volume_limit;
   options.end_at_volume_limit = config.end_at_volume_limit;
   options.volume_turns = config.serialize_volumes ? drain::VolumeWait::if_permitted : drain::VolumeWait::off;
+  options.reattach_limit = config.reattach_limit;
   if (!config.max_unavailable_per_controller.empty())
     if (const auto share = drain::parse_share(config.max_unavailable_per_controller))
       options.guards.max_unavailable = *share;

@@ -82,6 +82,7 @@ struct AgentConfig {
   Duration volume_limit = std::chrono::minutes(2);  // 0: none
   bool end_at_volume_limit = false;
   bool serialize_volumes = false;
+  Duration reattach_limit = Duration::zero();  // 0: off
   std::string max_unavailable_per_controller;  // "2" or "25%"; empty: any number
   drain::SingleReplica single_replica = drain::SingleReplica::allow;
   Duration canary = Duration::zero();         // 0: off

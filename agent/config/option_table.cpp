@@ -197,6 +197,10 @@ OptionGroup the_drain() {
            "Pods whose volumes belong to the same CSI driver leave one at a time: the next one when the one before has "
            "vanished and its volumes are detached, or are stuck (`--volume-limit`). For storage that attaches and "
            "detaches slowly. Where VolumeAttachments cannot be seen they leave side by side, and it is said so."},
+          {"reattach-limit", duration(&C::reattach_limit, Zero::allowed), "0s",
+           "Once a pod's volumes are detached here, wait up to this long until another node has them, before the next "
+           "pod of that driver leaves (`--serialize-volumes`) and before the drain ends. Only advice: when the time is "
+           "over there is a warning, and the drain goes on. 0: off."},
           {"max-unavailable-per-controller",
            number_or_percentage(&C::max_unavailable_per_controller, "pods", check_share), "",
            "At most so many pods of a controller, or such a part of its replicas (rounded down, but at least one), may "

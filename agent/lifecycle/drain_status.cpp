@@ -20,6 +20,7 @@ bool tells_of_later(const std::string& code) {
 void DrainStatus::begin() {
   waiting_.clear();
   attached_.clear();
+  reattaching_.clear();
   diagnoses_.clear();
   progress_ = {};
 }
@@ -40,6 +41,13 @@ void DrainStatus::on_event(const drain::Event& event) {
                                                       event.volume->volume, event.volume->claim, event.volume->message);
   } else if (event.volume && (event.type == volume_waiting || event.type == volume_detached)) {
     attached_.erase(event.volume->attachment);
+  } else if (event.volume && event.type == volume_reattach) {
+    if (event.volume->reattach == drain::Reattach::waiting)
+      reattaching_[event.volume->attachment] =
+          fmt::format("volume {} (claim {}) is detached, and waited for until another node has it: {}",
+                      event.volume->volume, event.volume->claim, event.volume->message);
+    else
+      reattaching_.erase(event.volume->attachment);
   } else if (event.diagnosis && event.type == diagnosis_raised) {
     diagnoses_[{event.diagnosis->subject, event.diagnosis->code}] = event.diagnosis->message;
   } else if (event.diagnosis && event.type == diagnosis_withdrawn) {
@@ -63,7 +71,8 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 std::string DrainStatus::reason() const {
   const Waiting* waiting = first();
   if (waiting) return waiting->reason;
-  return waits_for_volumes() ? "DetachingVolumes" : "Evicting";
+  if (waits_for_volumes()) return attached_.empty() ? "ReattachingVolumes" : "DetachingVolumes";
+  return "Evicting";
 }
 
 // A diagnosis of the pod, or of the budget that the pod's own message names, says more than that message.
@@ -86,8 +95,9 @@ std::string DrainStatus::message() const {
     return fmt::format("{} (and {} more {})", cause, others, others == 1 ? "pod waits" : "pods wait");
   }
   if (waits_for_volumes()) {
-    const std::string& one = attached_.begin()->second;
-    return attached_.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(attached_.size() - 1, "volume"));
+    const auto& volumes = attached_.empty() ? reattaching_ : attached_;
+    const std::string& one = volumes.begin()->second;
+    return volumes.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(volumes.size() - 1, "volume"));
   }
   for (const auto& [finding, message] : diagnoses_) {
     const auto& [subject, code] = finding;

@@ -31,12 +31,15 @@ class DrainStatus final : public drain::DrainObserver {
   };
   const Waiting* first() const;
   std::string cause_of(const Waiting& waiting) const;
-  bool waits_for_volumes() const { return !attached_.empty() && progress_.vanished == progress_.to_evict; }
+  bool waits_for_volumes() const {
+    return progress_.vanished == progress_.to_evict && !(attached_.empty() && reattaching_.empty());
+  }
 
   drain::DrainObserver& next_;
   std::function<void()> changed_;
-  std::map<std::string, Waiting> waiting_;       // by UID
-  std::map<std::string, std::string> attached_;  // by VolumeAttachment: what is said of a volume that is waited for
+  std::map<std::string, Waiting> waiting_;          // by UID
+  std::map<std::string, std::string> attached_;     // by VolumeAttachment: what is said of a volume that is waited for
+  std::map<std::string, std::string> reattaching_;  // likewise, until another node has it
   std::map<std::pair<std::string, std::string>, std::string> diagnoses_;  // by subject and code
   std::size_t seen_ = 0;
   drain::Progress progress_;

@@ -87,6 +87,10 @@ constexpr std::array table{
         "DetachingVolumes", drain, waiting,
         "The pods have gone; volumes that they used are still attached to the node, and a reboot now could harm them.",
         "Wait; the message says what the volume waits for. One that stays is found as VOLUME_STUCK."},
+    Reason{"ReattachingVolumes", drain, progress,
+           "The pods have gone and their volumes are detached; another node is given time to have them "
+           "(`--reattach-limit`).",
+           "Nothing: it ends by itself, with a warning where no node has one by then, and the node goes on."},
     Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained.",
            "Nothing; it is tried again after a while. To keep the agent away, pause the node."},
     Reason{"ApplyingUpdate", drain, progress,

@@ -56,6 +56,16 @@ LogEntry volume_entry(std::string_view what, const drain::VolumeReport& volume) 
   return entry;
 }
 
+LogEntry reattach_entry(const drain::VolumeReport& volume) {
+  using enum drain::Reattach;
+  if (volume.reattach == attached) return volume_entry("is attached to node " + volume.attached_to, volume);
+  if (volume.reattach == waiting)
+    return volume_entry("is detached, and waited for until another node has it: " + volume.message, volume);
+  LogEntry entry = volume_entry("is not waited for elsewhere: " + volume.message, volume);
+  if (volume.reattach == late) entry.severity = Severity::warning;
+  return entry;
+}
+
 LogEntry diagnosis_entry(Severity severity, std::string_view what, const drain::Diagnosis& diagnosis) {
   return {severity,
           fmt::format("{}: {}: {}", what, diagnosis.subject, diagnosis.message),
@@ -161,6 +171,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;
+    case volume_reattach: return event.volume ? std::optional(reattach_entry(*event.volume)) : std::nullopt;
     case fit_checked: return plain_entry(Severity::warning, event);
     case throttled:
     case disconnected: return plain_entry(Severity::notice, event);

@@ -132,6 +132,21 @@ TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
   EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(60)).size(), 1u);
 }
 
+TEST(LiveViewTest, VolumesAreListedWhileTheyAreWaitedForElsewhere) {
+  LiveState state;
+  auto volume =
+      samples::detached_volume("pv-1", drain::Reattach::waiting, "csi.example.com is attaching it to node n2");
+  auto told = event(EventType::volume_reattach, 10);
+  told.volume = &volume;
+  state.apply(told);
+  EXPECT_THAT(render(state, {90, 24, true, false}, samples::at(52)),
+              ElementsAre(::testing::AllOf(HasSubstr("1 reattaching"), ::testing::Not(HasSubstr("detaching,"))),
+                          "  reattaching shop/data    42s  csi.example.com is attaching it to node n2"));
+  volume.reattach = drain::Reattach::attached;
+  state.apply(told);
+  EXPECT_EQ(render(state, {90, 24, true, false}, samples::at(60)).size(), 1u);
+}
+
 TEST(LiveViewTest, ManyVolumesLeaveRoom) {
   LiveState state;
   for (const char* name : {"a", "b", "c", "d"}) {

@@ -165,6 +165,18 @@ TEST(EventJsonTest, VolumeEvents) {
   EXPECT_FALSE(json.contains("pod"));
 }
 
+TEST(EventJsonTest, WhatBecomesOfAVolumeElsewhereIsSaidWhereItIsLookedAt) {
+  auto volume = samples::detached_volume("pv-1", drain::Reattach::attached);
+  auto event = samples::event(drain::EventType::volume_reattach);
+  event.volume = &volume;
+  const auto json = nlohmann::json::parse(event_json(event));
+  EXPECT_EQ(json["type"], "volume-reattach");
+  EXPECT_EQ(json["volume"]["reattach"], "attached");
+  EXPECT_EQ(json["volume"]["attachedTo"], "n2");
+  volume.reattach = drain::Reattach::none;
+  EXPECT_FALSE(nlohmann::json::parse(event_json(event))["volume"].contains("reattach"));
+}
+
 TEST(EventJsonTest, DiagnosisEvents) {
   const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)};
   const auto json =

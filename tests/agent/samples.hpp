@@ -33,6 +33,16 @@ inline drain::VolumeReport volume(std::string name, drain::VolumeOutcome outcome
   return report;
 }
 
+// Detached, with a reattach limit.
+inline drain::VolumeReport detached_volume(std::string name, drain::Reattach reattach, std::string message = {}) {
+  drain::VolumeReport report = volume(std::move(name), drain::VolumeOutcome::detached);
+  report.detached_at = at(10);
+  report.reattach = reattach;
+  if (reattach == drain::Reattach::attached) report.attached_to = "n2";
+  report.message = std::move(message);
+  return report;
+}
+
 inline drain::Report report(drain::Outcome outcome, std::vector<drain::PodReport> pods = {}) {
   drain::Report result;
   result.node = "n1";

@@ -76,6 +76,32 @@ TEST(WordingTest, VolumesAreNamedWithTheirClaims) {
   EXPECT_EQ(line_of(detached, {}), "volume pv-1 (claim shop/data) detached");
 }
 
+TEST(WordingTest, AVolumeThatIsWaitedForElsewhere) {
+  const auto line = [](const drain::VolumeReport& volume) {
+    auto told = event(EventType::volume_reattach);
+    told.volume = &volume;
+    return line_of(told, {}).value_or("");
+  };
+  using drain::Reattach;
+  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::waiting, "no other node has asked for it yet")),
+            "volume pv-1 (claim shop/data) is detached, waiting for another node to have it: no other node has asked "
+            "for it yet");
+  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::attached)),
+            "volume pv-1 (claim shop/data) is attached to node n2");
+  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::unclaimed, "nobody asks")),
+            "volume pv-1 (claim shop/data) is not waited for elsewhere: nobody asks");
+  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::late, "no other node has it")),
+            "Warning: volume pv-1 (claim shop/data): no other node has it");
+}
+
+TEST(WordingTest, TheSummaryNotesWhatNoOtherNodeHad) {
+  drain::Report done = report(Outcome::drained, {pod("a", PodOutcome::evicted)});
+  done.volumes = {samples::detached_volume("pv-1", drain::Reattach::late, "no other node has it"),
+                  samples::detached_volume("pv-2", drain::Reattach::attached),
+                  samples::detached_volume("pv-3", drain::Reattach::unclaimed, "nobody asks")};
+  EXPECT_THAT(summary(done, {}).errors, ElementsAre("Warning: volume pv-1 (claim shop/data): no other node has it"));
+}
+
 TEST(WordingTest, SummaryWithVolumes) {
   drain::Report done = report(Outcome::drained, {pod("a", PodOutcome::evicted)});
   done.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detached),

@@ -144,6 +144,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"wait-volumes", "false", [](const C& c) { return !c.wait_volumes; }},
       {"volume-limit", "10m", [](const C& c) { return c.volume_limit == Duration(10min); }},
       {"serialize-volumes", "true", [](const C& c) { return c.serialize_volumes; }},
+      {"reattach-limit", "90s", [](const C& c) { return c.reattach_limit == Duration(90s); }},
       {"stuck-volume", "fail", [](const C& c) { return c.end_at_volume_limit; }},
       {"max-unavailable-per-controller", "25%", [](const C& c) { return c.max_unavailable_per_controller == "25%"; }},
       {"single-replica", "block", [](const C& c) { return c.single_replica == drain::SingleReplica::block; }},

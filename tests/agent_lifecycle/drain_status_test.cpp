@@ -45,6 +45,26 @@ TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
 }
 
+TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
+  drain::VolumeReport volume;
+  volume.volume = "pv-1";
+  volume.claim = "shop/data";
+  volume.reattach = drain::Reattach::waiting;
+  volume.message = "no other node has asked for it yet";
+  const auto tell = [&] {
+    status.on_event(
+        {.type = EventType::volume_reattach, .at = {}, .node = node, .message = {}, .progress = {}, .volume = &volume});
+  };
+  tell();
+  EXPECT_EQ(status.reason(), "ReattachingVolumes");
+  EXPECT_EQ(status.message(),
+            "volume pv-1 (claim shop/data) is detached, and waited for until another node has it: no other node has "
+            "asked for it yet");
+  volume.reattach = drain::Reattach::late;
+  tell();
+  EXPECT_EQ(status.reason(), "Evicting");
+}
+
 TEST_F(DrainStatusTest, TheDrainKnowsThatItsCordonHasGone) {
   EXPECT_FALSE(status.uncordoned_meanwhile());
   const drain::Diagnosis lost{"UNCORDONED_MEANWHILE", "node n1", "somebody made the node schedulable again", {}};

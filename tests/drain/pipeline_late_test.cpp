@@ -119,5 +119,43 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
 }
 
+// Known from a list that was made for another's sake; the view lists anew, and knows nothing of it.
+TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
+  make();
+  plan({a_pod("a")});
+  take();
+  now += 1s;
+  pipeline->reconcile(pods_named({"a", "unseen"}), now, now, wall);
+  EXPECT_THAT(take(), ElementsAre("unseen"));
+  now += 10s;
+  const auto asked = now - 1s;
+  pipeline->only_listed({{a_pod("a").uid, a_pod("a")}}, asked, now, wall);
+  EXPECT_EQ(tracked(a_pod("a")).state, PodState::in_flight);
+  EXPECT_EQ(tracked(a_pod("unseen")).state, PodState::vanished);
+}
+
+TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodTakesNothingAway) {
+  make();
+  plan({a_pod("a")});
+  const auto asked = now;
+  now += 1s;
+  pipeline->pod_changed(a_pod("late"), now);
+  pipeline->pod_changed(terminating(a_pod("late")), now);
+  pipeline->only_listed({{a_pod("a").uid, a_pod("a")}}, asked, now, wall);
+  EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating);
+  pipeline->reconcile(pods_named({"a"}), asked, now, wall);
+  EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating) << "it came while the list was on its way";
+  // Its pages are of different moments, and have its namesake as well.
+  pipeline->pod_listed(a_pod("replaced"), now, now + 1s);
+  pipeline->pod_missing(a_pod("replaced").uid, now, now + 1s, wall);
+  EXPECT_EQ(tracked(a_pod("replaced")).state, PodState::vanished);
+  // A later list had it: an earlier one that comes after it proves nothing.
+  pipeline->pod_listed(a_pod("a"), now + 5s, now + 6s);
+  pipeline->pod_missing(a_pod("a").uid, now + 4s, now + 7s, wall);
+  EXPECT_NE(tracked(a_pod("a")).state, PodState::vanished);
+  pipeline->pod_missing(a_pod("a").uid, now + 8s, now + 9s, wall);
+  EXPECT_EQ(tracked(a_pod("a")).state, PodState::vanished);
+}
+
 }  // namespace
 }  // namespace haulout::drain

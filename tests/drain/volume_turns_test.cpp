@@ -236,5 +236,41 @@ TEST_F(VolumeTurnsTest, WhereVolumesCannotBeSeenNobodyIsHeld) {
   EXPECT_EQ(held("b"), "");
 }
 
+TEST_F(VolumeTurnsTest, TheTurnLastsUntilAnotherNodeHasTheVolume) {
+  VolumeBook book("n1", 2min, [](EventType, const VolumeReport&) {}, 90s);
+  VolumeTurns turns_there(book);
+  const auto attachment = [](const std::string& name, const std::string& node) {
+    k8s::VolumeAttachment result;
+    result.uid = name + node;
+    result.node_name = node;
+    result.attacher = "disks";
+    result.persistent_volume = "pv-" + name;
+    result.attached = true;
+    return result;
+  };
+  const auto look_there = [&] {
+    book.look(claim_use(pods), now, wall);
+    turns_there.look(pods, now);
+  };
+  for (const char* name : {"a", "b"}) {
+    const auto here = attachment(name, "n1");
+    book.resolved("pv-" + std::string(name), "shop/" + std::string(name));
+    book.attachment_changed(here.uid + "-2", &here, now, wall);
+  }
+  tracked("a").pod = testing::owned_by(tracked("a").pod, "apps/v1", "StatefulSet", "a", "a-uid");
+  tracked("a").state = PodState::vanished;
+  look_there();
+  book.attachment_changed("an1-2", nullptr, now, wall);
+  look_there();
+  const auto hold = turns_there.held(tracked("b").pod, now);
+  ASSERT_TRUE(hold);
+  EXPECT_THAT(hold->message, AllOf(HasSubstr("pv-a"), HasSubstr("--reattach-limit")));
+  EXPECT_FALSE(turns_there.held(tracked("none").pod, now));
+  const auto elsewhere = attachment("a", "n2");
+  book.attachment_changed(elsewhere.uid, &elsewhere, now, wall);
+  look_there();
+  EXPECT_FALSE(turns_there.held(tracked("b").pod, now));
+}
+
 }  // namespace
 }  // namespace haulout::drain

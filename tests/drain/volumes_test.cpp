@@ -142,19 +142,19 @@ TEST_F(VolumeBookTest, WhatIsLeakedIsRememberedUntilItHasGone) {
 TEST_F(VolumeBookTest, UntilTheClaimIsKnownNothingIs) {
   const auto attachment = an_attachment();
   book.attachment_changed(attachment.uid, &attachment, start, wall);
-  EXPECT_EQ(book.unresolved(), "pv-data");
+  EXPECT_THAT(book.unresolved(), ElementsAre("pv-data"));
   EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::unclear);
   EXPECT_EQ(outcome({.left = {claim}}, 1h), VolumeOutcome::unclear);
   EXPECT_FALSE(book.all_detached());
   book.resolved("pv-data", claim);
-  EXPECT_EQ(book.unresolved(), std::nullopt);
+  EXPECT_THAT(book.unresolved(), IsEmpty());
   EXPECT_EQ(outcome({.left = {claim}}, 1h), VolumeOutcome::detaching);
 }
 
 TEST_F(VolumeBookTest, AnInlineVolumeIsReportedOnly) {
   auto attachment = an_attachment("");
   book.attachment_changed(attachment.uid, &attachment, start, wall);
-  EXPECT_EQ(book.unresolved(), std::nullopt);
+  EXPECT_THAT(book.unresolved(), IsEmpty());
   EXPECT_EQ(outcome({}), VolumeOutcome::inline_volume);
   EXPECT_TRUE(book.all_detached());
 }
@@ -239,7 +239,7 @@ TEST_F(VolumeBookTest, AListFindsWhatHasGone) {
   outcome({.left = {claim}});
   book.reconcile({an_attachment("pv-other"), an_attachment("pv-elsewhere", "n2")}, start + 1s, start + 2s, wall);
   EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
-  EXPECT_EQ(book.unresolved(), "pv-other");
+  EXPECT_THAT(book.unresolved(), ElementsAre("pv-other"));
 }
 
 TEST_F(VolumeBookTest, AListThatIsOlderThanWhatWasSeenTakesNothingAwayAndBringsNothingBack) {

@@ -13,6 +13,7 @@ TEST(Codec, ClaimsOfAPod) {
           {"name":"config","configMap":{"name":"c"}},{"name":"inline","csi":{"driver":"d"}}]}})");
   ASSERT_TRUE(pod) << pod.error().message();
   EXPECT_EQ(pod->claims, (std::vector<std::string>{"data-db-0", "a-scratch"}));
+  EXPECT_EQ(pod->own_claims, std::vector<std::string>{"a-scratch"});
 }
 
 TEST(Codec, VolumeAttachment) {
@@ -22,9 +23,11 @@ TEST(Codec, VolumeAttachment) {
                       "finalizers":["external-attacher/ebs.csi.aws.com"],"annotations":{"csi.alpha.kubernetes.io/node-id":"i"}},
           "spec":{"attacher":"ebs.csi.aws.com","nodeName":"n1","source":{"persistentVolumeName":"pvc-1"}},
           "status":{"attached":true,"attachmentMetadata":{"devicePath":"/dev/x"},
+                    "attachError":{"time":"2026-11-21T01:00:05Z","message":"rpc error: full"},
                     "detachError":{"time":"2026-11-21T01:00:10Z","message":"rpc error: busy"}}})");
   ASSERT_TRUE(attachment) << attachment.error().message();
-  VolumeAttachment expected{"csi-1", "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy"};
+  VolumeAttachment expected{"csi-1",          "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy", true,
+                            "rpc error: full"};
   EXPECT_EQ(*attachment, expected);
   const auto of_inline = decode_volume_attachment(
       R"({"kind":"VolumeAttachment","metadata":{"name":"csi-2","uid":"u","resourceVersion":"7"},
@@ -38,10 +41,12 @@ TEST(Codec, PersistentVolumeAndItsClaim) {
   const auto volume = decode_persistent_volume(
       R"({"kind":"PersistentVolume","metadata":{"name":"pvc-1","uid":"u","resourceVersion":"7"},
           "spec":{"csi":{"driver":"d","volumeHandle":"h"},
-                  "claimRef":{"kind":"PersistentVolumeClaim","namespace":"shop","name":"data-db-0","uid":"c"}}})");
+                  "claimRef":{"kind":"PersistentVolumeClaim","namespace":"shop","name":"data-db-0","uid":"c"}},"status":{"phase":"Released"}})");
   ASSERT_TRUE(volume) << volume.error().message();
   EXPECT_EQ(volume->claim_ns, "shop");
   EXPECT_EQ(volume->claim_name, "data-db-0");
+  EXPECT_EQ(volume->claim_uid, "c");
+  EXPECT_EQ(volume->phase, "Released");
   const auto free = decode_persistent_volume(
       R"({"kind":"PersistentVolume","metadata":{"name":"pv","uid":"u","resourceVersion":"7"},"spec":{}})");
   ASSERT_TRUE(free) << free.error().message();

@@ -80,6 +80,9 @@ void Invariants::end_drained(const drain::Report& report) {
   if (given_.sound_wire && unschedulable_since_ && now - *unschedulable_since_ < given_.options.settle)
     violated("P3: drained although the cordon has not been in force for the settle time");
   check_volumes();
+  for (const drain::VolumeReport& volume : report.volumes)
+    if (volume.reattach == drain::Reattach::waiting)
+      violated("P8: drained while this volume is waited for until another node has it: " + volume.volume);
 }
 
 void Invariants::end_otherwise(const drain::Report& report) {

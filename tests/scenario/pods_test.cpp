@@ -225,5 +225,20 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
+// The watch never told of it: it is known from a list that was made for another's sake, and has gone since.
+TEST_F(Scenario, APodThatTheWatchNeverKnewIsGoneWhenTheViewIsListedAnew) {
+  add_pods(1, {.grace = 5});
+  after(1s, [this] { cluster.lag_watches(1h); });
+  after(30s, [this] { cluster.create("pods", a_pod("unseen", {.grace = 5})); });
+  after(2min, [this] {
+    cluster.compact();
+    cluster.close_watches();
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(drain::Outcome::drained));
+  EXPECT_EQ(pod(report, "unseen").outcome, drain::PodOutcome::evicted);
+  EXPECT_LT(took(), 3min);
+}
+
 }  // namespace
 }  // namespace haulout::scenario

@@ -89,6 +89,12 @@ void take_turns_in_some(drain::Options& options, std::uint64_t seed, unsigned ge
   if (rng.chance(40)) options.volume_turns = drain::VolumeWait::if_permitted;
 }
 
+void look_elsewhere_in_some(drain::Options& options, std::uint64_t seed, unsigned generation) {
+  if (generation < 5) return;
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 6);
+  if (rng.chance(60)) options.reattach_limit = rng.between(Duration(1s), Duration(120s));
+}
+
 Case make_case(std::uint64_t seed, unsigned generation) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 1);
   Case made;
@@ -101,6 +107,7 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   made.given.node = made.world.node;
   made.given.options = some_options(rng);
   take_turns_in_some(made.given.options, seed, generation);
+  look_elsewhere_in_some(made.given.options, seed, generation);
   made.given.sound_wire = !generator.faults;
   made.given.webhook_ns = made.world.webhook_ns;
   for (const auto& incident : made.world.incidents)
@@ -116,25 +123,25 @@ Case make_case(std::uint64_t seed, unsigned generation) {
 // what was waited for has been noticed.
 Duration longest(const Case& made) {
   Duration one_by_one = 0s, longest_grace = 0s, detach_one_by_one = 0s;
+  const Duration each_volume = made.world.detach_takes + made.given.options.reattach_limit;
   for (const Json& object : made.world.objects) {
     if (sim::text(object, "/kind") != "Pod") continue;
     const Duration grace = std::chrono::seconds(sim::number(object, "/spec/terminationGracePeriodSeconds", 30));
     const auto takes = sim::parse_duration(sim::annotation(object, "sim.haulout.dev/terminates-after"));
     one_by_one += std::min(grace, takes.value_or(grace)) + 1s;
     longest_grace = std::max(longest_grace, grace);
-    if (!sim::at(object, "/spec/volumes").is_null()) detach_one_by_one += made.world.detach_takes;
+    if (!sim::at(object, "/spec/volumes").is_null()) detach_one_by_one += each_volume;
   }
   // Who was moved has to leave once more.
   for (const auto& incident : made.world.incidents)
-    if (incident.what == "pod moved") one_by_one += longest_grace + 1s, detach_one_by_one += made.world.detach_takes;
+    if (incident.what == "pod moved") one_by_one += longest_grace + 1s, detach_one_by_one += each_volume;
   const std::size_t places = made.given.options.max_concurrent;
   const bool turns = made.given.options.volume_turns != drain::VolumeWait::off;
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
   const Duration notice = made.given.sound_wire ? 60s : 240s;
-  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle +
-         made.world.detach_takes + notice;
+  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + each_volume + notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {
@@ -143,13 +150,14 @@ Task<drain::Report> run_of(drain::Drain& drain) {
 
 std::string setting_of(const Case& made) {
   const drain::Options& options = made.given.options;
-  return fmt::format("places {} settle {} ms timeout {} s grace {}{}{}{}{}{}{}", options.max_concurrent,
+  return fmt::format("places {} settle {} ms timeout {} s grace {}{}{}{}{}{}{}{}", options.max_concurrent,
                      std::chrono::duration_cast<std::chrono::milliseconds>(options.settle).count(),
                      options.timeout ? std::chrono::duration_cast<std::chrono::seconds>(*options.timeout).count() : -1,
                      options.grace_seconds.value_or(-1), options.fail_fast ? " command" : " agent",
                      options.restore_cordon_on_failure ? " restore" : "", made.given.sound_wire ? " sound" : " faults",
                      made.given.human_cordon ? " human-cordon" : "", made.given.human_uncordon ? " human-uncordon" : "",
-                     options.volume_turns == drain::VolumeWait::off ? "" : " turns");
+                     options.volume_turns == drain::VolumeWait::off ? "" : " turns",
+                     options.reattach_limit == Duration::zero() ? "" : " reattach");
 }
 
 class Runner {

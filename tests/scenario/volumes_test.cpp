@@ -1,4 +1,5 @@
 // Volumes: what is attached to the node when its pods have gone.
+#include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -16,6 +17,15 @@ class Volumes : public Scenario {
   void add_pod_with(const std::string& pod, const std::string& claim, PodSpec spec = {}) {
     spec.spec = mounting({claim});
     add(a_pod(pod, spec));
+  }
+  // Of a claim of that name that was deleted; its VolumeAttachment stayed behind on n1.
+  void add_released_volume(const std::string& name, const std::string& claim) {
+    Json volume = a_volume(claim)["items"][0];
+    volume["metadata"]["name"] = name;
+    volume["spec"]["claimRef"]["uid"] = "uid-of-a-claim-before";
+    volume["status"] = {{"phase", "Released"}};
+    add(volume);
+    add(a_volume_attachment(name));
   }
   std::size_t attached_to(const std::string& node) const {
     const auto all = cluster.all("volumeattachments");
@@ -291,6 +301,99 @@ TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
   after(15s, [this] { cluster.silence_watches(); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 5min);
+}
+
+// A claim was deleted, its volume kept, and the claim made anew under the same name.
+TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameIsNobodys) {
+  add_released_volume("pv-before", "data");
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 30});
+  options.timeout = 10min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 50s);
+  EXPECT_EQ(volume(report, "pv-before").outcome, VolumeOutcome::leaked);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+  EXPECT_EQ(attached_to("n1"), 1u) << "nobody deletes it but a human";
+}
+
+TEST_F(Volumes, AReleasedVolumeWhoseClaimHasGoneIsStillItsPods) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(0s, [this] {
+    cluster.remove("persistentvolumeclaims", "shop", "data");
+    cluster.patch("persistentvolumes", "", "pv-data", {{"status", {{"phase", "Released"}}}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 70s);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+}
+
+// Which claim it is that has the name cannot be seen: then it is waited for.
+TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
+  add_released_volume("pv-before", "data");
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 30});
+  cluster.forbid("get", "persistentvolumeclaims");
+  options.timeout = 5min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(volume(report, "pv-before").outcome, VolumeOutcome::detaching);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+  EXPECT_LE(requests("get", "persistentvolumeclaims").size(), 2u);
+}
+
+TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    add(a_volume(name, {{"sim.haulout.dev/detaches-after", "60s"}}));
+    add_pod_with(name, name);
+  }
+  const auto unreadable = std::make_shared<std::string>();  // the first that is asked for
+  cluster.server().intercept(
+      [unreadable](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+        if (!call.info || call.info->resource != "persistentvolumes") return std::nullopt;
+        if (unreadable->empty()) *unreadable = call.name;
+        if (call.name != *unreadable) return std::nullopt;
+        sim::StatusBody body;
+        body.code = 500;
+        body.reason = "InternalError";
+        body.message = "etcdserver: request timed out";
+        return body.response();
+      });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const std::string volume = std::string("pv-") + name;
+    EXPECT_EQ(told.time_of(EventType::volume_waiting, volume).has_value(), volume != *unreadable) << volume;
+  }
+  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_TRUE(told.withdrawn("VOLUMES_UNSEEN")) << "it has gone, whosever it was";
+  EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
+}
+
+// What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
+TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
+  options.volumes = drain::VolumeWait::off;
+  options.volume_turns = drain::VolumeWait::if_permitted;
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  add(a_pod("slow", {.grace = 315}));
+  after(1min, [this] {
+    cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+      if (!call.info || call.info->resource != "volumeattachments" || call.verb != "list") return std::nullopt;
+      sim::StatusBody body;
+      body.code = 429;
+      body.reason = "TooManyRequests";
+      body.message = "too many requests";
+      body.retry_after = 60;
+      return body.response();
+    });
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(requests("list", "volumeattachments").size(), 2u) << "it was asked";
+  EXPECT_LT(took(), 317s);
 }
 
 }  // namespace
