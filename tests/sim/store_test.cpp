@@ -139,7 +139,7 @@ TEST_F(StoreTest, TheIndexSaysWhatLookingThroughAllSays) {
   const ResourceInfo& pods = *find_resource("pods");
   const auto pick = [&](const char* of) { return std::string(of) + std::to_string(rng.between(0, 3)); };
   std::uint64_t old = store.revision();
-  for (int step = 0; step < 600; ++step) {
+  for (int step = 0; step < 200; ++step) {
     const Key key{"pods", pick("ns"), pick("p")};
     const auto what = rng.between(0, 9);
     if (what == 0) store.remove(key);
@@ -154,6 +154,7 @@ TEST_F(StoreTest, TheIndexSaysWhatLookingThroughAllSays) {
     if (rng.between(0, 1) == 1) made["spec"]["nodeName"] = pick("n");
     if (what > 2 && !store.create("pods", made)) store.modify(key, [&](Json& next) { next.merge_patch(made); });
 
+    if (step % 4 != 0) continue;
     for (const std::string ns : {"", "ns1"})
       for (const std::string fields :
            {"", "metadata.name=p1", "spec.nodeName=n1", "spec.nodeName=", "spec.nodeName!=n1"})
