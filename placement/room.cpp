@@ -86,17 +86,21 @@ bool preempts(const Json& pod) {
 
 }  // namespace
 
-Room::Room(const std::vector<Object>& nodes, Unstated unstated) {
+Room::Room(const std::vector<Object>& nodes, Unstated unstated) : unstated_(unstated) {
   for (const Object& node : nodes) {
     Site site;
-    site.node = node;
-    site.limits = limits_of(*node);
-    site.endless = site.limits.empty() && unstated == Unstated::no_end;
-    // Every node has some pods, in a cluster that is simulated without saying how many.
-    if (unstated == Unstated::no_end) site.limits.try_emplace("pods", std::numeric_limits<std::int64_t>::max());
+    set_node(site, node);
     by_name_.emplace(name_of(*node), sites_.size());
     sites_.push_back(std::move(site));
   }
+}
+
+void Room::set_node(Site& site, const Object& node) const {
+  site.node = node;
+  site.limits = limits_of(*node);
+  site.endless = site.limits.empty() && unstated_ == Unstated::no_end;
+  // Every node has some pods, in a cluster that is simulated without saying how many.
+  if (unstated_ == Unstated::no_end) site.limits.try_emplace("pods", std::numeric_limits<std::int64_t>::max());
 }
 
 void Room::close(const std::string& node) {
@@ -114,6 +118,33 @@ void Room::put(const Object& pod, const std::string& node) {
   add(site.used, occupant.requests);
   site.occupants.push_back(std::move(occupant));
   if (!anti_affinity(*pod).empty()) apart_.emplace_back(pod, found->second);
+}
+
+// A sum that has met its bound cannot be subtracted from.
+void Room::count_used(Site& site) {
+  site.used.clear();
+  for (const Occupant& occupant : site.occupants) add(site.used, occupant.requests);
+}
+
+void Room::take(const Object& pod, const std::string& node) {
+  const auto found = by_name_.find(node);
+  if (found == by_name_.end()) return;
+  Site& site = sites_[found->second];
+  --site.pods;
+  std::erase_if(site.occupants, [&](const Occupant& occupant) { return occupant.pod == pod; });
+  std::erase_if(apart_, [&](const auto& entry) { return entry.first == pod; });
+  count_used(site);
+}
+
+void Room::renew(const Object& node) {
+  const auto found = by_name_.find(name_of(*node));
+  if (found == by_name_.end()) return;
+  Site& site = sites_[found->second];
+  const bool was_endless = site.endless;
+  set_node(site, node);
+  if (site.endless == was_endless) return;
+  for (Occupant& occupant : site.occupants) occupant.requests = site.endless ? Amounts() : requests_of(*occupant.pod);
+  count_used(site);
 }
 
 // Taints, and who keeps it away, are left out: a scheduler that is not known may not ask, and what is taken for

@@ -36,6 +36,10 @@ class Room {
   void close(const std::string& node);
   // The pod stands there: it takes its requests, if it has not finished. A node that is not known is ignored.
   void put(const Object& pod, const std::string& node);
+  // It stands there no longer. The same object and node as it was put with.
+  void take(const Object& pod, const std::string& node);
+  // The Node has changed; what stands on it stands. One that is not known is ignored.
+  void renew(const Object& node);
   // Where it would go; changes nothing. `preferred` wins where it fits.
   Place find(const Json& pod, const std::string& preferred = {}) const;
   // It will stand on one of the nodes, and nobody knows on which: every node that could have it, be it in place of
@@ -75,6 +79,9 @@ class Room {
     std::vector<std::string> reasons;
   };
 
+  void set_node(Site& site, const Object& node) const;
+  static void count_used(Site& site);
+
   enum class Counted { standing, without_lower, reserved_too };  // without_lower: less the pods of lower priority
 
   // `spared`: the site whose pods of lower priority do not count.
@@ -83,6 +90,7 @@ class Room {
   Refusal refusal(const Wish& wish, const Site& site, Counted counted) const;
   bool by_preemption(const Json& pod, const Site& site, std::string_view plugin) const;
 
+  Unstated unstated_;
   std::vector<Site> sites_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and their site

@@ -46,6 +46,13 @@ std::optional<Selector> Selector::from_text(std::string_view text) {
   return result;
 }
 
+std::vector<std::pair<std::string, std::string>> Selector::demands() const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const auto& [key, op, values] : requirements_.requirements())
+    if (op == k8s::LabelSelector::Operator::in && values.size() == 1) result.emplace_back(key, values.front());
+  return result;
+}
+
 bool Selector::matches_labels(const Json& labels) const {
   if (nothing_) return false;
   if (requirements_.empty()) return true;

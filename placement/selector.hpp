@@ -16,6 +16,9 @@ class Selector {
   // The text form of ?labelSelector=; nothing when it does not parse.
   static std::optional<Selector> from_text(std::string_view text);
 
+  // Labels and values that everything it matches has; there may be more to it.
+  std::vector<std::pair<std::string, std::string>> demands() const;
+
   bool matches_labels(const Json& labels) const;
   bool matches(const Json& object) const { return matches_labels(at(object, "/metadata/labels")); }
 

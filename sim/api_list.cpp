@@ -136,7 +136,7 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
   const std::size_t limit =
       call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
   std::uint64_t revision = world_.store.revision();
-  std::vector<Object> objects = world_.store.list(selection.resource, selection.ns);
+  const Snapshot* begun = nullptr;
   const std::string what = fmt::format("{} {}", selection.resource, selection.ns);
   const std::string given = call.option("continue");
   std::string start;
@@ -149,14 +149,17 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
       const auto snapshot = snapshots_.find(fmt::format("{} {}", what, wanted));
       if (snapshot == snapshots_.end())
         return expired_continue(token(-1, std::string_view(start).substr(0, start.size() - 1))).response();
-      revision = snapshot->second.revision;
-      objects = snapshot->second.objects;
+      begun = &snapshot->second;
+      revision = begun->revision;
     }
   }
-  std::vector<Object> chosen;
-  for (const Object& object : objects)
-    if ((start.empty() || place_of(*object) + '\0' >= start) && selection.matches(*object)) chosen.push_back(object);
-  if (limit > 0 || !start.empty())  // in the order of the storage's keys, which is not that of (namespace, name)
+  std::vector<Object> chosen = begun ? begun->objects : world_.store.select(selection);
+  if (!start.empty())
+    std::erase_if(
+        chosen, [&](const Object& object) { return place_of(*object) + '\0' < start || !selection.matches(*object); });
+  // In the order of the storage's keys, which is not that of (namespace, name).
+  const bool many_namespaces = call.info->namespaced && selection.ns.empty();
+  if (many_namespaces && (limit > 0 || !start.empty()))
     std::sort(chosen.begin(), chosen.end(),
               [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
   // The token names the last key given out; its final zero byte makes the next page begin after it.
@@ -165,8 +168,9 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
 
   const std::size_t remaining = chosen.size() - limit;
   chosen.resize(limit);
+  Snapshot kept{revision, begun ? begun->objects : world_.store.list(selection.resource, selection.ns)};
   if (snapshots_.size() >= most_snapshots) snapshots_.erase(snapshots_.begin());
-  snapshots_[fmt::format("{} {}", what, revision)] = {revision, std::move(objects)};
+  snapshots_[fmt::format("{} {}", what, revision)] = std::move(kept);
   return list_body(*call.info, revision, token(static_cast<std::int64_t>(revision), place_of(*chosen.back())),
                    selection.narrowed ? std::nullopt : std::optional(remaining), chosen, items_);
 }

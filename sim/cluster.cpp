@@ -190,6 +190,7 @@ void Cluster::throttle(Duration how_long, int retry_after) {
 
 void Cluster::restore_etcd(std::uint64_t revision) {
   impl_->store.restore(revision);
+  impl_->scheduler.start_anew();
   drop_connections();
 }
 
@@ -223,6 +224,10 @@ void Cluster::stop_disruption_controller() {
 void Cluster::start_disruption_controller() {
   impl_->switches.disruption_controller = true;
   impl_->disruption.resync();
+}
+
+const Store& Cluster::store() const {
+  return impl_->store;
 }
 
 const std::deque<AuditEntry>& Cluster::audit() const {

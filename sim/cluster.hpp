@@ -41,6 +41,7 @@ class Cluster {
   void patch(std::string_view resource, std::string_view ns, std::string_view name, const Json& merge_patch);
   Json get(std::string_view resource, std::string_view ns, std::string_view name) const;  // null if absent
   std::vector<Json> all(std::string_view resource) const;
+  const Store& store() const;  // the same without copies
   // Machines (sim/machines.hpp): down means NotReady, its pods stay; up with an empty boot id means that it had only
   // been out of reach.
   void node_down(std::string_view name);

@@ -5,17 +5,19 @@
 #include <charconv>
 
 #include "k8s/codec.hpp"
-#include "sim/selectors.hpp"
+#include "sim/budgets.hpp"
 
 namespace haulout::sim {
 namespace {
 
-std::vector<Object> selected_pods(const Store& store, const Json& budget) {
-  std::vector<Object> result;
-  const Selector selector = Selector::from_object(at(budget, "/spec/selector"));
-  for (const Object& pod : store.list("pods", ns_of(budget)))
-    if (selector.matches(*pod)) result.push_back(pod);
-  return result;
+// Those of the pod as it is and as it was, by name.
+std::set<Key> budgets_concerned(const Store& store, const Change& change) {
+  std::set<Key> keys;
+  for (const Object& pod : {change.object, change.before})
+    if (pod)
+      for (const Object& budget : budgets_of_pod(store, *pod))
+        keys.insert({"poddisruptionbudgets", change.key.ns, name_of(*budget)});
+  return keys;
 }
 
 bool is_percentage(const Json& value) {
@@ -38,15 +40,12 @@ DisruptionController::DisruptionController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     const std::string& resource = change.key.resource;
     if (resource == "poddisruptionbudgets") return look_later(change.key, world_.timing.disruption_lag);
-    if (resource != "pods" && resource != "replicasets" && resource != "statefulsets" && resource != "deployments")
-      return;
-    for (const Object& budget : world_.store.list("poddisruptionbudgets", change.key.ns)) {
-      const Selector selector = Selector::from_object(at(*budget, "/spec/selector"));
-      const bool concerned =
-          resource != "pods" || selector.matches(*change.object) || (change.before && selector.matches(*change.before));
-      if (concerned)
+    if (resource == "pods")
+      for (const Key& budget : budgets_concerned(world_.store, change))
+        look_later(budget, world_.timing.disruption_lag);
+    if (resource == "replicasets" || resource == "statefulsets" || resource == "deployments")
+      for (const Object& budget : world_.store.list("poddisruptionbudgets", change.key.ns))
         look_later({"poddisruptionbudgets", change.key.ns, name_of(*budget)}, world_.timing.disruption_lag);
-    }
   });
 }
 
@@ -111,7 +110,7 @@ void DisruptionController::sync(const Key& key) {
   const Object budget = world_.store.get(key);
   if (!budget) return;
   heal_stale_targets(key.ns);
-  const std::vector<Object> pods = selected_pods(world_.store, *budget);
+  const std::vector<Object> pods = pods_of_budget(world_.store, *budget);
   std::string problem;
   const auto expected = expectation(*budget, pods, &problem);
   if (!expected) return fail(key, problem);
@@ -173,9 +172,9 @@ void DisruptionController::fail(const Key& key, const std::string& problem) {
 void DisruptionController::heal_stale_targets(const std::string& ns) {
   const WallTime now = world_.wall_now();
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
-  for (const Object& pod : world_.store.list("pods", ns)) {
+  for (const Object& pod : world_.store.list("pods", ns, By::disrupted, "True")) {
     const Json& target = condition(*pod, "DisruptionTarget");
-    if (text(target, "/status") != "True" || terminating(*pod) || pod_finished(*pod)) continue;
+    if (terminating(*pod) || pod_finished(*pod)) continue;
     const auto since = k8s::parse_time(text(target, "/lastTransitionTime"));
     if (!since || *since + timeout > now) continue;
     world_.store.modify({"pods", ns, name_of(*pod)}, [&](Json& next) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "k8s/codec.hpp"
+#include "sim/budgets.hpp"
 #include "sim/pod_lifecycle.hpp"
-#include "sim/selectors.hpp"
 #include "sim/strict_json.hpp"
 
 namespace haulout::sim {
@@ -158,9 +158,7 @@ void Evictions::without_budget(const Shared& request, int tries) {
 
 void Evictions::with_budget(const Shared& request) {
   const Object pod = world_.store.get(request->pod);
-  std::vector<Object> budgets;
-  for (const Object& budget : world_.store.list("poddisruptionbudgets", request->pod.ns))
-    if (Selector::from_object(at(*budget, "/spec/selector")).matches(*pod)) budgets.push_back(budget);
+  const std::vector<Object> budgets = budgets_of_pod(world_.store, *pod);
   if (budgets.size() > 1) {
     StatusBody body;
     body.message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";

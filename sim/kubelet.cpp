@@ -49,8 +49,8 @@ bool Kubelet::stopped_kubelet(const Json& pod) const {
 }
 
 void Kubelet::resync(const std::string& node) {
-  for (const Object& pod : world_.store.list("pods"))
-    if (text(*pod, "/spec/nodeName") == node) look({"pods", ns_of(*pod), name_of(*pod)}, *pod);
+  for (const Object& pod : world_.store.list("pods", {}, By::node, node))
+    look({"pods", ns_of(*pod), name_of(*pod)}, *pod);
 }
 
 void Kubelet::look(const Key& key, const Json& pod) {

@@ -14,10 +14,10 @@ void Machines::set_node_ready(const std::string& node, const char* status, const
 }
 
 void Machines::set_pods_ready(const std::string& node, bool ready) {
-  for (const Object& pod : world_.store.list("pods")) {
-    const bool here = text(*pod, "/spec/nodeName") == node && text(*pod, "/status/phase") == "Running";
+  for (const Object& pod : world_.store.list("pods", {}, By::node, node)) {
+    const bool runs = text(*pod, "/status/phase") == "Running";
     const bool never = !annotation(*pod, "sim.haulout.dev/never-ready").empty();
-    if (!here || (ready && (never || terminating(*pod)))) continue;
+    if (!runs || (ready && (never || terminating(*pod)))) continue;
     world_.store.modify({"pods", ns_of(*pod), name_of(*pod)}, [&](Json& next) {
       for (const char* type : {"Ready", "ContainersReady"})
         set_condition(next, {{"type", type}, {"status", ready ? "True" : "False"}}, world_.wall_now());

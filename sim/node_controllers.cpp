@@ -46,8 +46,8 @@ PodGarbageCollector::PodGarbageCollector(World& world) : world_(world) {
 
 void PodGarbageCollector::collect(const std::string& node) {
   if (world_.store.get({"nodes", "", node})) return;
-  for (const Object& pod : world_.store.list("pods"))
-    if (text(*pod, "/spec/nodeName") == node) delete_gracefully(world_, {"pods", ns_of(*pod), name_of(*pod)}, 0);
+  for (const Object& pod : world_.store.list("pods", {}, By::node, node))
+    delete_gracefully(world_, {"pods", ns_of(*pod), name_of(*pod)}, 0);
 }
 
 NamespaceController::NamespaceController(World& world) : world_(world) {

@@ -85,6 +85,16 @@ bool pod_ready(const Json& pod) {
   return text(condition(pod, "Ready"), "/status") == "True";
 }
 
+std::vector<std::string> claims_of(const Json& pod) {
+  std::vector<std::string> claims;
+  for (const Json& volume : at(pod, "/spec/volumes")) {
+    std::string claim = text(volume, "/persistentVolumeClaim/claimName");
+    if (claim.empty() && volume.contains("ephemeral")) claim = name_of(pod) + "-" + text(volume, "/name");
+    if (!claim.empty()) claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
 void set_condition(Json& object, Json value, WallTime now) {
   Json& conditions = object["status"]["conditions"];
   if (!conditions.is_array()) conditions = Json::array();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "placement/objects.hpp"
 #include "retry/clock.hpp"
@@ -64,6 +65,8 @@ bool is_mirror(const Json& pod);
 // A DaemonSet's pod, a static one, a finished one: what a drain may leave where it is.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
+// Names of the PersistentVolumeClaims that it mounts.
+std::vector<std::string> claims_of(const Json& pod);
 // Adds or replaces it; lastTransitionTime moves only when the status does.
 void set_condition(Json& object, Json value, WallTime now);
 

@@ -5,6 +5,7 @@
 namespace haulout::sim {
 Scheduler::Scheduler(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
+    note(change);
     if (change.key.resource == "nodes") return retry_later();
     if (change.key.resource != "pods") return;
     if (change.type == ChangeType::deleted && no_room_) return retry_later();
@@ -24,29 +25,50 @@ void Scheduler::retry_later() {
 
 void Scheduler::retry() {
   no_room_ = false;
-  for (const Object& pod : world_.store.list("pods"))
+  for (const Object& pod : world_.store.list("pods", {}, By::node, ""))
     if (waits_for_node(*pod) && under_way_.emplace(uid_of(*pod), "").second)
       consider({"pods", ns_of(*pod), name_of(*pod)}, uid_of(*pod));
 }
 
-// Nodes that state nothing allocatable have room without end.
-placement::Place Scheduler::find_room(const Json& pod) const {
-  placement::Room room(world_.store.list("nodes"), placement::Room::Unstated::no_end);
-  for (const Object& other : world_.store.list("pods")) {
-    const auto chosen = under_way_.find(uid_of(*other));
-    const std::string node = text(*other, "/spec/nodeName");
-    if (!node.empty())
-      room.put(other, node);
-    else if (chosen != under_way_.end())
-      room.put(other, chosen->second);
+void Scheduler::note(const Change& change) {
+  if (!room_) return;
+  if (change.key.resource == "nodes") {
+    if (change.type != ChangeType::modified) return start_anew();
+    room_->renew(change.object);
+  } else if (change.key.resource == "pods") {
+    settle(change.key);
   }
-  return room.find(pod, annotation(pod, "sim.haulout.dev/prefers-node"));
+}
+
+// Nodes that state nothing allocatable have room without end.
+void Scheduler::build_room() {
+  room_.emplace(world_.store.list("nodes"), placement::Room::Unstated::no_end);
+  standing_.clear();
+  for (const Object& pod : world_.store.list("pods")) settle({"pods", ns_of(*pod), name_of(*pod)});
+}
+
+void Scheduler::settle(const Key& key) {
+  if (!room_) return;
+  if (const auto stood = standing_.find(key); stood != standing_.end()) {
+    room_->take(stood->second.pod, stood->second.node);
+    standing_.erase(stood);
+  }
+  const Object pod = world_.store.get(key);
+  if (!pod) return;
+  const auto chosen = under_way_.find(uid_of(*pod));
+  std::string node = text(*pod, "/spec/nodeName");
+  if (node.empty() && chosen != under_way_.end()) node = chosen->second;
+  if (node.empty()) return;
+  room_->put(pod, node);
+  standing_[key] = {pod, std::move(node)};
 }
 
 void Scheduler::consider(const Key& key, const std::string& uid) {
   const Object pod = world_.store.get(key);
   const bool wanted = world_.switches.scheduler && pod && uid_of(*pod) == uid && waits_for_node(*pod);
-  const placement::Place found = wanted ? find_room(*pod) : placement::Place();
+  if (wanted && !room_) build_room();
+  const placement::Place found =
+      wanted ? room_->find(*pod, annotation(*pod, "sim.haulout.dev/prefers-node")) : placement::Place();
   if (found.node.empty()) {
     under_way_.erase(uid);
     no_room_ = no_room_ || wanted;
@@ -54,11 +76,13 @@ void Scheduler::consider(const Key& key, const std::string& uid) {
     return;
   }
   under_way_[uid] = found.node;
+  settle(key);
   world_.agenda.after(world_.timing.scheduler_lag, [this, key, uid, node = found.node] { bind(key, uid, node); });
 }
 
 void Scheduler::bind(const Key& key, const std::string& uid, const std::string& node) {
   under_way_.erase(uid);
+  settle(key);
   const Object pod = world_.store.get(key);
   if (!pod || uid_of(*pod) != uid || !waits_for_node(*pod)) return;
   if (!world_.store.get({"nodes", "", node})) return retry_later();

@@ -16,9 +16,18 @@ class Scheduler {
   explicit Scheduler(World& world);
   // Tries every pod that waits for a node.
   void retry();
+  // The storage has become another without a change that told of it.
+  void start_anew() { room_.reset(); }
 
  private:
-  placement::Place find_room(const Json& pod) const;
+  struct Standing {
+    Object pod;
+    std::string node;
+  };
+  void note(const Change& change);
+  void build_room();
+  // The pod counts where it stands, or where it has been decided that it will.
+  void settle(const Key& pod);
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
   void mark_unschedulable(const Key& key, const Json& pod, const std::string& why);
@@ -27,6 +36,9 @@ class Scheduler {
   World& world_;
   // Pods that are being decided on or bound, by uid; the node is empty until it is chosen, then it counts as taken.
   std::map<std::string, std::string> under_way_;
+  // What stands where, kept up with every change once somebody has asked.
+  std::optional<placement::Room> room_;
+  std::map<Key, Standing> standing_;  // in room_
   bool retry_planned_ = false;
   bool no_room_ = false;  // for some pod, when it was last looked at
 };

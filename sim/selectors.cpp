@@ -62,6 +62,12 @@ std::optional<FieldSelector> FieldSelector::parse(std::string_view text, const R
   return result;
 }
 
+std::optional<std::string> FieldSelector::demand(std::string_view pointer) const {
+  for (const Term& term : terms_)
+    if (term.pointer == pointer && !term.negated) return term.value;
+  return std::nullopt;
+}
+
 bool FieldSelector::matches(const Json& object) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
     return (text(object, term.pointer.c_str()) == term.value) != term.negated;

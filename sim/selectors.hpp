@@ -18,6 +18,8 @@ class FieldSelector {
   // On failure *problem is the server's message.
   static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
   bool matches(const Json& object) const;
+  // The value that everything it matches has there.
+  std::optional<std::string> demand(std::string_view pointer) const;
 
  private:
   struct Term {

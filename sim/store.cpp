@@ -11,14 +11,55 @@ Object Store::get(const Key& key) const {
   return found == objects_.end() ? nullptr : found->second;
 }
 
-std::vector<Object> Store::list(std::string_view resource, std::string_view ns) const {
+std::vector<Object> Store::in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const {
   std::vector<Object> result;
-  for (auto entry = objects_.lower_bound(Key{std::string(resource), std::string(ns), {}}); entry != objects_.end();
+  for (auto entry = objects.lower_bound(Key{std::string(resource), std::string(ns), {}}); entry != objects.end();
        ++entry) {
     if (entry->first.resource != resource || (!ns.empty() && entry->first.ns != ns)) break;
     result.push_back(entry->second);
   }
+  listed_ += result.size();
   return result;
+}
+
+std::vector<Object> Store::list(std::string_view resource, std::string_view ns) const {
+  return in(objects_, resource, ns);
+}
+
+std::vector<Object> Store::list(std::string_view resource, std::string_view ns, By by, const std::string& value) const {
+  return in(index_.find(by, value), resource, ns);
+}
+
+std::vector<Object> Store::candidates(const Selection& selection) const {
+  const ResourceInfo* info = find_resource(selection.resource);
+  const auto name = selection.fields.demand("/metadata/name");
+  if (name && info && info->namespaced == !selection.ns.empty()) {
+    const Object object = get({selection.resource, selection.ns, *name});
+    listed_ += object ? 1 : 0;
+    return object ? std::vector{object} : std::vector<Object>();
+  }
+  const Index::Objects* fewest = &objects_;
+  const auto narrow = [&](By by, const std::string& value) {
+    const Index::Objects& found = index_.find(by, value);
+    if (found.size() < fewest->size()) fewest = &found;
+  };
+  for (const auto& [key, value] : selection.labels.demands()) narrow(By::label, label_term(key, value));
+  if (const auto node = selection.fields.demand("/spec/nodeName")) narrow(By::node, *node);
+  return in(*fewest, selection.resource, selection.ns);
+}
+
+std::vector<Object> Store::select(const Selection& selection) const {
+  std::vector<Object> objects = candidates(selection);
+  std::erase_if(objects, [&](const Object& object) { return !selection.matches(*object); });
+  return objects;
+}
+
+void Store::put(const Key& key, const Object& before, const Object& after) {
+  if (after)
+    objects_.insert_or_assign(key, after);
+  else
+    objects_.erase(key);
+  index_.change(key, before, after);
 }
 
 std::string Store::new_uid() {
@@ -51,7 +92,7 @@ Object Store::create(std::string_view resource, Json object) {
   if (!metadata.contains("generation")) metadata["generation"] = 1;
   metadata["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(object));
-  objects_.emplace(key, stored);
+  put(key, nullptr, stored);
   record(ChangeType::added, std::move(key), stored, nullptr);
   return stored;
 }
@@ -71,7 +112,7 @@ Object Store::update(const Key& key, Json object) {
     object["metadata"]["generation"] = number(*before, "/metadata/generation", 1) + 1;
   object["metadata"]["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(object));
-  found->second = stored;
+  put(key, before, stored);
   record(ChangeType::modified, key, stored, before);
   return stored;
 }
@@ -91,7 +132,7 @@ Object Store::remove(const Key& key) {
   Json last = *before;
   last["metadata"]["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(last));
-  objects_.erase(found);
+  put(key, before, nullptr);
   record(ChangeType::deleted, key, stored, before);
   return stored;
 }
@@ -99,10 +140,7 @@ Object Store::remove(const Key& key) {
 void Store::restore(std::uint64_t revision) {
   while (!history_.empty() && history_.back().revision > revision) {
     const Change& change = history_.back();
-    if (change.before)
-      objects_[change.key] = change.before;
-    else
-      objects_.erase(change.key);
+    put(change.key, get(change.key), change.before);
     history_.pop_back();
   }
   revision_ = revision;

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "retry/rng.hpp"
-#include "sim/objects.hpp"
+#include "sim/index.hpp"
+#include "sim/selectors.hpp"
 
 namespace haulout::sim {
 
@@ -33,6 +34,12 @@ class Store {
   Object get(const Key& key) const;
   // Sorted by namespace and name; an empty namespace means all.
   std::vector<Object> list(std::string_view resource, std::string_view ns = {}) const;
+  // Of these, those which the index has under that value.
+  std::vector<Object> list(std::string_view resource, std::string_view ns, By by, const std::string& value) const;
+  // Of these, those that match.
+  std::vector<Object> select(const Selection& selection) const;
+  // How many objects have been given out by these three so far: what somebody has looked at.
+  std::uint64_t listed() const { return listed_; }
 
   // Fills in uid, creationTimestamp, resourceVersion and generation unless they are there. Null if the name is taken.
   Object create(std::string_view resource, Json object);
@@ -62,13 +69,19 @@ class Store {
   Rng& rng() const { return rng_; }
 
  private:
+  std::vector<Object> in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const;
+  // Whatever matches is among these.
+  std::vector<Object> candidates(const Selection& selection) const;
+  void put(const Key& key, const Object& before, const Object& after);
   void record(ChangeType type, Key key, Object object, Object before);
 
   static constexpr std::size_t longest_history = 20'000;
   Clock& clock_;
   Rng& rng_;
   std::uint64_t revision_ = 100;  // a cluster is never empty: revision 0 and 1 have meanings of their own
-  std::map<Key, Object> objects_;
+  Index::Objects objects_;
+  Index index_;
+  mutable std::uint64_t listed_ = 0;
   std::deque<Change> history_;
   std::uint64_t history_start_ = 100;
   std::vector<std::function<void(const Change&)>> listeners_;

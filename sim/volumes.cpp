@@ -13,16 +13,6 @@ namespace {
 // How often a controller looks again at what it cannot do yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
-std::vector<std::string> claims_of(const Json& pod) {
-  std::vector<std::string> claims;
-  for (const Json& volume : at(pod, "/spec/volumes")) {
-    std::string claim = text(volume, "/persistentVolumeClaim/claimName");
-    if (claim.empty() && volume.contains("ephemeral")) claim = name_of(pod) + "-" + text(volume, "/name");
-    if (!claim.empty()) claims.push_back(std::move(claim));
-  }
-  return claims;
-}
-
 bool shared_by_nodes(const Json& volume) {
   const Json& modes = at(volume, "/spec/accessModes");
   return std::any_of(modes.begin(), modes.end(),
@@ -43,7 +33,7 @@ void Volumes::on_change(const Change& change) {
                        text(*change.before, "/spec/nodeName") != text(*change.object, "/spec/nodeName");
     if (moved) look_later(*change.object);
   } else if (resource == "persistentvolumeclaims" && change.type != ChangeType::deleted) {
-    for (const Object& pod : world_.store.list("pods", change.key.ns)) look_later(*pod);
+    for (const Object& pod : world_.store.list("pods", change.key.ns, By::claim, change.key.name)) look_later(*pod);
   }
 }
 
@@ -60,15 +50,13 @@ void Volumes::look_later(const Json& pod) {
 // A claim may go before its pods do, with its namespace: the volume knows whose it is.
 std::string Volumes::volume_of(const Key& claim) const {
   if (const Object found = world_.store.get(claim)) return text(*found, "/spec/volumeName");
-  for (const Object& volume : world_.store.list("persistentvolumes"))
-    if (text(*volume, "/spec/claimRef/namespace") == claim.ns && text(*volume, "/spec/claimRef/name") == claim.name)
-      return name_of(*volume);
-  return {};
+  const auto volumes = world_.store.list("persistentvolumes", {}, By::claim_ref, claim.ns + '/' + claim.name);
+  return volumes.empty() ? std::string() : name_of(*volumes.front());
 }
 
 bool Volumes::used(const Place& place) const {
-  for (const Object& pod : world_.store.list("pods")) {
-    if (text(*pod, "/spec/nodeName") != place.node || pod_finished(*pod)) continue;
+  for (const Object& pod : world_.store.list("pods", {}, By::node, place.node)) {
+    if (pod_finished(*pod)) continue;
     for (const std::string& claim : claims_of(*pod))
       if (volume_of({"persistentvolumeclaims", ns_of(*pod), claim}) == place.volume) return true;
   }
@@ -83,10 +71,8 @@ bool Volumes::needs_attachment(const Json& volume) const {
 }
 
 Object Volumes::attachment_of(const Place& place) const {
-  for (const Object& attachment : world_.store.list("volumeattachments"))
-    if (text(*attachment, "/spec/source/persistentVolumeName") == place.volume &&
-        text(*attachment, "/spec/nodeName") == place.node)
-      return attachment;
+  for (const Object& attachment : world_.store.list("volumeattachments", {}, By::volume, place.volume))
+    if (text(*attachment, "/spec/nodeName") == place.node) return attachment;
   return nullptr;
 }
 
@@ -110,12 +96,9 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
 }
 
 void Volumes::attach(const Place& place, const Json& volume) {
-  if (!shared_by_nodes(volume)) {
-    for (const Object& other : world_.store.list("volumeattachments"))
-      if (text(*other, "/spec/source/persistentVolumeName") == place.volume) {
-        world_.agenda.after(retry_interval, [this, place] { look(place, world_.now()); });
-        return;
-      }
+  if (!shared_by_nodes(volume) && !world_.store.list("volumeattachments", {}, By::volume, place.volume).empty()) {
+    world_.agenda.after(retry_interval, [this, place] { look(place, world_.now()); });
+    return;
   }
   const std::string driver = text(volume, "/spec/csi/driver");
   // A real name is a hash of volume handle, driver and node.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
@@ -38,7 +40,8 @@ void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool ini
 
 std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
   auto channel = std::make_shared<WatchChannel>(executor_);
-  auto watch = std::make_shared<Watch>(Watch{std::move(request), channel});
+  auto name = request.selection.fields.demand("/metadata/name");
+  auto watch = std::make_shared<Watch>(Watch{std::move(request), std::move(name), channel});
   const WatchRequest& wanted = watch->request;
   if (wanted.after && *wanted.after < world_.store.history_start()) {
     StatusBody lost = expired_list();
@@ -48,10 +51,13 @@ std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
     return channel;
   }
   if (wanted.after) {
-    for (const Change& change : world_.store.history()) offer(watch, change);
+    const std::deque<Change>& history = world_.store.history();
+    const auto older = [](std::uint64_t revision, const Change& change) { return revision < change.revision; };
+    for (auto change = std::upper_bound(history.begin(), history.end(), *wanted.after, older); change != history.end();
+         ++change)
+      offer(*watch, *change);
   } else {
-    for (const Object& object : world_.store.list(wanted.selection.resource, wanted.selection.ns))
-      if (wanted.selection.matches(*object)) send_object(*channel, "ADDED", object);
+    for (const Object& object : world_.store.select(wanted.selection)) send_object(*channel, "ADDED", object);
     if (wanted.initial_events_end && wanted.bookmarks) send_bookmark(*watch, *channel, true);
   }
   watches_.push_back(watch);
@@ -85,14 +91,16 @@ void WatchHub::on_change(const Change& change) {
     const auto channel = watch->channel.lock();
     return !channel || channel->end != WatchChannel::End::open;
   });
-  for (const auto& watch : watches_) offer(watch, change);
+  for (const auto& watch : watches_) offer(*watch, change);
 }
 
-void WatchHub::offer(const std::shared_ptr<Watch>& watch, const Change& change) {
-  const auto channel = watch->channel.lock();
-  const WatchRequest& request = watch->request;
-  if (!channel || watch->silent || change.key.resource != request.selection.resource) return;
+void WatchHub::offer(const Watch& watch, const Change& change) {
+  const WatchRequest& request = watch.request;
+  if (watch.silent || change.key.resource != request.selection.resource) return;
+  if (watch.name && *watch.name != change.key.name) return;
   if (request.after && change.revision <= *request.after) return;
+  const auto channel = watch.channel.lock();
+  if (!channel) return;
   const bool matches = change.type != ChangeType::deleted && request.selection.matches(*change.object);
   const bool matched = change.before && request.selection.matches(*change.before);
   if (matches) {

@@ -48,12 +48,13 @@ class WatchHub {
  private:
   struct Watch {
     WatchRequest request;
+    std::optional<std::string> name;  // of the only object that it can be about
     std::weak_ptr<WatchChannel> channel;
     bool silent = false;
   };
 
   void on_change(const Change& change);
-  void offer(const std::shared_ptr<Watch>& watch, const Change& change);
+  void offer(const Watch& watch, const Change& change);
   void send(WatchChannel& channel, std::string line);
   void send_object(WatchChannel& channel, std::string_view type, const Object& object);
   void send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end);

@@ -74,12 +74,8 @@ void Workloads::reconcile(const Key& key) {
   if (key.resource == "daemonsets") reconcile_daemon_set(key, *set);
 }
 
-std::vector<Object> Workloads::pods_of(const Json& controller) const {
-  std::vector<Object> result;
-  const std::string uid = uid_of(controller);
-  for (const Object& pod : world_.store.list("pods", ns_of(controller)))
-    if (text(controller_of(*pod), "/uid") == uid) result.push_back(pod);
-  return result;
+std::vector<Object> Workloads::controlled_by(const Json& controller, std::string_view resource) const {
+  return world_.store.list(resource, ns_of(controller), By::controller, uid_of(controller));
 }
 
 void Workloads::create_pod(const Key& controller, const Json& owner, const std::string& name, const std::string& node) {
@@ -105,8 +101,7 @@ void Workloads::create_pod(const Key& controller, const Json& owner, const std::
 // A Deployment whose ReplicaSet is not there gets one; its replicas follow the Deployment's.
 void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   const std::int64_t replicas = number(deployment, "/spec/replicas", 1);
-  for (const Object& set : world_.store.list("replicasets", key.ns)) {
-    if (text(controller_of(*set), "/uid") != uid_of(deployment)) continue;
+  for (const Object& set : controlled_by(deployment, "replicasets")) {
     // Older ReplicaSets stand at 0 and stay there.
     if (number(*set, "/spec/replicas", 1) > 0 || replicas == 0)
       world_.store.modify({"replicasets", key.ns, name_of(*set)},
@@ -126,7 +121,7 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
 void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
   std::vector<Object> present;
   // Where there are too many, those that are not Ready go first.
-  const std::vector<Object> pods = pods_of(set);
+  const std::vector<Object> pods = controlled_by(set, "pods");
   for (const bool ready : {true, false})
     for (const Object& pod : pods)
       if (active(*pod) && pod_ready(*pod) == ready) present.push_back(pod);
@@ -151,7 +146,7 @@ void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
 
 void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
   std::set<std::string> served;
-  for (const Object& pod : pods_of(set)) served.insert(text(*pod, "/spec/nodeName"));
+  for (const Object& pod : controlled_by(set, "pods")) served.insert(text(*pod, "/spec/nodeName"));
   Json pod = {{"spec", at(set, "/spec/template/spec")}};
   for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
   for (const Object& node : world_.store.list("nodes")) {

@@ -21,7 +21,8 @@ class Workloads {
   void reconcile_replica_set(const Key& key, const Json& set);
   void reconcile_stateful_set(const Key& key, const Json& set);
   void reconcile_daemon_set(const Key& key, const Json& set);
-  std::vector<Object> pods_of(const Json& controller) const;
+  // Sorted by name.
+  std::vector<Object> controlled_by(const Json& controller, std::string_view resource) const;
   void create_pod(const Key& controller, const Json& owner, const std::string& name, const std::string& node);
 
   World& world_;

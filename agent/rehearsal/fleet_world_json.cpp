@@ -78,8 +78,8 @@ Forgotten forget_haulout(sim::Cluster& cluster, const AgentConfig& config) {
 
 Duration longest_grace(const sim::Cluster& cluster) {
   std::int64_t longest = 30;
-  for (const Json& pod : cluster.all("pods"))
-    longest = std::max(longest, sim::number(pod, "/spec/terminationGracePeriodSeconds", 30));
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    longest = std::max(longest, sim::number(*pod, "/spec/terminationGracePeriodSeconds", 30));
   return std::chrono::seconds(longest);
 }
 

@@ -144,6 +144,49 @@ TEST(Room, AntiAffinityKeepsPodsApartBothWays) {
               HasSubstr("1 node(s) didn't match pod anti-affinity rules"));
 }
 
+TEST(Room, WhoHasLeftTakesNothing) {
+  const auto node = std::make_shared<const Json>(node_with("n1"));
+  const auto shared = [](Json pod) { return std::make_shared<const Json>(std::move(pod)); };
+  const Json wish = pod_with(wants_1500m, R"({"app":"web"})", "wish");
+  const char* apart = R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+    [{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"}}}]}}})";
+  const auto finished = shared([] {
+    Json pod = pod_with(wants_1500m);
+    pod["status"]["phase"] = "Succeeded";
+    return pod;
+  }());
+  Room room({node}, Room::Unstated::no_end);
+  for (const Object& other : {shared(pod_with(wants_1500m)), shared(pod_with(apart))}) {
+    room.put(finished, "n1");
+    room.put(other, "n1");
+    EXPECT_EQ(room.find(wish).node, "");
+    room.take(finished, "n1");
+    EXPECT_EQ(room.find(wish).node, "");
+    room.take(other, "n1");
+    EXPECT_EQ(room.find(wish).node, "n1");
+  }
+  room.take(finished, "elsewhere");
+}
+
+TEST(Room, ANodeThatChangesKeepsItsPods) {
+  const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
+  const Json wish = pod_with(wants_1500m, "{}", "wish");
+  Room room({shared({{"metadata", {{"name", "n1"}}}})}, Room::Unstated::no_end);
+  const Object other = shared(pod_with(wants_1500m));
+  room.put(other, "n1");
+  EXPECT_EQ(room.find(wish).node, "n1") << "it states nothing";
+  room.renew(shared(node_with("n1")));
+  EXPECT_EQ(room.find(wish).node, "");
+  room.renew(shared(node_with("n1", R"({"status":{"allocatable":{"cpu":"4"}}})")));
+  EXPECT_EQ(room.find(wish).node, "n1");
+  room.renew(shared(node_with("n1", R"({"status":{"allocatable":{"cpu":"4"}},"spec":{"unschedulable":true}})")));
+  EXPECT_EQ(room.find(wish).node, "");
+  room.renew(shared({{"metadata", {{"name", "n1"}}}}));
+  EXPECT_EQ(room.find(wish).node, "n1");
+  room.renew(shared(node_with("n2")));
+  EXPECT_EQ(room.find(wish).node, "n1") << "n2 is not known";
+}
+
 TEST(Room, EveryReasonIsCounted) {
   const Place found = place_on(pod_with(wants_1500m), {node_with("n1", R"({"spec":{"unschedulable":true}})"),
                                                        node_with("n2", R"({"status":{"allocatable":{"cpu":"1"}}})"),

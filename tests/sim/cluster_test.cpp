@@ -146,6 +146,30 @@ TEST_F(ClusterTest, ARestoredEtcdGoesBackToAnOlderRevision) {
   EXPECT_TRUE(cluster.get("pods", "shop", "b").is_null());
 }
 
+TEST_F(ClusterTest, ARestoredEtcdIsWhatTheSchedulerSees) {
+  add_node("n1");
+  cluster.patch("nodes", "", "n1", {{"status", {{"allocatable", {{"pods", "1"}}}}}});
+  cluster.create("pods", ready_pod("shop", "a", "n1"));
+  const auto node_of = [&](const char* name) { return sim::text(cluster.get("pods", "shop", name), "/spec/nodeName"); };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    cluster.create("pods", pod("shop", "b", ""));
+    co_await pass(1s);
+    EXPECT_EQ(node_of("b"), "");
+    const auto then = cluster.revision();
+    cluster.remove("pods", "shop", "a");
+    co_await pass(1s);
+    EXPECT_EQ(node_of("b"), "n1");
+    cluster.restore_etcd(then);
+    cluster.remove("pods", "shop", "b");
+    cluster.create("pods", pod("shop", "c", ""));
+    co_await pass(1s);
+    EXPECT_EQ(node_of("c"), "") << "where a stands again";
+    cluster.remove("pods", "shop", "a");
+    co_await pass(1s);
+    EXPECT_EQ(node_of("c"), "n1");
+  });
+}
+
 // One run of a small world, as text.
 std::string trace(std::uint64_t seed) {
   boost::asio::io_context context{1};
