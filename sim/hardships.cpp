@@ -69,14 +69,14 @@ class Hardships {
   void slow_to_attach() {
     SeededRng rng(world_.seed * 0x9e3779b97f4a7c15u + 5);
     if (rng.chance(70)) world_.timing.attach = rng.between(Duration(milliseconds(100)), Duration(seconds(150)));
-    std::vector<Json*> single;
+    std::vector<Json*> wanted;
     for (Json& object : world_.objects) {
       const std::string kind = text(object, "/kind");
-      const bool one = (kind == "ReplicaSet" || kind == "StatefulSet") && number(object, "/spec/replicas") == 1;
-      if (one && rng.chance(80)) single.push_back(&object);
+      if ((kind == "ReplicaSet" || kind == "StatefulSet") && rng.chance(40)) wanted.push_back(&object);
     }
     std::vector<Json> made;
-    for (Json* workload : single) share(*workload, "own-", "ReadWriteOnce", made);
+    for (Json* workload : wanted)
+      share(*workload, "own-", number(*workload, "/spec/replicas") == 1 ? "ReadWriteOnce" : "ReadWriteMany", made);
     for (Json& object : made) world_.objects.push_back(std::move(object));
   }
 

@@ -20,7 +20,7 @@ namespace haulout::sim {
 //   2: hardships.hpp on top
 //   3: an API server that comes back with an older cache
 //   4: more volumes, of two drivers
-//   5: storage that takes its time to attach, and single pods that want their volume elsewhere
+//   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
 inline constexpr unsigned newest_generation = 5;
 
 struct GeneratorOptions {

@@ -119,7 +119,7 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--check-fit=block"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::block; }},
       {{"--check-fit=off"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::off; }},
       {{"--volume-limit=10m"}, [](const Settings& s) { return s.drain.volume_limit == Duration(10min); }},
-      {{"--wait-volumes", "--reattach-limit=90s"},
+      {{"--reattach-limit=90s", "--wait-volumes"},
        [](const Settings& s) { return s.drain.reattach_limit == Duration(90s); }},
       {{"--stuck-volume=fail"}, [](const Settings& s) { return s.drain.end_at_volume_limit; }},
       {{"--stuck-volume=wait"}, [](const Settings& s) { return !s.drain.end_at_volume_limit; }},
