@@ -75,9 +75,9 @@ std::uint64_t looked_at(const char* resource, int nodes) {
 
 TEST(Growth, TwiceThePodsCostLittleMoreThanTwiceAsMuch) {
   for (const char* resource : {"replicasets", "statefulsets"}) {
-    const std::uint64_t once = looked_at(resource, 10), twice = looked_at(resource, 20);
-    EXPECT_GT(once, 10u * replicas);
-    EXPECT_LT(twice, once * 5 / 2) << resource << ": " << once << " objects looked at for 100 pods";
+    const std::uint64_t once = looked_at(resource, 6), twice = looked_at(resource, 12);
+    EXPECT_GT(once, 6u * replicas);
+    EXPECT_LT(twice, once * 5 / 2) << resource << ": " << once << " objects looked at for 60 pods";
   }
 }
 
