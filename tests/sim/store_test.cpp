@@ -13,6 +13,7 @@ using ::testing::IsEmpty;
 
 std::vector<std::string> names(const std::vector<Object>& objects) {
   std::vector<std::string> result;
+  result.reserve(objects.size());
   for (const Object& object : objects) result.push_back(ns_of(*object) + "/" + name_of(*object));
   return result;
 }
