@@ -73,7 +73,8 @@ std::optional<std::string> floating(std::string_view text) {
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return fmt::format("{}", value);
+  // JSON writes the negative zero as -0, which YAML reads as the integer 0.
+  return fmt::format("{}", value == 0 ? 0.0 : value);
 }
 
 bool is_not_finite(std::string_view text) {

@@ -37,11 +37,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Scalar{"08", "8"}, Scalar{"18446744073709551615", "18446744073709551615"},
                       Scalar{"-9223372036854775808", "-9223372036854775808"}, Scalar{"-0", "0"}, Scalar{"1.5", "1.5"},
                       Scalar{".5", "0.5"}, Scalar{"1.", "1"}, Scalar{"1e3", "1000"}, Scalar{"-1.5E-2", "-0.015"},
-                      Scalar{"1e999", "\"1e999\""}, Scalar{"1.2.3", "\"1.2.3\""}, Scalar{"0x", "\"0x\""},
-                      Scalar{"12Mi", "\"12Mi\""}, Scalar{"2024-01-02T03:04:05Z", "\"2024-01-02T03:04:05Z\""},
-                      Scalar{"10.0.0.1", "\"10.0.0.1\""}, Scalar{"a \"b\" \\c", R"("a \"b\" \\c")"},
-                      Scalar{R"("a\tb\u0001\n")", R"("a\tb\u0001\n")"}, Scalar{"!!str 12", "\"12\""},
-                      Scalar{"|\n  a\n  b\n", "\"a\\nb\\n\""}, Scalar{"é", "\"é\""}));
+                      Scalar{"-0.", "0"}, Scalar{"1e999", "\"1e999\""}, Scalar{"1.2.3", "\"1.2.3\""},
+                      Scalar{"0x", "\"0x\""}, Scalar{"12Mi", "\"12Mi\""},
+                      Scalar{"2024-01-02T03:04:05Z", "\"2024-01-02T03:04:05Z\""}, Scalar{"10.0.0.1", "\"10.0.0.1\""},
+                      Scalar{"a \"b\" \\c", R"("a \"b\" \\c")"}, Scalar{R"("a\tb\u0001\n")", R"("a\tb\u0001\n")"},
+                      Scalar{"!!str 12", "\"12\""}, Scalar{"|\n  a\n  b\n", "\"a\\nb\\n\""}, Scalar{"é", "\"é\""}));
 
 TEST(Yaml, JsonIsYaml) {
   const std::string text = "{\"a\": [1, 2.5, null,\ttrue, \"x\\/y\"],\n\t\"b\": {}, \"c\": []}";
