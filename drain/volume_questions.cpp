@@ -4,18 +4,11 @@
 
 namespace haulout::drain {
 
-namespace {
-
-constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
-                                  BackoffOptions::Jitter::equal};
-
-}  // namespace
-
 void VolumeQuestions::want(const std::vector<std::string>& volumes) {
   std::map<std::string, Open> wanted;
   for (const std::string& volume : volumes) {
     const auto known = open_.find(volume);
-    Open open = known != open_.end() ? std::move(known->second) : Open{.backoff = Backoff(patience)};
+    Open open = known != open_.end() ? std::move(known->second) : Open{.backoff = Backoff(volumes_patience)};
     open.place = wanted.size();
     wanted.try_emplace(volume, std::move(open));
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,10 @@
 #include "retry/rng.hpp"
 
 namespace haulout::drain {
+
+// Between two questions about volumes that were not answered.
+inline constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
+                                                 BackoffOptions::Jitter::equal};
 
 class VolumeQuestions {
  public:

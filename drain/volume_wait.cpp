@@ -8,14 +8,6 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
-namespace {
-
-// Between two questions about volumes that were not answered; also what the reflector does when it gives up.
-constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
-                                          BackoffOptions::Jitter::equal};
-
-}  // namespace
-
 bool Drain::Impl::wants_volumes() const {
   const bool asked = options_.volumes != VolumeWait::off || options_.volume_turns != VolumeWait::off;
   return asked && options_.dry_run == DryRunMode::none && !volumes_error_;
@@ -152,9 +144,7 @@ bool Drain::Impl::volumes_clear() const {
 
 // Advice: it puts the end off, for no longer than its limit, and changes nothing else about it.
 bool Drain::Impl::reattaching() const {
-  bool any = false;
-  if (waits_for_volumes() && follows_volumes_) volumes_.each_reattaching([&](const VolumeReport&) { any = true; });
-  return any;
+  return waits_for_volumes() && follows_volumes_ && volumes_.any_reattaching();
 }
 
 asio::awaitable<bool> Drain::Impl::volumes_confirmed() {

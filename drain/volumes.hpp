@@ -84,6 +84,7 @@ class VolumeBook {
     for (const Detached& volume : detached_)
       if (volume.report.reattach == Reattach::waiting) visit(volume.report);
   }
+  bool any_reattaching() const;
   // As of the last look: nothing is left to wait for, on this node.
   bool all_detached() const;
   // Since when the first of them has been waited for; max() when none is.

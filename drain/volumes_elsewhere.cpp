@@ -55,6 +55,11 @@ ReattachFacts VolumeBook::facts_of(const Detached& volume, const ClaimUse& use, 
   return facts;
 }
 
+bool VolumeBook::any_reattaching() const {
+  return std::any_of(detached_.begin(), detached_.end(),
+                     [](const Detached& volume) { return volume.report.reattach == Reattach::waiting; });
+}
+
 void VolumeBook::look_elsewhere(const ClaimUse& use, TimePoint now) {
   reattach_wake_ = TimePoint::max();
   for (Detached& volume : detached_) {

@@ -172,7 +172,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
   if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
     last_list_ = sent;
-  after(call, answer ? &*answer : nullptr);
+  after(call, pod, answer ? &*answer : nullptr);
   co_return std::move(answer);
 }
 
@@ -267,15 +267,14 @@ void Invariants::check_budget_lanes(const Instance& pod) {
   }
 }
 
-void Invariants::after(const sim::Call& call, const http::Response* answer) {
+void Invariants::after(const sim::Call& call, Instance* evicted, const http::Response* answer) {
   const bool success = is_success(answer);
   if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
-  if (!is_eviction(call)) return;
-  const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
-  Instance& pod = pods_[sim::text(body, "/deleteOptions/preconditions/uid")];
-  pod.refused_by_budget = answer && answer->status == 429 && answer->body.find("DisruptionBudget") != std::string::npos;
+  if (!evicted) return;
+  evicted->refused_by_budget =
+      answer && answer->status == 429 && answer->body.find("DisruptionBudget") != std::string::npos;
   if (!success) return;
-  pod.accepted = true;
+  evicted->accepted = true;
   check_places();
 }
 

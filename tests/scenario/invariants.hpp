@@ -80,7 +80,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_places();
   void check_budget_lanes(const Instance& pod);
   Instance* evicted_by(const sim::Call& call);
-  void after(const sim::Call& call, const http::Response* answer);
+  void after(const sim::Call& call, Instance* evicted, const http::Response* answer);
   void check_claim(const drain::Event& event);
 
   // invariants_volumes.cpp

@@ -34,9 +34,6 @@ class Reattaching : public Scenario {
       if (entry.type == type && entry.volume == volume) last = entry.at;
     return last;
   }
-  WallTime sent_at(const std::string& pod) const {
-    return told.time_of(EventType::eviction_sent, "shop/" + pod).value_or(WallTime::max());
-  }
 };
 
 TEST_F(Reattaching, TheDrainEndsWhenAnotherNodeHasTheVolume) {

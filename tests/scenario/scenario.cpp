@@ -178,6 +178,17 @@ const drain::PodReport& Scenario::pod(const drain::Report& report, const std::st
   return none;
 }
 
+std::size_t Scenario::asked_for_volumes() const {
+  return requests("list", "volumeattachments").size() + requests("watch", "volumeattachments").size() +
+         requests("get", "persistentvolumes").size();
+}
+
+WallTime Scenario::sent_at(const std::string& pod) const {
+  const auto sent = told.time_of(drain::EventType::eviction_sent, "shop/" + pod);
+  EXPECT_TRUE(sent) << pod;
+  return sent.value_or(WallTime::max());
+}
+
 const drain::VolumeReport& Scenario::volume(const drain::Report& report, const std::string& name) const {
   static const drain::VolumeReport none;
   for (const auto& candidate : report.volumes)

@@ -97,6 +97,10 @@ class Scenario : public haulout::testing::VirtualTimeTest {
                                         const std::string& subresource = "") const;
   std::vector<sim::AuditEntry> evictions() const { return requests("create", "pods", "eviction"); }
   std::size_t accepted_evictions() const;
+  // Lists and watches of VolumeAttachments, and PersistentVolumes that were read.
+  std::size_t asked_for_volumes() const;
+  // When the eviction of this pod of namespace shop was first sent; that it was is expected.
+  WallTime sent_at(const std::string& pod) const;
   const drain::VolumeReport& volume(const drain::Report& report, const std::string& name) const;
   const drain::PodReport& pod(const drain::Report& report, const std::string& name) const;
   std::vector<std::string> pods_on(const std::string& node) const;

@@ -35,11 +35,6 @@ class VolumeTurns : public Scenario {
     for (const char* name : {"b-0", "b-1"}) add_pod_with_volume(name, "files.example.com");
     add_pods(3);
   }
-  WallTime sent_at(const std::string& name) const {
-    const auto sent = told.time_of(EventType::eviction_sent, "shop/" + name);
-    EXPECT_TRUE(sent) << name;
-    return sent.value_or(WallTime::max());
-  }
   Duration evicted_after(const std::string& name) const {
     return sent_at(name) - told.time_of(EventType::cordoned, "").value_or(WallTime{});
   }
@@ -56,10 +51,6 @@ class VolumeTurns : public Scenario {
     return std::any_of(told.entries.begin(), told.entries.end(), [&](const Recorder::Entry& entry) {
       return entry.type == EventType::parked && entry.pod == "shop/" + name && entry.reason == "VolumesInTurn";
     });
-  }
-  std::size_t asked_for_volumes() const {
-    return requests("list", "volumeattachments").size() + requests("watch", "volumeattachments").size() +
-           requests("get", "persistentvolumes").size();
   }
 };
 

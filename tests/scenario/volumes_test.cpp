@@ -32,10 +32,6 @@ class Volumes : public Scenario {
     return static_cast<std::size_t>(std::count_if(
         all.begin(), all.end(), [&](const Json& object) { return sim::text(object, "/spec/nodeName") == node; }));
   }
-  std::size_t asked_for_volumes() const {
-    return requests("list", "volumeattachments").size() + requests("watch", "volumeattachments").size() +
-           requests("get", "persistentvolumes").size();
-  }
 };
 
 TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
