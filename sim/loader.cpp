@@ -3,9 +3,23 @@
 #include <fmt/format.h>
 
 #include "k8s/yaml_codec.hpp"
+#include "sim/shapes.hpp"
 
 namespace haulout::sim {
 namespace {
+
+std::string key_of(const Json& object) {
+  return ns_of(object).empty() ? name_of(object) : ns_of(object) + "/" + name_of(object);
+}
+
+// To the API server's decoder a null is as good as absent.
+void drop_nulls(Json& value) {
+  if (value.is_object())
+    for (auto member = value.begin(); member != value.end();)
+      member = member->is_null() ? value.erase(member) : std::next(member);
+  if (value.is_structured())
+    for (Json& inner : value) drop_nulls(inner);
+}
 
 Result<> collect(Json document, std::vector<Json>& into) {
   if (document.is_null()) return {};
@@ -15,7 +29,7 @@ Result<> collect(Json document, std::vector<Json>& into) {
     // A typed list ("PodList", as the API answers) leaves the kind out of its items.
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
-      if (!item.contains("kind") && !of.empty()) item["kind"] = of;
+      if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;
       auto added = collect(std::move(item), into);
       if (!added) return added;
     }
@@ -24,6 +38,9 @@ Result<> collect(Json document, std::vector<Json>& into) {
   if (kind.empty()) return Error(Errc::invalid, "an object without kind");
   if (!find_kind(kind)) return {};
   if (name_of(document).empty()) return Error(Errc::invalid, fmt::format("a {} without metadata.name", kind));
+  drop_nulls(document);
+  if (const auto problem = shape_problem(document))
+    return Error(Errc::invalid, fmt::format("{} {}: {}", kind, key_of(document), *problem));
   into.push_back(std::move(document));
   return {};
 }

@@ -50,6 +50,35 @@ TEST_F(ClusterTest, BadInputNamesTheDocument) {
   EXPECT_NE(without_name.error().message().find("metadata.name"), std::string::npos);
 }
 
+TEST_F(ClusterTest, BadInputNamesTheFieldOfTheWrongType) {
+  struct Row {
+    const char *document, *problem;
+  };
+  for (const Row& row : {
+           Row{R"({"kind": "PodList", "items": [1]})", "not a Kubernetes object"},
+           {R"({"kind": "PodList", "items": [{"metadata": 7}]})", "a Pod without metadata.name"},
+           {R"({"kind": "Pod", "metadata": {"name": "a", "namespace": "shop"}, "status": "Running"})",
+            "Pod shop/a: status has to be an object"},
+           {R"({"kind": "Node", "metadata": {"name": "n1", "labels": {"zone": 1}}})",
+            "Node n1: metadata.labels.* has to be a string"},
+           {R"({"kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{"type": 1}]}})",
+            "Node n1: status.conditions.[].type has to be a string"},
+           {R"({"kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {"minAvailable": [1]}})",
+            "PodDisruptionBudget b: spec.minAvailable has to be an integer or a string"},
+       }) {
+    const auto loaded = cluster.load(row.document);
+    ASSERT_FALSE(loaded) << row.document;
+    EXPECT_EQ(loaded.error().code(), Errc::invalid);
+    EXPECT_THAT(loaded.error().message(), ::testing::HasSubstr(row.problem));
+  }
+}
+
+TEST_F(ClusterTest, NullIsAsGoodAsAbsent) {
+  ASSERT_TRUE(cluster.load(R"({"kind": "Pod", "metadata": {"name": "a", "labels": null, "creationTimestamp": null},
+    "spec": {"volumes": null}, "status": {"phase": null, "conditions": [{"type": "Ready", "message": null}]}})"));
+  EXPECT_EQ(sim::text(cluster.get("pods", "default", "a"), "/status/phase"), "Pending");
+}
+
 TEST_F(ClusterTest, ForbiddenVerbsAnswerAsRbacDoes) {
   add_node("n1");
   cluster.create("pods", ready_pod("shop", "a", "n1"));
