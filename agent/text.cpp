@@ -75,6 +75,13 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  if (names.size() <= most) return joined(names, ", ");
+  const std::vector<std::string> first(names.begin(), names.begin() + most);
+  return fmt::format("{} and {} more", joined(first, ", "), names.size() - most);
+}
+
 std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }

@@ -20,6 +20,8 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 std::string without_subject(std::string_view message, std::string_view subject);
 std::string padded(std::string_view text, std::size_t width);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
+// The first five, and how many more: "a, b and 7 more".
+std::string some_of(const std::vector<std::string>& names);
 // "1 pod", "2 pods".
 std::string count_of(std::size_t n, std::string_view thing);
 

@@ -8,14 +8,6 @@
 namespace haulout::agent {
 namespace {
 
-constexpr std::size_t most_names = 5;
-
-std::string some_of(const std::vector<std::string>& names) {
-  if (names.size() <= most_names) return joined(names, ", ");
-  const std::vector<std::string> first(names.begin(), names.begin() + most_names);
-  return fmt::format("{} and {} more", joined(first, ", "), names.size() - most_names);
-}
-
 bool names_hooks(const AgentConfig& config) {
   const AgentConfig defaults;
   return config.hooks_dir != defaults.hooks_dir || config.hook_limit != defaults.hook_limit ||
@@ -31,9 +23,9 @@ std::optional<Error> unplayable(const AgentConfig& config) {
                "with a copy of the configuration that has slots: lease, and max-unavailable as the server has it");
 }
 
-std::vector<std::string> assumed_of(const FleetInput& input, const Forgotten& forgotten) {
+std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten) {
   const AgentConfig& config = input.config;
-  std::vector<std::string> assumed = assumed_of_pods(input.assumptions);
+  std::vector<std::string> assumed;
   assumed.push_back(
       fmt::format("every node that is Ready wants one reboot; a machine is down for {}, and its agent "
                   "starts {} after that",

@@ -14,6 +14,6 @@ namespace haulout::agent {
 std::optional<Error> unplayable(const AgentConfig& config);
 
 // A phrase each, that follows "assumed: ".
-std::vector<std::string> assumed_of(const FleetInput& input, const Forgotten& forgotten);
+std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten);
 
 }  // namespace haulout::agent

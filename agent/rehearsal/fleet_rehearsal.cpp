@@ -53,7 +53,8 @@ class Fleet {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
     if (auto loaded = stage_.load(input_.documents); !loaded) return std::move(loaded).error();
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
-    result_.assumed = assumed_of(input_, forgotten);
+    result_.assumed = assumed_of_pods(input_.assumptions, stage_.cluster);
+    for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);

@@ -60,7 +60,7 @@ struct FleetRehearsal {
   // Pods that had found no node when their node's drain was over, or at the end; not those that had none before.
   std::vector<NoRoom> no_room;
   std::vector<std::string> not_weighed;  // see Rehearsal
-  std::vector<std::string> assumed;      // what no snapshot tells and what is not played, a phrase each
+  std::vector<std::string> assumed;      // what no snapshot tells, and what is not played, a phrase each
   Timeline timeline;
 };
 

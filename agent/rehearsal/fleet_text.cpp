@@ -82,8 +82,7 @@ std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal) {
   add_waits(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   add_not_weighed(lines, rehearsal.not_weighed);
-  lines.emplace_back("assumed:");
-  for (const std::string& phrase : rehearsal.assumed) lines.push_back("  " + printable(phrase));
+  add_assumed(lines, rehearsal.assumed);
   return lines;
 }
 

@@ -29,6 +29,7 @@ class Drains {
 
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.documents); !loaded) return std::move(loaded).error();
+    result_.assumed = assumed_of_pods(input_.assumptions, stage_.cluster);
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);

@@ -43,6 +43,7 @@ struct Rehearsal {
   // Pods that leave and whose placement depends on what the rehearsal does not weigh (volumes, topology spread, pod
   // affinity, host ports): where it finds room for them, a real scheduler may not.
   std::vector<std::string> not_weighed;
+  std::vector<std::string> assumed;  // what no snapshot tells, a phrase each
   Timeline timeline;
 };
 

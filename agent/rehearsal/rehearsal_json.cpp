@@ -37,9 +37,10 @@ Json no_room_of(const std::vector<NoRoom>& pods) {
   return result;
 }
 
-Json assumed_of(const Assumptions& assumptions) {
+Json assumed_of(const Assumptions& assumptions, const std::vector<std::string>& all) {
   Json assumed = {{"readyAfterSeconds", seconds(assumptions.ready_after)}, {"terminateWithinSeconds", nullptr}};
   if (assumptions.terminate_within) assumed["terminateWithinSeconds"] = seconds(*assumptions.terminate_within);
+  assumed["all"] = all;
   return assumed;
 }
 
@@ -82,7 +83,7 @@ std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assump
   return written({{"apiVersion", "haulout.dev/v1alpha1"},
                   {"kind", "RehearsalReport"},
                   {"seconds", seconds(rehearsal.took)},
-                  {"assumptions", assumed_of(assumptions)},
+                  {"assumptions", assumed_of(assumptions, rehearsal.assumed)},
                   {"drains", std::move(drains)},
                   {"waits", waits_of(rehearsal.timeline)},
                   {"noRoom", no_room_of(rehearsal.no_room)},
@@ -92,9 +93,8 @@ std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assump
 std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input) {
   Json nodes = Json::array();
   for (const FleetNode& node : rehearsal.nodes) nodes.push_back(node_of(node, rehearsal.ended));
-  Json assumed = assumed_of(input.assumptions);
+  Json assumed = assumed_of(input.assumptions, rehearsal.assumed);
   assumed["rebootSeconds"] = seconds(input.reboot_time);
-  assumed["all"] = rehearsal.assumed;
   return written({{"apiVersion", "haulout.dev/v1alpha1"},
                   {"kind", "FleetRehearsalReport"},
                   {"end", name_of(rehearsal.end)},

@@ -79,11 +79,9 @@ void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_
     lines.push_back(fmt::format("  pod {} ({}): {}", pod.pod, pod.controller, printable(pod.message)));
 }
 
-std::vector<std::string> assumed_of_pods(const Assumptions& assumptions) {
-  return {fmt::format("a new pod is Ready {} after it found a node", for_people(assumptions.ready_after)),
-          "a pod terminates " + (assumptions.terminate_within
-                                     ? "within " + for_people(*assumptions.terminate_within)
-                                     : "after its whole grace period, so the time is an upper bound")};
+void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed) {
+  lines.emplace_back("assumed:");
+  for (const std::string& phrase : assumed) lines.push_back("  " + printable(phrase));
 }
 
 int exit_code(const Rehearsal& rehearsal) {
@@ -91,7 +89,7 @@ int exit_code(const Rehearsal& rehearsal) {
   return drains == exit_done && rehearsal.no_room.empty() ? exit_done : exit_not_done;
 }
 
-std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assumptions& assumptions) {
+std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
   std::vector<std::string> lines;
   for (const drain::Report& report : rehearsal.drains) {
     lines.push_back(verdict_line(report));
@@ -104,7 +102,7 @@ std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assum
     lines.emplace_back("a scheduler may not find the room that is assumed here for:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
-  lines.push_back("assumed: " + joined(assumed_of_pods(assumptions), "; "));
+  add_assumed(lines, rehearsal.assumed);
   return lines;
 }
 

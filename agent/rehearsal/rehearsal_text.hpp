@@ -11,13 +11,12 @@ namespace haulout::agent {
 // 0 when every node would be drained and every pod finds room, else 1.
 int exit_code(const Rehearsal& rehearsal);
 
-std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal, const Assumptions& assumptions);
+std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal);
 
 // Parts of it: nothing where there is nothing to say.
 void add_waits(std::vector<std::string>& lines, const Timeline& timeline);
 void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_room);
-// How long pods take; a phrase each.
-std::vector<std::string> assumed_of_pods(const Assumptions& assumptions);
+void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed);
 // To the second.
 std::string for_people(Duration duration);
 

@@ -77,7 +77,7 @@ int play_drains(Console& console, Sink& out, Clock& clock, const Settings& setti
                                    .now = clock.wall_now()});
   if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
   return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
-                rehearsal_lines(*rehearsal, assumptions),
+                rehearsal_lines(*rehearsal),
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 

@@ -1,5 +1,6 @@
 #include "agent/rehearsal/world_json.hpp"
 
+#include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/text.hpp"
 #include "placement/room.hpp"
 
@@ -15,6 +16,15 @@ std::string key_of(const Json& pod) {
 std::string controller_of(const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   return owner.is_null() ? "" : sim::text(owner, "/kind") + "/" + sim::text(owner, "/name");
+}
+
+bool is_starting(const Json& pod) {
+  return !sim::text(pod, "/spec/nodeName").empty() && sim::text(pod, "/status/phase") == "Pending";
+}
+
+// What ails it is not in the snapshot; it does not heal either.
+bool is_ailing(const Json& pod) {
+  return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
 std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
@@ -41,6 +51,30 @@ sim::Timing timing_of(const Assumptions& assumptions) {
   timing.kubelet_report = kubelet_report;
   if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
   return timing;
+}
+
+std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
+  std::vector<std::string> waiting, starting, ailing;
+  for (const sim::Object& pod : cluster.store().list("pods")) {
+    if (sim::terminating(*pod)) continue;
+    if (sim::waits_for_node(*pod))
+      waiting.push_back(key_of(*pod));
+    else if (is_starting(*pod))
+      starting.push_back(key_of(*pod));
+    else if (is_ailing(*pod))
+      ailing.push_back(key_of(*pod));
+  }
+  std::vector<std::string> assumed{
+      fmt::format("a new pod is Ready {} after it found a node", for_people(assumptions.ready_after)),
+      "a pod terminates " + (assumptions.terminate_within
+                                 ? "within " + for_people(*assumptions.terminate_within)
+                                 : "after its whole grace period, so the time is an upper bound")};
+  if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
+  if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));
+  if (!ailing.empty())
+    assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
+                      some_of(ailing));
+  return assumed;
 }
 
 std::set<std::string> homeless(const sim::Cluster& cluster) {

@@ -14,6 +14,10 @@ sim::Timing timing_of(const Assumptions& assumptions);
 // How long the world has before a rehearsal, and after it, to come to rest.
 Duration rest_of(const Assumptions& assumptions);
 
+// How long pods take, and what becomes of those that the snapshot caught before they were Ready; a phrase each. Of the
+// world as it was loaded.
+std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);
+
 // UIDs of pods that no node has been found for.
 std::set<std::string> homeless(const sim::Cluster& cluster);
 // The same pods with the reason, but those in `before`.

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -47,7 +48,7 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
   }
   std::string lines_of(const Rehearsal& rehearsal) const {
     std::string text;
-    for (const std::string& line : rehearsal_lines(rehearsal, input.assumptions)) text += line + '\n';
+    for (const std::string& line : rehearsal_lines(rehearsal)) text += line + '\n';
     return text;
   }
 
@@ -149,6 +150,22 @@ TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
     EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
 }
 
+TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
+  EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing but how long pods take";
+  items.push_back(pod("early", "ReplicaSet", "web", "100m"));
+  items.back()["status"] = {{"phase", "Pending"}};
+  items.push_back(pod("ill", "ReplicaSet", "web", "100m"));
+  items.back()["status"]["conditions"] = {{{"type", "Ready"}, {"status", "False"}}};
+  items.push_back(pod("lost", "ReplicaSet", "web", "8"));
+  items.back()["status"] = {{"phase", "Pending"}};
+  items.back()["spec"].erase("nodeName");
+  const Rehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("gets one where there is room"), EndsWith(": shop/lost"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("becomes Ready"), EndsWith(": shop/early"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("its replacement does"), EndsWith(": shop/ill"))));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("\n  what is starting becomes Ready: shop/early\n"));
+}
+
 TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
   add_budget(2);
   EXPECT_EQ(rehearsal_json(play(), input.assumptions), rehearsal_json(play(), input.assumptions));
@@ -171,6 +188,7 @@ TEST_F(RehearsalTest, JsonHasEverything) {
   EXPECT_EQ(report["kind"], "RehearsalReport");
   EXPECT_EQ(report["assumptions"]["readyAfterSeconds"], 30.0);
   EXPECT_TRUE(report["assumptions"]["terminateWithinSeconds"].is_null());
+  EXPECT_THAT(report["assumptions"]["all"], SizeIs(2));
   EXPECT_EQ(report["drains"][0]["kind"], "DrainReport");
   EXPECT_EQ(report["drains"][0]["startedAt"].get<std::string>().substr(0, 4), "2027") << "the snapshot's own time";
   EXPECT_GE(report["waits"].size(), 2u);
