@@ -124,7 +124,8 @@ std::vector<std::string> note_lines(const LiveState& state, const Terminal& term
       indent = "      ";
     }
   };
-  if (!state.trouble.empty()) add(state.trouble, "31");
+  for (const std::string& trouble : {state.connection, state.throttle})
+    if (!trouble.empty()) add(trouble, "31");
   for (const drain::Diagnosis& diagnosis : state.diagnoses)
     add(fmt::format("{} {}: {}", diagnosis.code, diagnosis.subject,
                     without_subject(printable(diagnosis.message), diagnosis.subject)),
@@ -145,7 +146,9 @@ void LiveState::apply(const drain::Event& event) {
   progress = event.progress;
   settling = event.type == EventType::settling;
   switch (event.type) {
+    case EventType::eviction_sent: throttle.clear(); break;
     case EventType::parked:
+    case EventType::terminating:
     case EventType::evicted: {
       if (event.pod == nullptr) break;
       const bool parked = event.type == EventType::parked;
@@ -156,6 +159,7 @@ void LiveState::apply(const drain::Event& event) {
       break;
     }
     case EventType::vanished:
+    case EventType::left:
       if (event.pod != nullptr) held.erase(event.pod->uid);
       break;
     case EventType::volume_waiting:
@@ -185,9 +189,9 @@ void LiveState::apply(const drain::Event& event) {
       });
       if (event.type == EventType::diagnosis_raised) diagnoses.push_back(*event.diagnosis);
       break;
-    case EventType::disconnected: trouble = "not connected: " + printable(event.message); break;
-    case EventType::throttled: trouble = "evictions wait: " + printable(event.message); break;
-    case EventType::reconnected: trouble.clear(); break;
+    case EventType::disconnected: connection = "not connected: " + printable(event.message); break;
+    case EventType::throttled: throttle = "evictions wait: " + printable(event.message); break;
+    case EventType::reconnected: connection.clear(); break;
     default: break;
   }
 }

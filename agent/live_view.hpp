@@ -37,7 +37,8 @@ struct LiveState {
   std::map<std::string, LivePod> held;  // by UID: parked pods (also while they are tried again) and terminating ones
   std::map<std::string, LiveVolume> attached;  // by VolumeAttachment: volumes that are waited for
   std::vector<drain::Diagnosis> diagnoses;
-  std::string trouble;  // not connected, throttled
+  std::string connection;  // why there is none
+  std::string throttle;    // why no eviction is sent
   bool settling = false;
 
   // Another node starts afresh.

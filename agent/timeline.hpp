@@ -23,8 +23,8 @@ class Timeline final : public drain::DrainObserver {
     std::string controller;
     std::vector<Wait> waits;  // parked, in order of time
     std::optional<WallTime> sent;
-    std::optional<WallTime> evicted;
-    std::optional<WallTime> vanished;
+    std::optional<WallTime> leaving;   // since when it terminates, evicted or not
+    std::optional<WallTime> vanished;  // or no longer waited for
   };
   struct Node {
     std::string name;

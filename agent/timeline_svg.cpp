@@ -21,10 +21,10 @@ std::string drawn(const SvgChart& chart, const Timeline::Row& row, std::size_t i
         "waits", index, wait.from, until,
         fmt::format("{} waited {}: {} [{}]", row.pod, format_duration(until - wait.from), wait.message, wait.reason));
   }
-  if (row.evicted) {
+  if (row.leaving) {
     const WallTime until = row.vanished.value_or(end);
-    out += chart.bar("leaves", index, *row.evicted, until,
-                     fmt::format("{} terminated for {}", row.pod, format_duration(until - *row.evicted)));
+    out += chart.bar("leaves", index, *row.leaving, until,
+                     fmt::format("{} terminated for {}", row.pod, format_duration(until - *row.leaving)));
   } else if (row.vanished) {
     out += chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished, row.pod + " went by itself");
   }

@@ -54,6 +54,8 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
                          dry_run_suffix(wording.dry_run));
     case EventType::parked: return fmt::format("pod {} is {}", pod.key(), why_it_waits(pod));
     case EventType::vanished: return vanished_line(pod, wording);
+    case EventType::terminating: return fmt::format("pod {} is terminating", pod.key());
+    case EventType::left: return fmt::format("pod {} stays: {}", pod.key(), because(pod));
     case EventType::late_pod: return fmt::format("pod {} has come to the node meanwhile", pod.key());
     default: return std::nullopt;
   }
@@ -262,6 +264,8 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::eviction_sent:
     case EventType::parked:
     case EventType::vanished:
+    case EventType::terminating:
+    case EventType::left:
     case EventType::late_pod: return pod_line(event, wording);
     case EventType::volume_waiting:
     case EventType::volume_detached:

@@ -68,6 +68,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
   pipeline.order = options_.order;
+  pipeline.skips_overdue = options_.policy.skip_terminating_after.has_value();
   if (options_.guards.any()) pipeline.guards.push_back(&controllers_);
   if (options_.volume_turns != VolumeWait::off) pipeline.guards.push_back(&turns_);
   pipeline_.emplace(
@@ -78,7 +79,8 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       [this](EventType type, const PodReport& pod) {
         if (type == EventType::late_pod) ++late_pods_;
         emit(type, &pod, nullptr, type == EventType::throttled ? pipeline_->throttle_message() : std::string());
-      });
+      },
+      [this] { return client_.server_now(); });
 }
 
 void Drain::Impl::restart_deadline() {

@@ -32,6 +32,8 @@ inline constexpr Duration plan_keeps = std::chrono::seconds(5);
 inline constexpr Duration trusted_for = std::chrono::minutes(2);
 // How often protections that run out by time are looked at again.
 inline constexpr Duration policy_tick = std::chrono::seconds(15);
+// A pod has been terminating for too long in the second after, as kubectl counts.
+inline constexpr Duration overdue_margin = std::chrono::seconds(1);
 
 class Drain::Impl {
  public:
@@ -129,6 +131,7 @@ class Drain::Impl {
   void see_node(const k8s::Node* node);
   void watch_health();
   void update_diagnoses(TimePoint now);
+  TimePoint overdue_at(TimePoint at) const;
   TimePoint next_wake(TimePoint now) const;
   boost::asio::awaitable<bool> dry_run();
   boost::asio::awaitable<Result<>> simulate_eviction(std::string uid);

@@ -35,6 +35,8 @@ asio::awaitable<bool> Drain::Impl::dry_run() {
   std::size_t blocked = 0;
   std::map<std::string, std::size_t> guarded;  // pods that would go, by the UID of their budget
   pipeline_->start(now());
+  for (const TrackedPod* tracked : pipeline_->leaving())
+    if (tracked->state == PodState::parked) ++blocked;  // by policy, which says why
   for (const auto& [uid, name] : pipeline_->plan()) {
     Result<> answer;
     if (options_.dry_run == DryRunMode::server) {

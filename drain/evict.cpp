@@ -72,7 +72,6 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     const bool look = now() >= look_at || !pipeline_->unhurried();
     if (look) pipeline_->time_passed(now());
     watch_health();
-    pipeline_->set_paused(node_facts_.gone || !node_facts_.unschedulable, now());
     take_turns();
     doubt_node_for_late_pods(group);
     if (!doubts_node_)
@@ -143,9 +142,23 @@ bool Drain::Impl::concluded(TimePoint at) {
                         : fmt::format("the deadline passed with {} left", pods(left)));
 }
 
+// When policy leaves the first of the pods that terminate where it is: no event tells.
+TimePoint Drain::Impl::overdue_at(TimePoint at) const {
+  TimePoint next = TimePoint::max();
+  if (!options_.policy.skip_terminating_after) return next;
+  const WallTime wall = client_.server_now();
+  for (const TrackedPod* tracked : pipeline_->leaving()) {
+    if (tracked->state != PodState::terminating || !tracked->pod.deletion_timestamp) continue;
+    const Duration left = *options_.policy.skip_terminating_after - Duration(wall - *tracked->pod.deletion_timestamp);
+    // Past it by now: the wall clock has moved while we looked.
+    next = std::min(next, saturating_add(at, std::max(left, Duration::zero()) + overdue_margin));
+  }
+  return next;
+}
+
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min({deadline_, pipeline_->next_wake(at), board_.next_due(at), volumes_.next_wake(at),
-                             inquiries_.next_wake(at), controllers_.next_due(at)});
+  TimePoint next = std::min({deadline_, overdue_at(at), pipeline_->next_wake(at), board_.next_due(at),
+                             volumes_.next_wake(at), inquiries_.next_wake(at), controllers_.next_due(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
@@ -245,6 +258,7 @@ asio::awaitable<void> Drain::Impl::poll_node() {
 void Drain::Impl::see_node(const k8s::Node* node) {
   if (!node || node->uid != node_.uid) {
     node_facts_.gone = true;
+    pipeline_->set_paused(true, now());
     return;
   }
   // What was bound while the node took pods, and was on its way, needs the settle time once more.
@@ -253,6 +267,7 @@ void Drain::Impl::see_node(const k8s::Node* node) {
   node_facts_.unschedulable = node->unschedulable;
   node_facts_.unschedulable_manager = node->unschedulable_manager;
   node_facts_.ready = node->ready;
+  pipeline_->set_paused(!node_facts_.unschedulable, now());
   show_cordon(*node);
 }
 

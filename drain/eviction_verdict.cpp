@@ -1,5 +1,7 @@
 #include "drain/eviction_verdict.hpp"
 
+#include <algorithm>
+
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -10,12 +12,14 @@ namespace {
 // sentence is all there is.
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-// NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
 // A webhook's answer carries whatever code it likes; the prefix is the API server's own.
 constexpr std::string_view webhook_prefix = "admission webhook \"";
 // It fails closed (failurePolicy Fail): the reason is InternalError, as for much else.
 constexpr std::string_view webhook_failed = "failed calling webhook \"";
+// NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
+
+constexpr std::string_view closed_budget = "DisruptionBudget";
 
 EvictionVerdict classify_forbidden(const Error& error) {
   const PeerStatus& peer = *error.peer;
@@ -27,7 +31,7 @@ EvictionVerdict classify_forbidden(const Error& error) {
 }
 
 EvictionVerdict classify_too_many(const Error& error) {
-  if (error.peer->has_cause("DisruptionBudget")) return EvictionVerdict::budget;
+  if (error.peer->has_cause(closed_budget)) return EvictionVerdict::budget;
   // A webhook that answers 429 sends a Status; flow control and a server that shuts down send plain text.
   return error.peer->structured ? EvictionVerdict::admission : EvictionVerdict::throttle;
 }
@@ -71,6 +75,14 @@ std::string quoted_after(const std::string& text, std::string_view before) {
 }
 
 }  // namespace
+
+std::string budget_refusal(const Error& error) {
+  if (!error.peer) return {};
+  const auto& causes = error.peer->causes;
+  const auto found =
+      std::find_if(causes.begin(), causes.end(), [](const auto& cause) { return cause.reason == closed_budget; });
+  return found == causes.end() ? std::string() : found->message;
+}
 
 std::optional<WebhookRefusal> webhook_refusal(const Error& error) {
   if (error.code() != Errc::status || !error.peer || !error.peer->structured) return std::nullopt;

@@ -34,6 +34,9 @@ struct WebhookRefusal {
 };
 std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 
+// What the server says of the budget that refuses, its name and numbers; empty where it says nothing.
+std::string budget_refusal(const Error& error);
+
 // How to wait after each verdict. Budgets: kubectl's 5 s as a base; overlap and forbidden need a human.
 BackoffOptions backoff_after(EvictionVerdict verdict);
 // The reason under which the pod is parked: "BlockedByBudget", "AdmissionDenied", …

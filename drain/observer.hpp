@@ -17,6 +17,9 @@ enum class EventType {
   parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change
   resumed,  // is tried again after it was parked
   vanished,
+  terminating,     // is on its way out without an eviction of ours: somebody else deleted it, or it was when the drain
+                   // began
+  left,            // is not waited for any more, and stays: pod->reason says why
   volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes, and
                    // when it is no longer waited for: its outcome says so
   volume_detached,
@@ -46,7 +49,7 @@ struct Event {
   EventType type;
   WallTime at;
   const std::string& node;
-  const PodReport* pod = nullptr;        // eviction_sent, evicted, parked, resumed, vanished, late_pod
+  const PodReport* pod = nullptr;  // eviction_sent, evicted, parked, resumed, vanished, terminating, left, late_pod
   const Diagnosis* diagnosis = nullptr;  // diagnosis_*
   std::string message;
   Progress progress;

@@ -35,20 +35,41 @@ bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
 }
 
+// Resource versions of one kind of object are comparable numbers; of what is none, nothing is known.
+bool is_newer(const std::string& version, const std::string& than) {
+  const auto number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  return number(version) && number(than) && std::pair(version.size(), version) > std::pair(than.size(), than);
+}
+
 }  // namespace
 
-Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit)
-    : options_(std::move(options)), rng_(rng), decide_(std::move(decide)), emit_(std::move(emit)) {}
+Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now)
+    : options_(std::move(options)),
+      rng_(rng),
+      decide_(std::move(decide)),
+      emit_(std::move(emit)),
+      server_now_(std::move(server_now)) {}
 
 void Pipeline::start(TimePoint now) {
   started_ = taking_no_pods_since_ = now;
   for (const TrackedPod* tracked : order_)
-    if (tracked->state == PodState::parked) emit_(EventType::parked, tracked->report);
+    if (tracked->state == PodState::parked || tracked->state == PodState::terminating)
+      emit_(tracked->state == PodState::parked ? EventType::parked : EventType::terminating, tracked->report);
 }
 
 void Pipeline::set_paused(bool paused, TimePoint now) {
   if (paused_ && !paused) taking_no_pods_since_ = now;
+  if (!paused_ && paused) unpin();
   paused_ = paused;
+}
+
+// The pods may have been heard of before the node was.
+void Pipeline::unpin() {
+  returns_.clear();
+  for (TrackedPod* tracked : order_)
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::pinned) queue(*tracked);
 }
 
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
@@ -61,7 +82,7 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   tracked.report.controller = controller_of(pod);
   tracked.budgets = book_.selection(pod);
   tracked.is_late = started_.has_value();
-  tracked.known_since = now;
+  tracked.known_since = tracked.told_at = now;
   tracked.state = PodState::left;
   ++count_of(PodState::left);
   apply_decision(tracked, now);
@@ -95,11 +116,14 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   PodReport& report = tracked.report;
   report.verdict = decision.verdict;
   if (decision.verdict == Verdict::skip) {
+    const bool waited_for = must_leave(tracked.state);
     remove_from_order(tracked);
+    tracked.holds_place = false;
     become(tracked, PodState::left);
     report.outcome = PodOutcome::skipped;
     report.reason = decision.reason;
     report.message = decision.message;
+    if (started_ && waited_for) emit_(EventType::left, report);
     return;
   }
   add_to_order(tracked);
@@ -138,6 +162,7 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   }
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
+  tracked.told_at = now;
   // An event that was held back while a list told more. If a deletion was really taken back, the next list says so.
   if (tracked.pod.terminating() && !pod.terminating()) return;
   change(tracked, pod, now);
@@ -171,7 +196,7 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   const auto found = pods_.find(pod.uid);
   if (found == pods_.end()) {
     track(pod, now);
-    pods_.at(pod.uid).listed_at = asked;
+    pods_.at(pod.uid).listed_at = pods_.at(pod.uid).told_at = asked;
     return;
   }
   TrackedPod& tracked = found->second;
@@ -182,6 +207,8 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
     become(tracked, PodState::left);
     tracked.report.vanished_at.reset();
   }
+  // Nor is anything else of it taken back. An etcd that was restored counts anew, but ends its watches.
+  if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
   // Nor does a deletion: the list is older than what the watch or the answer has said since.
   if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
   change(tracked, pod, now);
@@ -227,22 +254,27 @@ bool Pipeline::any_in_doubt() const {
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const auto grace = std::chrono::seconds(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;
-  const TimePoint until = now + std::max<Duration>(grace, Duration::zero()) + place_margin;
+  // As long as the server says, by its clock: somebody may have deleted it long ago.
+  const Duration left = *tracked.pod.deletion_timestamp - server_now_();
+  const TimePoint until =
+      now + std::clamp<Duration>(left, Duration::zero(), std::max(grace, std::chrono::seconds::zero())) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
   become(tracked, PodState::terminating);
   tracked.report.outcome = PodOutcome::terminating;
   if (!first) return;
   tracked.terminating_since = now;
   tracked.stuck = false;
+  tracked.report.reason.clear();
+  tracked.report.message.clear();
   if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
     // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
     tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
     tracked.inferred = tracked.request_out;
     tracked.holds_place = true;
     emit_(EventType::evicted, tracked.report);
+  } else if (started_ && !tracked.report.evicted_at) {
+    emit_(EventType::terminating, tracked.report);
   }
-  tracked.report.reason.clear();
-  tracked.report.message.clear();
 }
 
 void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {

@@ -42,6 +42,8 @@ struct PipelineOptions {
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
   std::vector<OrderRule> order{};
+  // Policy skips pods that have been terminating for too long: time alone can take a pod out.
+  bool skips_overdue = false;
   // Guards beyond budgets. Borrowed. The first that holds a pod back says why.
   std::vector<EvictionGuard*> guards{};
 };
@@ -67,6 +69,7 @@ struct TrackedPod {
   TimePoint vanished_since{};
   // A list that was asked for before either of them, and does not have it, proves nothing.
   TimePoint known_since{};
+  TimePoint told_at{};    // by the watch, last
   TimePoint listed_at{};  // when the last list that had it was asked for
   TimePoint last_answer{};
   OrderKey order;
@@ -90,6 +93,8 @@ class Pipeline {
  public:
   using Decide = std::function<Decision(const k8s::Pod&)>;
   using Emit = std::function<void(EventType, const PodReport&)>;
+  // The server's clock, by which it says when a pod's time is up.
+  using ServerNow = std::function<WallTime()>;
   // How long past the end of its grace period a pod keeps its place.
   static constexpr Duration place_margin = std::chrono::seconds(60);
   // An accepted eviction shows in the view within milliseconds, after a black hole within two minutes. Later it is lost
@@ -100,7 +105,7 @@ class Pipeline {
   // Pods that were on their way when the node was cordoned are no returns.
   static constexpr Duration race_window = std::chrono::seconds(5);
 
-  Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit);
+  Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
   // Facts. `wall` is what the report shows.
   void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
@@ -108,7 +113,7 @@ class Pipeline {
   // back and takes no deletion back.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
   // From a most-recent list. It does both (an etcd restored from a backup), unless the pod vanished or was seen leaving
-  // after the list was `asked` for.
+  // after the list was `asked` for, or the watch has told of a later state of it since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
   // A most-recent list does not have it: it has vanished, unless we learnt later than the list was `asked` for that it
   // is there; or the list that had it a moment ago has another one under its name.
@@ -120,7 +125,8 @@ class Pipeline {
   void pod_gone(const std::string& uid, TimePoint now, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
-  // No eviction is sent while paused (the cordon or the Node is gone).
+  // No eviction is sent while paused (the cordon or the Node is gone). What has come to a node that took pods is not
+  // pinned to it, also if that was learnt only afterwards.
   void set_paused(bool paused, TimePoint now);
   // What guards know has changed.
   void guards_changed(TimePoint now);
@@ -178,11 +184,14 @@ class Pipeline {
   void see_terminating(TrackedPod& tracked, TimePoint now);
   void refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now);
   void throttle(TrackedPod& tracked, const Error& error, TimePoint now);
+  std::string explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const;
   void park(TrackedPod& tracked, std::string reason, std::string message, TimePoint wake_at);
   void hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message);
   void queue(TrackedPod& tracked);
   void vanish(TrackedPod& tracked, TimePoint now, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
+  void leave_overdue(TimePoint now);
+  void unpin();
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
   // True when a guard holds it back: it is parked.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
@@ -199,6 +208,7 @@ class Pipeline {
   Rng& rng_;
   Decide decide_;
   Emit emit_;
+  ServerNow server_now_;
   BudgetBook book_;
   std::map<std::string, TrackedPod> pods_;       // by UID
   std::vector<TrackedPod*> order_;               // pods that must leave and have not vanished, by their order

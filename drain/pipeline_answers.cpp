@@ -91,15 +91,21 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     tracked.refusal = {verdict, times, error.message(), webhook_refusal(error)};
   }
   const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
-  const std::string explained = verdict == EvictionVerdict::budget || verdict == EvictionVerdict::overlap
-                                    ? book_.explain(*tracked.budgets)
-                                    : std::string();
   if (verdict == EvictionVerdict::gone) {
     // The view will say so too; if it does not, it was about another pod and we ask again.
     park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));
     return;
   }
-  park(tracked, std::string(park_reason(verdict)), explained.empty() ? error.message() : explained, wake_at);
+  park(tracked, std::string(park_reason(verdict)), explained(tracked, error, verdict), wake_at);
+}
+
+// Of a budget that we may not see the server says no more than its name and numbers.
+std::string Pipeline::explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const {
+  if (verdict != EvictionVerdict::budget && verdict != EvictionVerdict::overlap) return error.message();
+  if (std::string known = book_.explain(*tracked.budgets); !known.empty()) return known;
+  const std::string said = budget_refusal(error);
+  if (said.empty()) return error.message();
+  return fmt::format("blocked by a PodDisruptionBudget of namespace {}: {}", tracked.pod.ns, said);
 }
 
 void Pipeline::time_passed(TimePoint now) {
@@ -119,6 +125,15 @@ void Pipeline::time_passed(TimePoint now) {
     apply_decision(*tracked, now);
     held_by_policy_ |= tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy;
   }
+  if (options_.skips_overdue) leave_overdue(now);
+}
+
+void Pipeline::leave_overdue(TimePoint now) {
+  std::vector<TrackedPod*> overdue;
+  for (TrackedPod* tracked : order_)
+    if (tracked->state == PodState::terminating && decide_(tracked->pod).verdict == Verdict::skip)
+      overdue.push_back(tracked);
+  for (TrackedPod* tracked : overdue) apply_decision(*tracked, now);
 }
 
 TimePoint Pipeline::next_wake(TimePoint now) const {
@@ -151,9 +166,8 @@ void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) 
     emit_(EventType::eviction_sent, tracked.report);
     return;
   }
-  const std::string explained = book_.explain(*tracked.budgets);
-  park(tracked, std::string(park_reason(classify_eviction(answer.error()))),
-       explained.empty() ? answer.error().message() : explained, TimePoint::max());
+  const EvictionVerdict verdict = classify_eviction(answer.error());
+  park(tracked, std::string(park_reason(verdict)), explained(tracked, answer.error(), verdict), TimePoint::max());
 }
 
 bool Pipeline::clear() const {

@@ -76,6 +76,8 @@ std::string_view to_string(EventType type) {
     case EventType::volume_waiting: return "volume-waiting";
     case EventType::volume_detached: return "volume-detached";
     case EventType::volume_reattach: return "volume-reattach";
+    case EventType::terminating: return "terminating";
+    case EventType::left: return "left";
     case EventType::late_pod: return "late-pod";
     case EventType::diagnosis_raised: return "diagnosis-raised";
     case EventType::diagnosis_withdrawn: return "diagnosis-withdrawn";

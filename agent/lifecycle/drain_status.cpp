@@ -34,7 +34,8 @@ void DrainStatus::on_event(const drain::Event& event) {
     waiting.reason = event.pod->reason;
     waiting.pod = "pod " + event.pod->key();
     waiting.message = waiting.pod + ": " + event.pod->message;
-  } else if (event.pod && (event.type == evicted || event.type == vanished)) {
+  } else if (event.pod &&
+             (event.type == evicted || event.type == vanished || event.type == terminating || event.type == left)) {
     waiting_.erase(event.pod->uid);
   } else if (event.volume && event.type == volume_waiting && event.volume->outcome == drain::VolumeOutcome::detaching) {
     attached_[event.volume->attachment] = fmt::format("volume {} (claim {}) is still attached: {}",

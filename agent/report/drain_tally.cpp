@@ -7,7 +7,8 @@ void DrainTally::see(const drain::Event& event) {
   if (event.type == planned) clear();
   progress_ = event.progress;
   if (event.pod && event.type == parked) waiting_[event.pod->uid] = event.pod->reason;
-  if (event.pod && (event.type == evicted || event.type == vanished)) waiting_.erase(event.pod->uid);
+  if (event.pod && (event.type == evicted || event.type == vanished || event.type == terminating || event.type == left))
+    waiting_.erase(event.pod->uid);
   if (event.diagnosis && event.type == diagnosis_raised)
     diagnoses_.emplace(event.diagnosis->code, event.diagnosis->subject);
   if (event.diagnosis && event.type == diagnosis_withdrawn)

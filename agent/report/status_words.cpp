@@ -153,6 +153,12 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case vanished:
       if (event.pod) return pod_entry(Severity::info, "has gone", *event.pod);
       return std::nullopt;
+    case terminating:
+      if (event.pod) return pod_entry(Severity::info, "is terminating", *event.pod);
+      return std::nullopt;
+    case left:
+      if (event.pod) return pod_entry(Severity::notice, "stays: " + event.pod->message, *event.pod);
+      return std::nullopt;
     case late_pod:
       if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
       return std::nullopt;

@@ -182,6 +182,29 @@ TEST(LiveViewTest, AnotherNodeStartsAfresh) {
   EXPECT_THAT(state.held, IsEmpty());
 }
 
+TEST(LiveViewTest, WhatLeavesOrStaysWithoutUsWaitsNoMore) {
+  LiveState state = sample_state();
+  const auto web = pod("web-0", PodOutcome::terminating);
+  const auto api = pod("api-7d9", PodOutcome::skipped, "Finished", "has succeeded, nothing of it runs");
+  state.apply(event(EventType::terminating, 30, &web));
+  state.apply(event(EventType::left, 31, &api));
+  EXPECT_THAT(
+      render(state, {80, 24, false, false}, samples::at(72)),
+      ElementsAre(HasSubstr("2 terminating"), "  terminating shop/db-1   1m10s", "  terminating shop/web-0    42s"));
+}
+
+TEST(LiveViewTest, AThrottleIsOverWithTheNextEviction) {
+  LiveState state = sample_state();
+  const auto web = pod("web-0", PodOutcome::planned);
+  state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
+  state.apply(event(EventType::throttled, 22, nullptr, nullptr, "429 Too Many Requests"));
+  const Terminal terminal{80, 24, true, false};
+  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  evictions wait: 429 Too Many Requests"));
+  state.apply(event(EventType::eviction_sent, 23, &web));
+  EXPECT_THAT(render(state, terminal, samples::at(72)), Not(Contains(HasSubstr("429"))));
+  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  not connected: reset"));
+}
+
 TEST(LiveViewTest, ColoursOnlyWhereAllowed) {
   LiveState state = sample_state();
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));

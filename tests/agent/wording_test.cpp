@@ -38,6 +38,7 @@ TEST(WordingTest, OneLinePerEvent) {
   auto again = first;
   again.attempts = 2;
   const auto gone = pod("web-0", PodOutcome::gone);
+  const auto finished = pod("web-0", PodOutcome::skipped, "Finished", "has succeeded, nothing of it runs");
   const auto parked =
       pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
   const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
@@ -52,6 +53,8 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::resumed, 0, &parked), std::nullopt},
       {event(EventType::vanished, 0, &web), "pod/web-0 evicted"},
       {event(EventType::vanished, 0, &gone), "pod/web-0 gone"},
+      {event(EventType::terminating, 0, &web), "pod shop/web-0 is terminating"},
+      {event(EventType::left, 0, &finished), "pod shop/web-0 stays: has succeeded, nothing of it runs [Finished]"},
       {event(EventType::late_pod, 0, &first), "pod shop/web-0 has come to the node meanwhile"},
       {event(EventType::diagnosis_raised, 0, nullptr, &zero),
        "problem: PDB_ZERO PodDisruptionBudget shop/web: it never allows one"},

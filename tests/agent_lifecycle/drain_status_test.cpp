@@ -45,6 +45,15 @@ TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
 }
 
+TEST_F(DrainStatusTest, WhatNeedsNoEvictionAnyMoreIsNotWhatItWaitsFor) {
+  for (const EventType type : {EventType::evicted, EventType::vanished, EventType::terminating, EventType::left}) {
+    see_pod(EventType::parked);
+    EXPECT_EQ(status.reason(), "BlockedByBudget");
+    see_pod(type);
+    EXPECT_EQ(status.reason(), "Evicting") << drain::to_string(type);
+  }
+}
+
 TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
   drain::VolumeReport volume;
   volume.volume = "pv-1";

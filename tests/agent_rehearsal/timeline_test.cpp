@@ -41,6 +41,16 @@ class TimelineTest : public ::testing::Test {
   Timeline timeline;
 };
 
+TEST_F(TimelineTest, APodThatSomebodyElseDeletesWaitsNoMore) {
+  tell(EventType::parked, 2s, "BlockedByBudget", "by a");
+  tell(EventType::terminating, 5s);
+  tell(EventType::left, 65s, "TerminatingTooLong", "for longer than we were told to wait");
+  ASSERT_THAT(timeline.rows(), SizeIs(1));
+  const Timeline::Row& row = timeline.rows()[0];
+  EXPECT_EQ(waited(row, timeline.last()), 3s);
+  EXPECT_EQ(*row.vanished - *row.leaving, 60s);
+}
+
 TEST_F(TimelineTest, WaitsBeginAndEndWithTheirReason) {
   tell(EventType::planned, 0s);
   tell(EventType::cordoned, 1s);
@@ -58,7 +68,7 @@ TEST_F(TimelineTest, WaitsBeginAndEndWithTheirReason) {
   EXPECT_EQ(*row.waits[0].until - row.waits[0].from, 3s);
   EXPECT_EQ(row.waits[0].message, "by b") << "the last word on it";
   EXPECT_EQ(waited(row, timeline.last()), 5s);
-  EXPECT_EQ(*row.vanished - *row.evicted, 4s);
+  EXPECT_EQ(*row.vanished - *row.leaving, 4s);
   ASSERT_THAT(timeline.nodes(), SizeIs(1));
   EXPECT_EQ(timeline.nodes()[0].outcome, "drained");
 }

@@ -24,8 +24,8 @@ inline k8s::Pod owned_by(k8s::Pod pod, std::string api_version, std::string kind
   return pod;
 }
 
-inline k8s::Pod terminating(k8s::Pod pod, WallTime at = WallTime{std::chrono::hours(1)}, std::int64_t grace = 30) {
-  pod.deletion_timestamp = at;
+inline k8s::Pod terminating(k8s::Pod pod, WallTime asked = WallTime{std::chrono::hours(1)}, std::int64_t grace = 30) {
+  pod.deletion_timestamp = asked + std::chrono::seconds(grace);
   pod.deletion_grace_seconds = grace;
   pod.resource_version += "0";
   return pod;

@@ -24,7 +24,8 @@ class DiagnosesTest : public ::testing::Test {
   Pipeline pipeline{{},
                     rng,
                     [this](const k8s::Pod& seen) { return decide(seen, Policy(), {}, wall); },
-                    [](EventType, const PodReport&) {}};
+                    [](EventType, const PodReport&) {},
+                    [this] { return wall; }};
   k8s::Pod pod = a_pod("web-0");
 
   void budget(const k8s::PodDisruptionBudget& value) { pipeline.budget_changed(value.uid, &value, now); }

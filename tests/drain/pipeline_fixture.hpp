@@ -22,7 +22,8 @@ class PipelineTest : public ::testing::Test {
         options, rng, [this](const k8s::Pod& pod) { return decide(pod, policy, {}, wall); },
         [this](EventType type, const PodReport& pod) {
           events.push_back(std::string(to_string(type)) + " " + pod.name);
-        });
+        },
+        [this] { return wall; });
   }
   void plan(const std::vector<k8s::Pod>& pods) {
     for (const auto& pod : pods) pipeline->pod_changed(pod, now);

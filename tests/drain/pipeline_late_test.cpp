@@ -15,6 +15,29 @@ using testing::terminating;
 using testing::closed_budget;
 using testing::PipelineTest;
 
+TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeftAndThatIsSaid) {
+  policy.finished = Treatment::skip;
+  make();
+  auto job = a_pod("job");
+  job.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  plan({job});
+  EXPECT_THAT(events, ElementsAre("parked job"));
+  job.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(job, now);
+  EXPECT_THAT(events, ElementsAre("parked job", "left job"));
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, APodThatWasOverdueBeforeWeLookedIsStuckAMinuteLater) {
+  make();
+  auto pod = terminating(a_pod("old"), wall - 24h, 3600);
+  plan({pod});
+  pipeline->time_passed(now + 59s);
+  EXPECT_FALSE(tracked(pod).stuck);
+  pipeline->time_passed(now + 60s);
+  EXPECT_TRUE(tracked(pod).stuck);
+}
+
 TEST_F(PipelineTest, LatePodsGoThroughTheSameFilter) {
   policy.unmanaged = Treatment::refuse;
   make();
@@ -83,6 +106,23 @@ TEST_F(PipelineTest, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) 
   EXPECT_THAT(take(), SizeIs(3));
 }
 
+// The node's watch may be slower than that of the pods.
+TEST_F(PipelineTest, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take();
+  accept(replica(0));
+  gone(replica(0));
+  now += 1min;
+  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
+  EXPECT_EQ(tracked(replica(3)).report.reason, "PodPinned");
+  pipeline->set_paused(true, now);
+  now += 1min;
+  pipeline->set_paused(false, now);
+  EXPECT_THAT(take(), SizeIs(3));
+}
+
 TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {
   make();
   auto pod = a_pod("p");
@@ -132,6 +172,37 @@ TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   pipeline->only_listed({{a_pod("a").uid, a_pod("a")}}, asked, now, wall);
   EXPECT_EQ(tracked(a_pod("a")).state, PodState::in_flight);
   EXPECT_EQ(tracked(a_pod("unseen")).state, PodState::vanished);
+}
+
+TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodDoesNotUndoThem) {
+  make();
+  auto pod = a_pod("p");
+  pod.resource_version = "99";
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  plan({pod});
+  const auto before = pod;
+  const auto asked = now;
+  now += 1s;
+  pod.resource_version = "100";
+  pod.annotations.clear();
+  pipeline->pod_changed(pod, now);
+  pipeline->reconcile({before}, asked, now, wall);
+  EXPECT_THAT(take(), ElementsAre("p"));
+}
+
+TEST_F(PipelineTest, AListThatIsNewerThanWhatTheWatchSaysLateCounts) {
+  make();
+  auto pod = a_pod("p");
+  pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  plan({pod});
+  const auto asked = now;
+  now += 1s;
+  pod.resource_version = "99";
+  pipeline->pod_changed(pod, now);
+  pod.resource_version = "100";
+  pod.annotations.clear();
+  pipeline->reconcile({pod}, asked, now, wall);
+  EXPECT_THAT(take(), ElementsAre("p"));
 }
 
 TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodTakesNothingAway) {

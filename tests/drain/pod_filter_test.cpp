@@ -117,7 +117,7 @@ TEST(PodFilter, PodSelectorSkipsTheOthers) {
 
 TEST(PodFilter, LongTerminatingPodsAreSkippedOnlyWhenAsked) {
   Policy policy;
-  const auto pod = terminating(a_pod("t"), noon - std::chrono::seconds(61));
+  const auto pod = terminating(a_pod("t"), noon - std::chrono::seconds(91), 30);
   EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::evict);
   policy.skip_terminating_after = std::chrono::seconds(60);
   EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::skip);

@@ -92,6 +92,11 @@ func budgetRows() []row {
 			},
 			want: outcome{done: true, left: "held=1", evicted: "web=2", cordoned: "old"},
 		},
+		{
+			name: "pod that comes to terminate for too long", flags: []string{"--skip-wait-for-delete-timeout=2"},
+			build: func(s *setup) { web(s); s.add(1, Deployment("held", 1, Grace(1), Finalizer)) },
+			want:  outcome{done: true, left: "held=1", evicted: "held=1 web=2", cordoned: "old"},
+		},
 	}
 }
 

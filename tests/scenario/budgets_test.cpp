@@ -7,6 +7,8 @@ namespace {
 using drain::EventType;
 using drain::Outcome;
 using drain::PodOutcome;
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -214,6 +216,12 @@ TEST_F(Budgets, WithoutTheRightToSeeBudgetsItStillGetsThere) {
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
   add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
   EXPECT_THAT(drain(), Ended(Outcome::drained));
+  std::vector<std::string> said;
+  for (const auto& entry : told.entries)
+    if (entry.type == EventType::parked) said.push_back(entry.message);
+  EXPECT_THAT(said, Not(IsEmpty()));
+  EXPECT_THAT(
+      said, Each(AllOf(HasSubstr("a PodDisruptionBudget of namespace shop"), HasSubstr("The disruption budget web "))));
 }
 
 }  // namespace

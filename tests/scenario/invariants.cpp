@@ -105,7 +105,8 @@ void Invariants::see(const sim::Change& change) {
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   if (sim::terminating(*change.object)) {
     const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
-    pod.place_until = std::min(pod.place_until, now + grace + place_margin);
+    // A minute after its deletionTimestamp, which has whole seconds.
+    pod.place_until = std::min(pod.place_until, now + grace + place_margin - 1s);
     if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
     if (!pod.terminating) pod.terminating = now;
   }

@@ -225,6 +225,45 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
+TEST_F(Scenario, DryRunDoesNotSayDrainedOfAPodThatPolicyKeeps) {
+  add_pods(2);
+  add(a_pod("kept", {.annotations = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", "false"}}}));
+  options.policy.do_not_disrupt = drain::Treatment::park;
+  for (const drain::DryRunMode mode : {drain::DryRunMode::client, drain::DryRunMode::server}) {
+    options.dry_run = mode;
+    const auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::blocked));
+    EXPECT_THAT(report.message, ::testing::HasSubstr("2 pods could be evicted now, 1 could not"));
+    EXPECT_THAT(pod(report, "kept").reason, "DoNotDisrupt");
+  }
+}
+
+TEST_F(Scenario, WhatComesToTerminateForTooLongIsNotWaitedForEither) {
+  options.policy.skip_terminating_after = 60s;
+  add_pods(2, {.grace = 5});
+  add(a_pod("dead", {.grace = 20, .annotations = {{"sim.haulout.dev/never-terminates", "true"}}}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "dead").outcome, PodOutcome::skipped);
+  EXPECT_EQ(pod(report, "dead").reason, "TerminatingTooLong");
+  EXPECT_EQ(told.count(EventType::left, "shop/dead"), 1u);
+  // Its deletionTimestamp lies its grace period ahead of its eviction.
+  EXPECT_GT(took(), 80s);
+  EXPECT_LT(took(), 85s);
+}
+
+TEST_F(Scenario, WhatSomebodyElseDeletesIsSaidToTerminate) {
+  add(a_pod("leaving", {.grace = 50}));
+  add(a_pod("blocked", {.grace = 40, .labels = {{"app", "web"}}}));
+  add(a_budget("web", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  cluster.delete_gracefully("pods", "shop", "leaving");
+  after(10s, [this] { cluster.delete_gracefully("pods", "shop", "blocked"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::terminating, "shop/leaving"), 1u);
+  EXPECT_EQ(told.count(EventType::terminating, "shop/blocked"), 1u);
+  EXPECT_EQ(told.count(EventType::evicted, "shop/leaving"), 0u);
+}
+
 // The watch never told of it: it is known from a list that was made for another's sake, and has gone since.
 TEST_F(Scenario, APodThatTheWatchNeverKnewIsGoneWhenTheViewIsListedAnew) {
   add_pods(1, {.grace = 5});

@@ -88,6 +88,7 @@ void Recorder::on_event(const drain::Event& event) {
   if (event.pod) {
     entry.pod = event.pod->key();
     entry.reason = event.pod->reason;
+    if (entry.message.empty()) entry.message = event.pod->message;
   }
   if (event.volume) {
     entry.volume = event.volume->volume;

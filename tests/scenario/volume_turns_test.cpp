@@ -157,7 +157,7 @@ TEST_F(VolumeTurns, APodThatDoesNotEndHoldsTheOthersAMinute) {
   options.timeout = 10min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_GE(evicted_after("a-1"), 70s);
+  EXPECT_GE(evicted_after("a-1"), 69s);
   EXPECT_LT(evicted_after("a-1"), 72s);
 }
 
