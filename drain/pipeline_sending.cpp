@@ -95,11 +95,14 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
   };
   for (TrackedPod* tracked : order_) {
     if (full()) break;
-    const bool woken = tracked->state == PodState::parked && tracked->wake_at <= now;
-    if (!woken && tracked->state != PodState::queued) {
-      if (tracked->state == PodState::in_flight) close_behind(*tracked);
+    const bool due =
+        tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
+    // One that a restored etcd has brought back may still wait for the answer about its life before.
+    if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
+      close_behind(*tracked);
       continue;
     }
+    if (!due) continue;
     if (open_tier && *open_tier < tracked->order.tier) break;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;

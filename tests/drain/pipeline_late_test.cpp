@@ -174,6 +174,24 @@ TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   EXPECT_EQ(tracked(a_pod("unseen")).state, PodState::vanished);
 }
 
+TEST_F(PipelineTest, APodThatARestoredEtcdBringsBackIsNotAskedForTwiceAtOnce) {
+  PipelineOptions options;
+  options.max_requests = 1;
+  make(options);
+  const auto pod = a_pod("a");
+  plan({pod});
+  EXPECT_THAT(take(), ElementsAre("a"));
+  gone(pod);
+  now += 1s;
+  pipeline->pod_listed(pod, now, now);
+  EXPECT_THAT(take(), IsEmpty());
+  accept(pod);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  accept(pod);
+  plan({a_pod("b")});
+  EXPECT_THAT(take(), ElementsAre("b")) << "no request counts as out for ever";
+}
+
 TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodDoesNotUndoThem) {
   make();
   auto pod = a_pod("p");
