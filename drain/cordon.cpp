@@ -38,6 +38,8 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!node.unschedulable) return CordonOwner::nobody;
   const auto mark = mark_of(node);
   if (!mark) return CordonOwner::other;
+  if (!node.unschedulable_manager.empty())
+    return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
   const auto taint = std::find_if(node.taints.begin(), node.taints.end(),
                                   [](const k8s::Taint& candidate) { return candidate.key == unschedulable_taint; });
   // The taint follows the field within milliseconds; until it is there nobody can have cordoned a second time.

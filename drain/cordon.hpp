@@ -1,8 +1,10 @@
 // Cordon and uncordon with an owner: the field spec.unschedulable and our mark (annotation haulout.dev/cordon) change
 // in one guarded patch. Decisions are pure; the coroutines retry conflicts by reading again.
 //
-// The mark counts as ours only while the taint node.kubernetes.io/unschedulable was added within 10 s of the mark's
-// time: `kubectl uncordon` clears the field and leaves the mark, and a human's later cordon must not be taken for ours.
+// `kubectl uncordon` clears the field and leaves the mark, and a human's later cordon must not be taken for ours. So
+// the mark counts as ours only while the server says (managedFields) that the field was set by a Haulout and has not
+// been cleared since; where it does not say who set it, while the taint node.kubernetes.io/unschedulable was added
+// within 10 s of the mark's time.
 #pragma once
 
 #include <optional>

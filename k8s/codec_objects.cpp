@@ -158,15 +158,24 @@ std::optional<LabelSelector> read_selector(const Object& spec) {
   return LabelSelector(std::move(requirements));
 }
 
-// The manager of the newest entry that owns spec.unschedulable.
+// Under these names the server books whom it has forgotten, or never knew (apimachinery, util/managedfields/internal:
+// capmanagers.go, skipnonapplied.go).
+bool is_nobody(std::string_view manager) {
+  return manager == "ancient-changes" || manager == "before-first-apply";
+}
+
+// Ours, else the newest that owns spec.unschedulable. Others own it beside us when they apply what is set already.
 std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
   std::optional<WallTime> newest;
   metadata.each("managedFields", [&](const Object& entry) {
     if (!entry.object("fieldsV1").object("f:spec").has("f:unschedulable")) return;
+    auto name = entry.string("manager");
+    if (is_nobody(name) || manager == field_manager) return;
     const auto time = entry.time("time");
-    if (!manager.empty() && newest && (!time || *time < *newest)) return;
-    manager = entry.string("manager");
+    const bool older = !manager.empty() && newest && (!time || *time < *newest);
+    if (older && name != field_manager) return;
+    manager = std::move(name);
     newest = time;
   });
   return manager;

@@ -15,6 +15,9 @@
 
 namespace haulout::k8s {
 
+// Who our writes are booked under in managedFields.
+inline constexpr std::string_view field_manager = "haulout";
+
 struct OwnerReference {
   std::string api_version;
   std::string kind;
@@ -104,7 +107,8 @@ struct Node {
   std::string boot_id;
   std::string os_image;
   std::string kernel_version;
-  // metadata.managedFields: who last set f:spec.f:unschedulable, for messages only.
+  // metadata.managedFields: who set spec.unschedulable and nobody has cleared it since; `field_manager` where that is
+  // us, whoever else has set it, too. Empty: not set, or the server does not know who it was.
   std::string unschedulable_manager;
   bool operator==(const Node&) const = default;
 };

@@ -10,8 +10,6 @@
 namespace haulout::k8s {
 namespace {
 
-constexpr std::string_view field_manager = "haulout";
-
 // Without it the path would name a collection, the selector every unscheduled pod, the eviction any namesake.
 std::string_view required(std::string_view value, const char* what) {
   if (!value.empty()) return value;

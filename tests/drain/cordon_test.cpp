@@ -40,6 +40,29 @@ TEST(P5_OwnMarksOnly, WhoseCordonItIs) {
   for (const auto& row : rows) EXPECT_EQ(cordon_owner(row.node), row.owner) << row.what;
 }
 
+// The server books who set the field until somebody clears it: so it knows what a clock or a late taint cannot tell.
+TEST(P5_OwnMarksOnly, WhoseCordonTheServerSaysItIs) {
+  const struct {
+    const char* what;
+    k8s::Node node;
+    const char* manager;
+    CordonOwner owner;
+  } rows[] = {
+      {"ours, the taint came late", a_node(true, noon + 15s, mark), "haulout", CordonOwner::haulout},
+      {"ours, a clock is wrong", a_node(true, noon - 1h, mark), "haulout", CordonOwner::haulout},
+      {"ours, taint not there yet", a_node(true, {}, mark), "haulout", CordonOwner::haulout},
+      {"our mark has gone", a_node(true, noon, {}), "haulout", CordonOwner::other},
+      {"a human's over our stale mark, soon after", a_node(true, noon + 5s, mark), "kubectl", CordonOwner::other},
+      {"a human's, taint not there yet", a_node(true, {}, mark), "kubectl", CordonOwner::other},
+      {"a human's, the taint still that of ours", a_node(true, noon, mark), "kubectl", CordonOwner::other},
+      {"schedulable", a_node(false, {}, mark), "", CordonOwner::nobody},
+  };
+  for (auto row : rows) {
+    row.node.unschedulable_manager = row.manager;
+    EXPECT_EQ(cordon_owner(row.node), row.owner) << row.what;
+  }
+}
+
 TEST(P5_OwnMarksOnly, AnUnreadableMarkIsNotOurs) {
   auto node = a_node(true, noon, {});
   for (const char* text : {"", "{}", "[]", "not json", R"({"at":5})", R"({"at":"yesterday"})"}) {

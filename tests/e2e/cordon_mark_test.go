@@ -84,6 +84,11 @@ func TestCordonMarkCannotLie(t *testing.T) {
 
 	expectCordon(t, drainReport(t, w), true, "haulout")
 
+	// At once, which the age of the taint cannot tell from ours.
+	run(t, w, 0, cluster.Kubectl(), "uncordon", w.Node("old"))
+	run(t, w, 0, cluster.Kubectl(), "cordon", w.Node("old"))
+	expectCordon(t, drainReport(t, w), true, "other")
+
 	run(t, w, 0, cluster.Kubectl(), "uncordon", w.Node("old"))
 	awaitTaint(t, w, false)
 	must(t, Until(t.Context(), "a human's cordon can be told from ours", func() (bool, error) {

@@ -32,6 +32,34 @@ struct OtherTools : Fleet {
   }
 };
 
+// The controller that follows a cordon with its taint may be away for longer than a cordon is young, or have another
+// clock.
+TEST_F(OtherTools, P5_OurCordonIsTakenBackHoweverLateItsTaintComes) {
+  cluster.timing().taint_lag = 15s;
+  Machine& n1 = machine("n1");
+  Machine& n2 = machine("n2");
+  PodSpec slow;
+  slow.grace = 30;
+  add(a_pod("slow-0", slow));
+  run_fleet(1h);
+  expect_updated(n1);
+  expect_updated(n2);
+}
+
+// Nor does a taint that has not come yet make a person's cordon ours.
+TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
+  cluster.timing().taint_lag = 10min;
+  machine("n1");
+  held_pod();
+  after(1min, [&] {
+    uncordon("n1");
+    cordon("n1");
+  });
+  after(2min, [&] { cluster.remove("poddisruptionbudgets", "shop", "held"); });
+  run_fleet(2h);
+  EXPECT_TRUE(unschedulable("n1")) << story();
+}
+
 // Elsewhere the lock is given back first, or its delay is slept through with the node still cordoned.
 TEST_F(OtherTools, ANodeTakesPodsAgainBeforeItsTurnIsGivenBack) {
   options.times.soak = 10min;

@@ -114,21 +114,6 @@ TEST(Codec, Phases) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(decode_pod(fixtures::pod("a", "u", "1", text))->phase, expected);
 }
 
-TEST(Codec, ReadsANode) {
-  const auto node = decode_node(fixtures::node);
-  ASSERT_TRUE(node) << node.error().message();
-  EXPECT_EQ(node->name, "n1");
-  EXPECT_EQ(node->uid, "nu");
-  EXPECT_EQ(node->resource_version, "9");
-  EXPECT_THAT(node->labels, ElementsAre(Pair("pool", "a")));
-  EXPECT_THAT(node->annotations, ElementsAre(Pair("haulout.dev/cordon", "{}"), Pair("other", "x")));
-  EXPECT_TRUE(node->unschedulable);
-  EXPECT_TRUE(node->ready);
-  EXPECT_EQ(node->unschedulable_manager, "kubectl");
-  EXPECT_THAT(node->taints,
-              ElementsAre(Taint{"node.kubernetes.io/unschedulable", "NoSchedule", at("2026-11-21T01:00:00Z")}));
-}
-
 TEST(Codec, ReadsABudget) {
   using Op = LabelSelector::Operator;
   const auto pdb = decode_pdb(fixtures::pdb);
