@@ -107,6 +107,8 @@ class Agent::Impl {
 
   // after_reboot.cpp
   boost::asio::awaitable<Event> reboot();
+  // Who wants the machine to stay up; empty: nobody, as far as anybody can tell.
+  boost::asio::awaitable<std::string> reboot_blocked_by();
   boost::asio::awaitable<void> until_down(TimePoint deadline);
   boost::asio::awaitable<Event> verify();
   struct Finding {

@@ -93,6 +93,10 @@ Task<> FleetMachine::can_reboot(TimePoint) {
   co_return Result<>();
 }
 
+Task<std::string> FleetMachine::blocked_by(TimePoint) {
+  co_return std::string();
+}
+
 Task<> FleetMachine::reboot(std::size_t, TimePoint) {
   around_.going_down();
   powered_ = false;
