@@ -159,6 +159,7 @@ class Agent::Impl {
   std::optional<bool> requested_at_start_;  // a reboot; what is asked for later, no boot of before has served
   Pending pending_;
   bool answered_ = false;  // the back end, since we started
+  std::string slot_;       // of the last turn that was taken
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
