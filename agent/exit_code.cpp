@@ -32,6 +32,11 @@ int exit_code(const Error& error) {
   return exit_connection;
 }
 
+int exit_code_of_service(const Error& error) {
+  const int code = exit_code(error);
+  return code == exit_usage ? exit_not_done : code;
+}
+
 int exit_code_of_signal(int signal) {
   return 128 + signal;
 }

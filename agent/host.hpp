@@ -18,6 +18,9 @@ class Host {
   virtual std::vector<std::string> reboot_methods() const = 0;
   // Whether the first method would be permitted; asked before anything is cordoned. Cancellable.
   virtual Task<> can_reboot(TimePoint deadline) = 0;
+  // Who wants the machine to stay up for now, as a sentence for people; empty: nobody. To be asked again right before
+  // the reboot, since that may come hours after can_reboot(). An error: nobody can tell. Cancellable.
+  virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
   // Asks for the reboot. Success: it was accepted, and the machine goes down at some moment, perhaps before this
   // returns. Cancellable.
   virtual Task<> reboot(std::size_t method, TimePoint deadline) = 0;

@@ -21,6 +21,9 @@ class Slots {
   virtual ~Slots() = default;
   // As --slots spells it.
   virtual std::string name() const = 0;
+  // What the record says of a turn: Turn::slot as it was when the turn was taken; empty: it knows of none. Told before
+  // anything is asked, for slots whose keeper cannot be asked which turn is ours. What was taken since counts more.
+  virtual void remember(const std::string& /*slot*/) {}
   // Takes a turn if one is free and has it confirmed. Idempotent: a turn that is ours stays ours. An error: nobody
   // knows, ask again. Cancellable; what was taken by then is found by the next take() or release().
   virtual Task<Turn> take(TimePoint deadline) = 0;

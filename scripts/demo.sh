@@ -79,7 +79,7 @@ demo_agent=(--settle 2s --soak 2s --backend file --sentinel /run/reboot-required
 machine_boots() {
   local root=$1
   rm -rf -- "$root/run"
-  mkdir -p "$root/run" "$root/etc" "$root/proc/sys/kernel/random"
+  mkdir -p "$root/run" "$root/etc/haulout" "$root/proc/sys/kernel/random"
   cat /proc/sys/kernel/random/uuid >"$root/proc/sys/kernel/random/boot_id"
   printf 'ID=demo\nPRETTY_NAME="Demo OS"\n' >"$root/etc/os-release"
   rm -f -- "$root/off"

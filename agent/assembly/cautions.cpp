@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "agent/assembly/make_slots.hpp"
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/hooks/hook_annotations.hpp"
@@ -12,6 +14,17 @@ namespace {
 
 bool waits_for_ever(const AgentConfig& config) {
   return config.slots == SlotsChoice::lease && config.drain_deadline == Duration::zero();
+}
+
+// A container that was given no directory of the host finds no hook, and would pass each point in silence.
+std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
+  const std::string parent = std::filesystem::path(hooks_dir).parent_path();
+  const auto there = root.exists(parent);
+  if (root.directory() == "/" || !there || *there) return std::nullopt;
+  return fmt::format(
+      "hooks of the host are not seen, and not run: {} is not there; mount the host's directory, or set hooks-dir to "
+      "one that is mounted",
+      root.display(parent));
 }
 
 }  // namespace
@@ -42,6 +55,7 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
   }
   if (auto caution = whole_pool_caution(config, nodes)) cautions.config.push_back(*std::move(caution));
   cautions.hooks = misnamed_hooks(node);
+  if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));
   if (auto stray = stray_hooks(root, config.hooks_dir))
     cautions.hooks.insert(cautions.hooks.end(), stray->begin(), stray->end());
   co_return cautions;

@@ -1,5 +1,7 @@
 #include "agent/assembly/make_backend.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/backends/bottlerocket_backend.hpp"
@@ -42,6 +44,8 @@ std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAcces
 constexpr const char* kernel_hooks[] = {"/etc/kernel/postinst.d/unattended-upgrades",
                                         "/etc/kernel/postinst.d/update-notifier"};
 
+constexpr const char* running_release = "/proc/sys/kernel/osrelease";
+
 Result<bool> leaves_sentinels(const HostRoot& root) {
   for (const char* hook : kernel_hooks) {
     auto there = root.exists(hook);
@@ -50,26 +54,36 @@ Result<bool> leaves_sentinels(const HostRoot& root) {
   return false;
 }
 
-// The release to compare the kernels of /boot with; nothing where nobody needs to, or nobody can.
-Result<std::optional<std::string>> kernel_to_compare(const HostRoot& root) {
+// How a new kernel is noticed. /boot is of Debian's base system: empty where the machine has no kernel of its own, and
+// not there where the agent does not see the host's.
+Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   auto others = leaves_sentinels(root);
   if (!others) return std::move(others).error();
   auto names = root.list("/boot");
   if (!names) return std::move(names).error();
-  const bool kernels = *names && std::any_of((*names)->begin(), (*names)->end(),
-                                             [](const std::string& name) { return name.starts_with("vmlinuz-"); });
-  if (*others || !kernels) return std::optional<std::string>();
-  auto release = root.read("/proc/sys/kernel/osrelease", line_limit);
+  if (*others) return DebianBackend::Options{};
+  if (!*names)
+    return DebianBackend::Options{
+        .unseen_kernels = fmt::format("nobody knows whether a new kernel waits for a boot: neither {} nor the programs "
+                                      "of {} that would tell are there; mount both from the host",
+                                      root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
+  const bool kernels = std::any_of((*names)->begin(), (*names)->end(),
+                                   [](const std::string& name) { return name.starts_with("vmlinuz-"); });
+  if (!kernels) return DebianBackend::Options{};
+  auto release = root.read(running_release, line_limit);
   if (!release) return std::move(release).error();
   std::string running = first_line(release->value_or(""));
-  return running.empty() ? std::optional<std::string>() : std::optional(std::move(running));
+  if (running.empty())
+    return DebianBackend::Options{.unseen_kernels = fmt::format("nobody knows which kernel runs: {} is not there; "
+                                                                "mount it from the host",
+                                                                root.display(running_release))};
+  return DebianBackend::Options{.running_kernel = std::move(running)};
 }
 
 Result<MadeBackend> make_debian(const HostAccess& host) {
-  auto running = kernel_to_compare(host.root);
-  if (!running) return std::move(running).error();
-  return alone(std::make_unique<DebianBackend>(host.root, host.clock, host.rng,
-                                               DebianBackend::Options{.running_kernel = *std::move(running)}));
+  auto options = kernel_options(host.root);
+  if (!options) return std::move(options).error();
+  return alone(std::make_unique<DebianBackend>(host.root, host.clock, host.rng, *std::move(options)));
 }
 
 Result<MadeBackend> make_bottlerocket(const HostAccess& host) {

@@ -13,12 +13,33 @@ SlotGrouping grouping_of(const AgentConfig& config) {
   return {config.pool, config.pool_label, config.zone_label};
 }
 
-Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node) {
+Task<std::string> labelled_group(k8s::Client& client, const OwnNode& own, SlotGrouping grouping, TimePoint deadline) {
+  CO_TRY(const k8s::Node node, co_await client.get_node(own.name, deadline));
+  co_return fleetlock_group(grouping, node.name, node.labels);
+}
+
+Task<std::string> constant(std::string group) {
+  co_return group;
+}
+
+// Where it comes from a label, the Node is asked each time. Errc::invalid for a pool that can be no group.
+Result<decltype(FleetLockOptions::group)> group_source(const AgentConfig& config, const SlotsAccess& access) {
+  const SlotGrouping grouping = grouping_of(config);
+  if (!grouping.pool_label.empty())
+    return [&client = access.client, &own = access.own, grouping](TimePoint deadline) {
+      return labelled_group(client, own, grouping, deadline);
+    };
+  auto group = fleetlock_group(grouping, access.own.name, {});
+  if (!group) return std::move(group).error();
+  return [group = *std::move(group)](TimePoint) { return constant(group); };
+}
+
+Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& access) {
   auto server = fleetlock_server(access.executor, access.client.clock(), config.fleetlock_url);
   if (!server) return std::move(server).error();
   auto id = fleetlock_id(access.root, access.own);
   if (!id) return std::move(id).error();
-  auto group = fleetlock_group(grouping_of(config), node.name, node.labels);
+  auto group = group_source(config, access);
   if (!group) return std::move(group).error();
   MadeSlots made;
   made.client = std::move(server->client);
@@ -38,8 +59,8 @@ OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   return {value, config.pool_label + "=" + value};
 }
 
-Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node) {
-  if (config.slots == SlotsChoice::fleetlock) return make_fleetlock(config, access, node);
+Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {
+  if (config.slots == SlotsChoice::fleetlock) return make_fleetlock(config, access);
   MadeSlots made;
   if (config.slots == SlotsChoice::none) {
     made.slots = std::make_unique<NoneSlots>(access.client.clock());

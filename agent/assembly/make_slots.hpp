@@ -35,8 +35,8 @@ struct SlotsAccess {
   const OwnNode& own;
 };
 
-// Makes them without asking anybody. Errc::invalid or Errc::unavailable, naming option and way out, where the Node or
-// the host lacks what a FleetLock server must be told.
-Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access, const k8s::Node& node);
+// Makes them without asking anybody. Errc::invalid or Errc::unavailable, naming option and way out, where the
+// configuration or the host lacks what a FleetLock server must be told.
+Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access);
 
 }  // namespace haulout::agent

@@ -94,6 +94,8 @@ asio::awaitable<Pending> DebianBackend::pending(TimePoint) {
   if (!same && answer.need != Need::yes) answer = either(std::move(answer), sentinel_answer(old_sentinel));
   if (options_.running_kernel && answer.need != Need::yes)
     answer = either(std::move(answer), kernel_answer(*options_.running_kernel));
+  if (!options_.unseen_kernels.empty())
+    answer = either(std::move(answer), Pending{.need = Need::unknown, .problem = options_.unseen_kernels});
   co_return answer;
 }
 

@@ -22,6 +22,8 @@ class DebianBackend final : public Backend {
   struct Options {
     // The release that runs (uname -r); set, it is compared with the kernels of /boot.
     std::optional<std::string> running_kernel{};
+    // Why that could not be done although nobody else would tell of a new kernel; then nobody knows that none waits.
+    std::string unseen_kernels{};
   };
   DebianBackend(HostRoot root, Clock& clock, Rng& rng, Options options);
 

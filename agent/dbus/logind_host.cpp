@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/dbus/bus_call.hpp"
 #include "agent/dbus/bus_error.hpp"
 #include "agent/dbus/bus_names.hpp"
-#include "agent/dbus/logind_answers.hpp"
 
 namespace haulout::agent {
 using boost::asio::awaitable;
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::string_view by_logind = "logind";
 constexpr std::string_view by_systemd = "systemd";
+// SD_LOGIND_ROOT_CHECK_INHIBITORS: without it, block inhibitors do not hold for root before systemd 257.
+constexpr std::uint64_t also_for_root = 1;
 
 Error no_such_method(std::string_view method) {
   return Error(Errc::invalid, fmt::format("\"{}\" is no way to reboot over D-Bus: logind, systemd", method));
@@ -39,20 +42,30 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
   if (!answer) co_return explain_refusal("logind", std::move(answer).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
   CO_CHECK(judge_can_reboot(std::get<0>(*answer), uid));
-  co_return co_await nobody_blocks(deadline);
+  CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
+  co_return judge_inhibitors(inhibitors);
 }
 
-Task<> LogindHost::nobody_blocks(TimePoint deadline) {
+Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
+  // Who chose systemd alone chose the way that asks nobody.
+  if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
+  CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
+  const auto judged = judge_inhibitors(inhibitors);
+  co_return judged ? std::string() : judged.error().message();
+}
+
+// None where none of them blocks a shutdown.
+Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
   CO_TRY(const std::string blocked, co_await bus_property<std::string>(bus_, login1("BlockInhibited"), deadline));
-  if (!names_shutdown(blocked)) co_return Result<>();
+  std::vector<Inhibitor> inhibitors;
+  if (!names_shutdown(blocked)) co_return inhibitors;
   using Row = sdbus::Struct<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
   auto rows = co_await bus_call<std::vector<Row>>(bus_, login1("ListInhibitors"), deadline);
   if (!rows) co_return std::move(rows).error();
-  std::vector<Inhibitor> inhibitors;
   for (const Row& row : std::get<0>(*rows))
     inhibitors.push_back(
         {std::get<0>(row), std::get<1>(row), std::get<2>(row), std::get<3>(row), std::get<4>(row), std::get<5>(row)});
-  co_return judge_inhibitors(inhibitors);
+  co_return inhibitors;
 }
 
 Task<> LogindHost::systemd_permits(TimePoint deadline) {
@@ -75,7 +88,7 @@ Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
 }
 
 Task<> LogindHost::reboot_by_logind(TimePoint deadline) {
-  auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, std::uint64_t{0});
+  auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, also_for_root);
   // systemd before 246 has only the older one; its argument allows a question to a human.
   if (!accepted && is_bus_error(accepted.error(), bus_error::unknown_method))
     accepted = co_await bus_call<>(bus_, login1("Reboot"), deadline, false);

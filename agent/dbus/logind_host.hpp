@@ -3,11 +3,14 @@
 // root.
 //
 // can_reboot: Errc::unavailable with what to do when it would be refused or is blocked; else as Bus::exchange.
+// blocked_by: whose inhibitors of mode block there are; nobody's where logind is none of the ways. They are honoured
+// whoever holds them, which logind itself does not do for those of root before systemd 257.
 // reboot: a failure with Errc::timeout or Errc::reset may come from a machine that is already going down.
 // boot_complete: true where no systemd runs. An error when systemd is in a state that does not become complete.
 #pragma once
 
 #include "agent/dbus/bus.hpp"
+#include "agent/dbus/logind_answers.hpp"
 #include "agent/hosts/file_host.hpp"
 
 namespace haulout::agent {
@@ -20,13 +23,14 @@ class LogindHost final : public FileHost {
 
   std::vector<std::string> reboot_methods() const override { return methods_; }
   Task<> can_reboot(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
 
  private:
   Task<> logind_permits(TimePoint deadline);
   Task<> systemd_permits(TimePoint deadline);
-  Task<> nobody_blocks(TimePoint deadline);
+  Task<std::vector<Inhibitor>> inhibitors(TimePoint deadline);
   Task<> reboot_by_logind(TimePoint deadline);
 
   Bus& bus_;

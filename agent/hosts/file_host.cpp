@@ -2,6 +2,10 @@
 
 namespace haulout::agent {
 
+Task<std::string> FileHost::blocked_by(TimePoint) {
+  co_return std::string();
+}
+
 Task<bool> FileHost::boot_complete(TimePoint) {
   co_return true;
 }

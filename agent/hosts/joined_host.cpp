@@ -19,6 +19,14 @@ Task<> JoinedHost::can_reboot(TimePoint deadline) {
   co_return co_await hosts_.front()->can_reboot(deadline);
 }
 
+Task<std::string> JoinedHost::blocked_by(TimePoint deadline) {
+  for (const auto& host : hosts_) {
+    CO_TRY(std::string who, co_await host->blocked_by(deadline));
+    if (!who.empty()) co_return who;
+  }
+  co_return std::string();
+}
+
 Task<> JoinedHost::reboot(std::size_t method, TimePoint deadline) {
   std::size_t left = method;
   for (const auto& host : hosts_) {

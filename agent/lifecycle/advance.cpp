@@ -40,6 +40,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 }
 
 void take_up(Record& record, const Moment& moment) {
+  record.slot = moment.slot;
   record.run = moment.run;
   record.leaked.clear();
   record.requested = moment.requested;

@@ -24,6 +24,7 @@ struct Moment {
   Pending pending{};
   bool requested = false;
   std::string booted{};  // the version that runs
+  std::string slot{};    // the turn that was taken
   std::string run{};     // a name for a new run
   std::string cause{};   // of a degradation
   std::string cause_message{};

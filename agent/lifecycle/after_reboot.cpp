@@ -36,17 +36,18 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     auto trouble = co_await prove();
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
+      if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
       if (parts_.shutdown) parts_.shutdown->release();
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
       // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
       const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
-      if (lost) problem = methods[record_.method] + ": " + asked.error().message();
+      if (!asked) problem = methods[record_.method] + ": " + asked.error().message();
+      // Refused because of somebody who was faster: no other way is tried for that.
+      if (!asked && !lost && !(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
       if (asked || lost) {
         record_.asked = true;
         co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
         co_await until_down(deadline);
-      } else {
-        problem = methods[record_.method] + ": " + asked.error().message();
       }
       break;
     }
@@ -66,6 +67,12 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
                    std::string(request_annotation) + "=reboot to have it tried again";
   co_return Event::reboot_impossible;
+}
+
+// Where nobody can tell, the way that does not answer is to be tried, and after it the next one.
+asio::awaitable<std::string> Agent::Impl::reboot_blocked_by() {
+  auto who = co_await parts_.host.blocked_by(within(request_timeout));
+  co_return who ? *std::move(who) : std::string();
 }
 
 // A machine that goes down takes this process with it, unless the process serves it from elsewhere.

@@ -110,6 +110,7 @@ asio::awaitable<void> Agent::Impl::load() {
     // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
     if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
+  parts_.slots.remember(record_.slot);
   record_.authority = options_.authority;
   record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
@@ -275,7 +276,10 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
   Backoff backoff(patience);
   while (!reload_) {
     auto released = co_await parts_.slots.release(within(request_timeout));
-    if (released) co_return;
+    if (released) {
+      record_.slot.clear();
+      co_return;
+    }
     co_await show("CannotRelease", "the turn cannot be given back yet: " + released.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
   }
@@ -310,6 +314,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.pending = pending_;
   moment.requested = reboot_requested(node_);
   moment.booted = booted_;
+  moment.slot = slot_;
   moment.run = new_run();
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});

@@ -107,6 +107,8 @@ class Agent::Impl {
 
   // after_reboot.cpp
   boost::asio::awaitable<Event> reboot();
+  // Who wants the machine to stay up; empty: nobody, as far as anybody can tell.
+  boost::asio::awaitable<std::string> reboot_blocked_by();
   boost::asio::awaitable<void> until_down(TimePoint deadline);
   boost::asio::awaitable<Event> verify();
   struct Finding {
@@ -157,6 +159,7 @@ class Agent::Impl {
   std::optional<bool> requested_at_start_;  // a reboot; what is asked for later, no boot of before has served
   Pending pending_;
   bool answered_ = false;  // the back end, since we started
+  std::string slot_;       // of the last turn that was taken
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;

@@ -130,6 +130,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
     co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
     co_return std::nullopt;
   }
+  slot_ = turn->slot;
   auto version = co_await parts_.backend.booted(within(request_timeout));
   if (!version) {
     co_await show("BackendUnknown", version.error().message());

@@ -8,6 +8,9 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Nothing tells when whoever wanted the machine to stay up does not any more.
+constexpr Duration block_look = std::chrono::minutes(1);
+
 // After a proof that failed. What it makes us say is news of our own Node, which would have us prove again at once.
 constexpr Duration least_pause = std::chrono::seconds(2);
 
@@ -79,6 +82,10 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       co_await show({}, "empty and cordoned: reboot it whenever you like");
     } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
       co_await show("BackendUnknown", pending_.problem);
+    } else if (const std::string who = co_await reboot_blocked_by(); !who.empty()) {
+      backoff.reset();
+      until = now() + block_look;
+      co_await show("CannotReboot", who);
     } else {
       decided_ = Event::reboot_due;
     }

@@ -22,6 +22,7 @@ struct Record {
   State state = State::unknown;
   WallTime since{};        // when this state was entered
   std::string boot_id{};   // of the boot in which it was entered
+  std::string slot{};      // names our turn, until it is given back
   std::string run{};       // names our cordon; empty: there is none to take back
   bool requested = false;  // a person asked for this reboot
   std::vector<std::string> reasons{};

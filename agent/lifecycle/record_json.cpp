@@ -59,6 +59,7 @@ Record decoded(const Json& json) {
   record.state = *state;
   record.since = wall_time(json.at("since"));
   read(json, "bootID", record.boot_id);
+  read(json, "slot", record.slot);
   read(json, "run", record.run);
   read(json, "requested", record.requested);
   read(json, "reasons", record.reasons);
@@ -97,6 +98,7 @@ std::string encode_record(const Record& record) {
   json["state"] = to_string(record.state);
   json["since"] = microseconds(record.since);
   put_unless_default(json, "bootID", record.boot_id);
+  put_unless_default(json, "slot", record.slot);
   put_unless_default(json, "run", record.run);
   put_unless_default(json, "requested", record.requested);
   put_unless_default(json, "reasons", record.reasons);

@@ -38,6 +38,7 @@ class Releasing {
   asio::awaitable<void> give_node_back() {
     const std::optional<Record> record = record_of(node_);
     const State state = record ? record->state : State::unknown;
+    if (record) parts_.slots.remember(record->slot);
     if (state == State::rebooting)
       out_.done.emplace_back("a reboot had been asked for before: the machine may still go down");
     const bool uncordoned = co_await take_cordon_back();

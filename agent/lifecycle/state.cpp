@@ -57,6 +57,8 @@ constexpr std::array rows{
     Row{State::ready, Event::boot_changed, State::verifying},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},
+    // Where everything is watched, and a wait of hours costs little.
+    Row{State::rebooting, Event::reboot_blocked, State::ready},
     Row{State::rebooting, Event::reboot_overdue, State::rebooting},
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
     // Only before this process has asked for the reboot: after a restart everything is proved again.
@@ -98,6 +100,7 @@ constexpr std::array event_names{
     std::pair{Event::emptiness_lost, std::string_view("emptiness-lost")},
     std::pair{Event::reboot_due, std::string_view("reboot-due")},
     std::pair{Event::boot_changed, std::string_view("boot-changed")},
+    std::pair{Event::reboot_blocked, std::string_view("reboot-blocked")},
     std::pair{Event::reboot_overdue, std::string_view("reboot-overdue")},
     std::pair{Event::reboot_impossible, std::string_view("reboot-impossible")},
     std::pair{Event::verified, std::string_view("verified")},

@@ -37,7 +37,7 @@ asio::awaitable<void> FleetMachine::one_life() {
   const AgentConfig& config = around_.input.config;
   k8s::Client client(around_.cluster.api(), around_.clock, {k8s::FieldValidation::strict, drain::Options{}.page_size});
   const HostRoot root(config.host_root);
-  auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_}, node_);
+  auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
   if (!slots) {
     tell({State::unknown, "SlotsUnavailable", slots.error().message(), around_.clock.wall_now()});
     co_return;
@@ -91,6 +91,10 @@ asio::awaitable<void> FleetMachine::changed() {
 
 Task<> FleetMachine::can_reboot(TimePoint) {
   co_return Result<>();
+}
+
+Task<std::string> FleetMachine::blocked_by(TimePoint) {
+  co_return std::string();
 }
 
 Task<> FleetMachine::reboot(std::size_t, TimePoint) {

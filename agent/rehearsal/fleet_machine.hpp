@@ -48,6 +48,7 @@ class FleetMachine final : public Host, public Backend {
   Result<std::string> boot_id() override { return boot_id_; }
   std::vector<std::string> reboot_methods() const override { return {"rehearsal"}; }
   Task<> can_reboot(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool) override { return {}; }

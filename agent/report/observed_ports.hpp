@@ -29,6 +29,7 @@ class ObservedSlots final : public Slots {
   ObservedSlots(Slots& inner, std::function<void(bool)> tell) : inner_(inner), tell_(std::move(tell)) {}
 
   std::string name() const override { return inner_.name(); }
+  void remember(const std::string& slot) override { inner_.remember(slot); }
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;

@@ -55,9 +55,12 @@ constexpr std::array table{
            "See why it wants to reboot so often, or wait: it goes on when a day has passed."},
     Reason{"BackingOff", gates, waiting, "The last attempt came to nothing; the next one follows after a while.",
            "The message has the last attempt's cause: that is what to look at."},
-    Reason{"CannotReboot", gates, trouble,
-           "The machine would refuse the reboot, so nothing is cordoned: the message has its own words.",
-           "Usually rights or a mount: D-Bus policy, polkit, AppArmor or SELinux; `haulout agent --check` tries it."},
+    Reason{
+        "CannotReboot", gates, trouble,
+        "The machine would refuse the reboot, or somebody holds a block inhibitor: the message has its own words. No "
+        "node is cordoned for that; one that is drained already stays so, and is rebooted when the inhibitor has gone.",
+        "Usually rights or a mount: D-Bus policy, polkit, AppArmor or SELinux; `haulout agent --check` tries it. An "
+        "inhibitor: wait, or end what holds it (`systemd-inhibit --list`)."},
 
     Reason{"WaitingForSlot", turns, waiting, "Other nodes of the pool have all the turns; the message says which.",
            "Wait; if a node in the message is degraded, that node is what to look at."},

@@ -43,7 +43,7 @@ AgentService::AgentService(ServiceInputs inputs)
 
 void AgentService::failed(const Error& error) {
   in_.log.write(Severity::error, error.message());
-  exit_code_ = agent::exit_code(error);
+  exit_code_ = exit_code_of_service(error);
 }
 
 void AgentService::say(std::string_view line) {

@@ -68,8 +68,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
   authority_.node.uid = node.uid;
   if (auto problem = turns_problem(authority_, config.slots)) co_return *std::move(problem);
-  CO_TRY(slots_,
-         make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}, node));
+  CO_TRY(slots_, make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}));
   OwnPool pool = own_pool(config, node);
   CO_TRY(NodeGatesOptions gates,
          gates_of_config(config, node.name, std::move(pool.name), std::move(pool.node_selector)));

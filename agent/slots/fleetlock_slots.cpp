@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view pre_reboot = "/v1/pre-reboot";
 constexpr std::string_view steady_state = "/v1/steady-state";
+constexpr std::string_view slot_prefix = "fleetlock/";
 // Locked: how servers say that somebody else holds the turn.
 constexpr int locked = 423;
 // The server may be slow to carry out what we no longer wait for.
@@ -33,7 +34,16 @@ bool never_sent(const Error& error) {
 FleetLockSlots::FleetLockSlots(http::Transport& transport, Clock& clock, Rng& rng, FleetLockOptions options)
     : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
-Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, TimePoint deadline) {
+void FleetLockSlots::remember(const std::string& slot) {
+  if (held_.empty() && slot.starts_with(slot_prefix)) held_ = slot.substr(slot_prefix.size());
+}
+
+Task<std::string> FleetLockSlots::group(TimePoint deadline) {
+  if (!held_.empty()) co_return held_;
+  co_return co_await options_.group(deadline);
+}
+
+Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::string group, TimePoint deadline) {
   // Carried out after this one, the other would undo it unseen.
   if (!unanswered_.empty() && unanswered_ != endpoint)
     co_await clock_.sleep_until(std::min(deadline, saturating_add(clock_.now(), settling)));
@@ -43,7 +53,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, TimePoin
   request.headers.set("fleet-lock-protocol", "true");
   request.headers.set("Content-Type", "application/json");
   request.headers.set("Accept", "application/json");
-  request.body = encode_fleetlock_request(options_.id, options_.group);
+  request.body = encode_fleetlock_request(options_.id, group);
   unanswered_ = endpoint;
   auto response = co_await transport_.round_trip(std::move(request), deadline);
   const std::string who = options_.server + ", " + endpoint;
@@ -54,35 +64,48 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, TimePoin
   co_return std::move(*answer);
 }
 
+Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
+  // Before the answer, which may be lost.
+  held_ = group;
+  co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
+}
+
 Turn FleetLockSlots::granted() const {
-  return Turn{.ours = true, .slot = "fleetlock/" + options_.group};
+  return Turn{.ours = true, .slot = std::string(slot_prefix) + held_};
 }
 
 std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
-  return fmt::format("{} gives group {} no turn: {} ({}, HTTP {})", options_.server, options_.group, refusal.value,
-                     refusal.kind, refusal.status);
+  return fmt::format("{} gives group {} no turn: {} ({}, HTTP {})", options_.server, held_, refusal.value, refusal.kind,
+                     refusal.status);
 }
 
 Task<Turn> FleetLockSlots::take(TimePoint deadline) {
-  CO_TRY(const Answer refusal, co_await post(std::string(pre_reboot), deadline));
+  CO_TRY(std::string group, co_await options_.group(deadline));
+  // A turn of another pool is of no use, and would be missed there.
+  if (!held_.empty() && held_ != group) CO_CHECK(co_await release(deadline));
+  CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
   // Some servers answer 500 when all turns are out.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
 }
 
 Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
-  CO_TRY(const Answer refusal, co_await post(std::string(pre_reboot), deadline));
+  CO_TRY(std::string group, co_await this->group(deadline));
+  CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
   if (!refusal) co_return granted();
   if (denies(*refusal)) co_return Turn{.why = words_of(*refusal)};
   co_return Error(Errc::unavailable, words_of(*refusal));
 }
 
 Task<> FleetLockSlots::release(TimePoint deadline) {
-  CO_TRY(const Answer refusal, co_await post(std::string(steady_state), deadline));
+  CO_TRY(const std::string group, co_await this->group(deadline));
+  CO_TRY(const Answer refusal, co_await post(std::string(steady_state), group, deadline));
   // The protocol has 200 for somebody who holds nothing; poseidon/fleetlock says that another one holds it.
-  if (!refusal || refusal->status == locked) co_return Result<>();
-  co_return Error(Errc::unavailable,
-                  fmt::format("{} does not take the turn of group {} back: {} ({}, HTTP {})", options_.server,
-                              options_.group, refusal->value, refusal->kind, refusal->status));
+  if (refusal && refusal->status != locked)
+    co_return Error(Errc::unavailable,
+                    fmt::format("{} does not take the turn of group {} back: {} ({}, HTTP {})", options_.server, group,
+                                refusal->value, refusal->kind, refusal->status));
+  held_.clear();
+  co_return Result<>();
 }
 
 asio::awaitable<void> FleetLockSlots::changed() {

@@ -5,11 +5,15 @@
 // confirm() is pre-reboot once more, which for a holder changes nothing. So confirm() may only be called where a turn
 // is wanted: whoever holds none would take one.
 //
+// A turn is confirmed and given back in the group in which it was taken, whatever pool the node has come into since:
+// the server knows it by no other name. The record keeps that group for those who come after (see remember()).
+//
 // The turn is ours after a 200 and nothing else. A refusal that can be read is an answer: no turn, with the server's
 // words. After a 5xx, or what no FleetLock server says, nobody knows: an error, which does not count as ours, nor as
 // lost. Errors otherwise: those of http::Transport. Cancellable.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "agent/slots.hpp"
@@ -21,8 +25,9 @@
 namespace haulout::agent {
 
 struct FleetLockOptions {
-  std::string prefix{};             // path of the base URL, without a final slash
-  std::string group = "default";    // [a-zA-Z0-9.-]+
+  std::string prefix{};  // path of the base URL, without a final slash
+  // The group of the node as it is now, [a-zA-Z0-9.-]+. Asked for each turn: its pool may change under the agent.
+  std::function<Task<std::string>(TimePoint deadline)> group;
   std::string id{};                 // see fleetlock_id.hpp
   std::string server{"FleetLock"};  // for messages
 };
@@ -33,6 +38,7 @@ class FleetLockSlots final : public Slots {
   FleetLockSlots(http::Transport& transport, Clock& clock, Rng& rng, FleetLockOptions options);
 
   std::string name() const override { return "fleetlock"; }
+  void remember(const std::string& slot) override;
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;
@@ -41,7 +47,10 @@ class FleetLockSlots final : public Slots {
 
  private:
   using Answer = std::optional<FleetLockRefusal>;
-  Task<Answer> post(std::string endpoint, TimePoint deadline);
+  Task<Answer> post(std::string endpoint, std::string group, TimePoint deadline);
+  Task<Answer> demand(std::string group, TimePoint deadline);
+  // Of the turn that is ours, or else of the one that would be.
+  Task<std::string> group(TimePoint deadline);
   Turn granted() const;
   std::string words_of(const FleetLockRefusal& refusal) const;
 
@@ -49,6 +58,7 @@ class FleetLockSlots final : public Slots {
   Clock& clock_;
   Rng& rng_;
   FleetLockOptions options_;
+  std::string held_;        // the group in which the last turn was demanded that was not given back; empty: none
   std::string unanswered_;  // the endpoint of a request whose answer never came: it may still be carried out
 };
 

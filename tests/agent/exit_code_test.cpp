@@ -59,6 +59,12 @@ TEST(ExitCodeTest, OfAnError) {
   for (const auto& [error, code] : rows) EXPECT_EQ(exit_code(error), code) << to_string(error.code());
 }
 
+// After exit code 2 systemd starts the agent no more: see haulout.service.
+TEST(ExitCodeTest, OfAServiceThatHasBegunIsNeverWrongUsage) {
+  EXPECT_EQ(exit_code_of_service(Error(Errc::invalid, "")), 1);
+  EXPECT_EQ(exit_code_of_service(Error(Errc::unavailable, "")), 3);
+}
+
 TEST(ExitCodeTest, OfASignalAsAShellCountsIt) {
   EXPECT_EQ(exit_code_of_signal(SIGHUP), 129);
   EXPECT_EQ(exit_code_of_signal(SIGINT), 130);

@@ -76,5 +76,11 @@ TEST_F(FindCautions, HooksThatWillNeverRunAreNamed) {
   EXPECT_THAT(cautions.hooks, ElementsAre(HasSubstr("before-dran.x"), HasSubstr("pre-drain")));
 }
 
+TEST_F(FindCautions, HooksThatAreNotMountedAreNamed) {
+  EXPECT_THAT(find({}).hooks, ElementsAre(HasSubstr("/etc/haulout (beneath " + dir.path() + ")")));
+  std::filesystem::create_directories(dir / "etc/haulout");
+  EXPECT_THAT(find({}).hooks, IsEmpty()) << "a host without hooks";
+}
+
 }  // namespace
 }  // namespace haulout::agent

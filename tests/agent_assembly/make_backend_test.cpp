@@ -68,10 +68,35 @@ TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   EXPECT_EQ(pending(make()).need, Need::no);
 }
 
-TEST_F(MakeBackendTest, KernelsThatCannotBeSeenAreNotCompared) {
+// A machine whose kernel is somebody else's.
+TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
   config.backend = BackendChoice::debian;
+  std::filesystem::create_directories(dir / "boot");
   dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
   EXPECT_EQ(pending(make()).need, Need::no);
+}
+
+// P4: a container that was given nothing of the host's kernels knows nothing of them.
+TEST_F(MakeBackendTest, KernelsThatCannotBeSeenAreUnknown) {
+  config.backend = BackendChoice::debian;
+  dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  const Pending answer = pending(make());
+  EXPECT_EQ(answer.need, Need::unknown);
+  EXPECT_THAT(answer.problem, HasSubstr("/boot"));
+  dir.write("run/reboot-required", "");
+  EXPECT_EQ(pending(make()).need, Need::yes) << "that is known";
+  std::filesystem::remove(dir / "run/reboot-required");
+
+  dir.write("etc/kernel/postinst.d/update-notifier", "");
+  EXPECT_EQ(pending(make()).need, Need::no) << "whoever leaves a sentinel has left none";
+}
+
+TEST_F(MakeBackendTest, ARunningKernelThatCannotBeSeenIsUnknown) {
+  config.backend = BackendChoice::debian;
+  dir.write("boot/vmlinuz-6.1.0-18-amd64", "");
+  const Pending answer = pending(make());
+  EXPECT_EQ(answer.need, Need::unknown);
+  EXPECT_THAT(answer.problem, HasSubstr("osrelease"));
 }
 
 TEST_F(MakeBackendTest, ASentinelCommandIsAskedAsOftenAsConfigured) {

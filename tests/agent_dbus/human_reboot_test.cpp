@@ -25,6 +25,7 @@ struct QuietMachine final : agent::Host, agent::Backend {
   Result<std::string> boot_id() override { return std::string("boot-1"); }
   std::vector<std::string> reboot_methods() const override { return {}; }
   Task<> can_reboot(TimePoint) override { co_return Result<>(); }
+  Task<std::string> blocked_by(TimePoint) override { co_return std::string(); }
   Task<> reboot(std::size_t, TimePoint) override { co_return Result<>(); }
   Task<bool> boot_complete(TimePoint) override { co_return true; }
   Result<> show_ready(bool) override { return {}; }

@@ -22,6 +22,11 @@ class LogindHostTest : public LiveBusTest {
     with_services([&](TaskGroup&) -> awaitable<void> { out = co_await which.can_reboot(soon()); });
     return *out;
   }
+  Result<std::string> blocked_by(agent::Host& which) {
+    std::optional<Result<std::string>> out;
+    with_services([&](TaskGroup&) -> awaitable<void> { out = co_await which.blocked_by(soon()); });
+    return *out;
+  }
   Result<> reboot(std::size_t method) {
     std::optional<Result<>> out;
     with_services([&](TaskGroup&) -> awaitable<void> { out = co_await host.reboot(method, soon()); });
@@ -95,9 +100,33 @@ TEST_F(LogindHostTest, WithoutSystemdItsMethodIsNone) {
   EXPECT_EQ(error_of(can_reboot(by_systemd)).code(), Errc::unavailable);
 }
 
-TEST_F(LogindHostTest, RebootsWithFlags) {
+TEST_F(LogindHostTest, NobodyBlocksIt) {
+  EXPECT_EQ(blocked_by(host).value(), "");
+}
+
+TEST_F(LogindHostTest, SomebodyBlocksItByNow) {
+  login1.block_inhibited = "shutdown";
+  login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
+  EXPECT_THAT(blocked_by(host).value(), HasSubstr("apt"));
+}
+
+// Chosen by whoever wants nobody to be asked.
+TEST_F(LogindHostTest, SystemdAloneIsBlockedByNobody) {
+  login1.block_inhibited = "shutdown";
+  login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
+  EXPECT_EQ(blocked_by(by_systemd).value(), "");
+}
+
+// P4: no answer is not the answer that nobody does.
+TEST_F(LogindHostTest, WhetherSomebodyBlocksItCannotBeTold) {
+  login1.numbers_for_words = true;
+  EXPECT_FALSE(blocked_by(host));
+}
+
+// The other flag would be to skip inhibitors.
+TEST_F(LogindHostTest, RebootsWithTheFlagThatHoldsRootToInhibitors) {
   EXPECT_TRUE(reboot(0));
-  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(0)"));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
 }
 
 TEST_F(LogindHostTest, RebootsAnOlderLogindWithoutAskingAHuman) {
@@ -109,7 +138,7 @@ TEST_F(LogindHostTest, RebootsAnOlderLogindWithoutAskingAHuman) {
 TEST_F(LogindHostTest, ARefusedRebootIsAFailureAndNotTriedInAnotherWay) {
   login1.refusal.emplace("org.freedesktop.DBus.Error.AccessDenied", "no");
   EXPECT_EQ(error_of(reboot(0)).code(), Errc::unavailable);
-  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(0)"));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
   EXPECT_THAT(systemd1.calls, ElementsAre());
 }
 

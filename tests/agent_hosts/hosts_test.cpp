@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "agent/hosts/command_host.hpp"
+#include "agent/hosts/joined_host.hpp"
 #include "agent/hosts/none_host.hpp"
 #include "tests/k8s_credentials/temp_dir.hpp"
 #include "tests/support/virtual_time.hpp"
@@ -27,6 +28,29 @@ TEST_F(HostsTest, NoneHasNoWayToRebootAndNothingToForbidIt) {
   const auto rebooted = run(host.reboot(0, TimePoint::max()));
   ASSERT_FALSE(rebooted);
   EXPECT_EQ(rebooted.error().code(), Errc::invalid);
+}
+
+// A command that is the way out when logind fails asks nobody by itself.
+TEST_F(HostsTest, WhoBlocksOneWayBlocksAllOfThem) {
+  struct Blocked final : FileHost {
+    using FileHost::FileHost;
+    std::vector<std::string> reboot_methods() const override { return {"logind"}; }
+    Task<> can_reboot(TimePoint) override { co_return Result<>(); }
+    Task<std::string> blocked_by(TimePoint) override { co_return who; }
+    Task<> reboot(std::size_t, TimePoint) override { co_return Result<>(); }
+    Result<std::string> who = std::string("apt");
+  };
+  auto blocked = std::make_unique<Blocked>(root);
+  Blocked& asked = *blocked;
+  std::vector<std::unique_ptr<Host>> hosts;
+  hosts.push_back(std::move(blocked));
+  hosts.push_back(std::make_unique<CommandHost>(root, clock, HostCommand{"/bin/true"}));
+  JoinedHost host(std::move(hosts));
+  EXPECT_EQ(*run(host.blocked_by(TimePoint::max())), "apt");
+  asked.who = std::string();
+  EXPECT_EQ(*run(host.blocked_by(TimePoint::max())), "");
+  asked.who = Error(Errc::timeout, "no answer");
+  EXPECT_FALSE(run(host.blocked_by(TimePoint::max())));
 }
 
 TEST_F(HostsTest, FilesAreTheHosts) {

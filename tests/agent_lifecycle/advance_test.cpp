@@ -21,6 +21,7 @@ struct Advance : testing::Test {
     moment.now = WallTime(1000s);
     moment.boot_id = "boot-1";
     moment.booted = "1.0";
+    moment.slot = "haulout-default-0";
     moment.run = "run-1";
     moment.pending = {Need::yes, {"kernel"}, "1.1"};
   }
@@ -31,6 +32,7 @@ struct Advance : testing::Test {
 TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
   const Record record = go(in(State::waiting), Event::turn_taken);
   EXPECT_EQ(record.state, State::draining);
+  EXPECT_EQ(record.slot, "haulout-default-0");
   EXPECT_EQ(record.run, "run-1");
   EXPECT_EQ(record.from, "1.0");
   EXPECT_EQ(record.to, "1.1");

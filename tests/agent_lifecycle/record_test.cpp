@@ -16,6 +16,7 @@ Record full() {
   record.state = State::rebooting;
   record.since = seconds(100);
   record.boot_id = "5f3c";
+  record.slot = "fleetlock/web";
   record.run = "n1.17";
   record.requested = true;
   record.reasons = {"linux-image-6.1.0-30", "libc6 \"quoted\" \xff"};

@@ -46,10 +46,12 @@ TEST(Transitions, TheWayToARebootLeavesNothingOut) {
       EXPECT_EQ(row.from, State::ready);
       EXPECT_EQ(row.event, Event::reboot_due);
     }
-    if (row.to == State::ready) {
+    // Back from `rebooting` it is proved anew.
+    if (row.to == State::ready && row.from != State::rebooting) {
       EXPECT_EQ(row.from, State::draining);
       EXPECT_EQ(row.event, Event::drained);
     }
+    if (row.to == State::ready && row.from == State::rebooting) EXPECT_EQ(row.event, Event::reboot_blocked);
     if (row.to == State::draining && row.from == State::waiting) EXPECT_EQ(row.event, Event::turn_taken);
   }
 }

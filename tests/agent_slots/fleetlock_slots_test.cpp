@@ -20,7 +20,13 @@ class FleetLockTest : public haulout::testing::VirtualTimeTest {
   FleetLockTest() { server.prefix = "/base"; }
   SeededRng rng{1};
   haulout::testing::FakeFleetLock server{clock};
-  FleetLockSlots slots{server, clock, rng, {.prefix = "/base", .group = "workers", .id = "me"}};
+  // What the node's pool is; an error where nobody can tell.
+  Result<std::string> pool = std::string("workers");
+  FleetLockOptions options() {
+    return {.prefix = "/base", .group = [this](TimePoint) { return pool_now(); }, .id = "me"};
+  }
+  Task<std::string> pool_now() { co_return pool; }
+  FleetLockSlots slots{server, clock, rng, options()};
   TimePoint soon() const { return clock.now() + 30s; }
   boost::asio::awaitable<void> carry_out_late(Duration delay) {
     co_await clock.sleep_until(clock.now() + delay);
@@ -150,6 +156,55 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   EXPECT_TRUE(run(slots.take(soon())));
   EXPECT_TRUE(run(slots.release(soon())));
   EXPECT_EQ(clock.now(), before);
+}
+
+// The server knows a turn by its group alone.
+TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers");
+  pool = std::string("db");
+  EXPECT_EQ(run(slots.confirm(soon()))->slot, "fleetlock/workers");
+  EXPECT_TRUE(server.holders["db"].empty());
+  pool = Error(Errc::invalid, "no label");
+  EXPECT_TRUE(run(slots.confirm(soon()))->ours);
+  EXPECT_TRUE(run(slots.release(soon())));
+  EXPECT_TRUE(server.holders["workers"].empty());
+}
+
+// P7: the successor of an agent that took it, in a node that has come into another pool meanwhile.
+TEST_F(FleetLockTest, ATurnOfAnEarlierLifeIsGivenBackWhereItWasTaken) {
+  const std::string taken = run(slots.take(soon()))->slot;
+  pool = std::string("db");
+  FleetLockSlots successor(server, clock, rng, options());
+  successor.remember(taken);
+  EXPECT_EQ(run(successor.confirm(soon()))->slot, taken);
+  EXPECT_TRUE(run(successor.release(soon())));
+  EXPECT_TRUE(server.holders["workers"].empty());
+  EXPECT_TRUE(server.holders["db"].empty());
+  // From now on it is the new one, whatever an older record says.
+  EXPECT_EQ(run(successor.take(soon()))->slot, "fleetlock/db");
+  successor.remember(taken);
+  EXPECT_EQ(run(successor.confirm(soon()))->slot, "fleetlock/db");
+}
+
+TEST_F(FleetLockTest, AnotherPoolsTurnIsGivenBackBeforeOneIsTaken) {
+  EXPECT_TRUE(run(slots.take(soon()))->ours);
+  pool = std::string("db");
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db");
+  EXPECT_TRUE(server.holders["workers"].empty());
+  EXPECT_TRUE(server.holders["db"].contains("me"));
+}
+
+TEST_F(FleetLockTest, WithoutAPoolNobodyKnows) {
+  pool = Error(Errc::invalid, "no label");
+  EXPECT_EQ(run(slots.take(soon())).error().message(), "no label");
+  EXPECT_FALSE(run(slots.confirm(soon())));
+  EXPECT_FALSE(run(slots.release(soon())));
+  EXPECT_TRUE(server.requests.empty());
+  // What other slots called their turns says nothing here.
+  slots.remember("haulout-default-0");
+  EXPECT_FALSE(run(slots.release(soon())));
+  slots.remember("fleetlock/workers");
+  EXPECT_TRUE(run(slots.release(soon())));
 }
 
 TEST_F(FleetLockTest, ALostAnswerIsAnError) {

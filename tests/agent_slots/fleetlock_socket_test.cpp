@@ -11,6 +11,10 @@ namespace haulout::agent {
 namespace {
 namespace asio = boost::asio;
 
+Task<std::string> a_group(TimePoint) {
+  co_return "default";
+}
+
 class FleetLockSocketTest : public haulout::testing::RealTimeTest {
  protected:
   SeededRng rng{1};
@@ -30,7 +34,7 @@ TEST_F(FleetLockSocketTest, TakesAndGivesBack) {
   auto server = fleetlock_server(context.get_executor(), clock,
                                  "http://127.0.0.1:" + std::to_string((*listening)->port()) + "/fleet/");
   ASSERT_TRUE(server);
-  FleetLockSlots slots(*server->client, clock, rng, {.prefix = server->prefix, .id = "me"});
+  FleetLockSlots slots(*server->client, clock, rng, {.prefix = server->prefix, .group = &a_group, .id = "me"});
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn((*listening)->run());
     const auto turn = co_await slots.take(soon());

@@ -110,7 +110,8 @@ func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
 		}
 	}
 	want := map[string]bool{
-		"/proc/sys/kernel/random/boot_id": true, "/etc/os-release": true, "/run": true, "/run/haulout": false,
+		"/proc/sys/kernel/random/boot_id": true, "/proc/sys/kernel/osrelease": true, "/etc/os-release": true,
+		"/etc/kernel/postinst.d": true, "/boot": true, "/etc/haulout": true, "/run": true, "/run/haulout": false,
 	}
 	if fmt.Sprint(readOnly) != fmt.Sprint(want) {
 		t.Errorf("mounts of the host, read-only or not: %v, want %v", readOnly, want)

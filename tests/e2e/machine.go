@@ -218,7 +218,7 @@ func (m *Machine) writeSystem() error {
 		"etc/os-release": fmt.Sprintf("ID=flatcar\nNAME=Flatcar\nVERSION=%s\nVERSION_ID=%[1]s\nPRETTY_NAME=\"Flatcar %[1]s\"\n", m.version),
 		"etc/machine-id": fmt.Sprintf("%x\n", md5.Sum([]byte(m.Node))),
 	}
-	for _, dir := range []string{"run/systemd/system", "etc/haulout"} {
+	for _, dir := range []string{"run/systemd/system", "etc/haulout", "boot"} {
 		if err := os.MkdirAll(filepath.Join(m.Root, dir), 0o755); err != nil {
 			return err
 		}

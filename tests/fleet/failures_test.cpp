@@ -31,6 +31,67 @@ TEST_F(Failures, ARefusedRebootIsTriedTheNextWayAtOnce) {
   expect_updated(n1);
 }
 
+// apt began while the pods left.
+TEST_F(Failures, ARebootThatSomebodyBlocksByNowWaits) {
+  Machine& n1 = machine("n1");
+  bool ended = false;
+  after(5s, [&] { n1.block("apt"); });
+  after(2h, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "CannotReboot") << story();
+    EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("apt"));
+    ended = true;
+    n1.block("");
+  });
+  run_fleet(3h);
+  EXPECT_TRUE(ended);
+  EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
+  expect_updated(n1);
+}
+
+// Between the last question and the reboot: the other way would ask nobody.
+TEST_F(Failures, ARebootThatIsRefusedForABlockIsNotTriedTheNextWay) {
+  Machine& n1 = machine("n1", {.blocks_when_asked = true});
+  after(30min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "CannotReboot") << story();
+    n1.block("");
+  });
+  run_fleet(3h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "logind")) << story();
+  expect_updated(n1);
+}
+
+// Also before the next way, when the first one was accepted and came to nothing.
+TEST_F(Failures, ABlockHoldsForEveryWay) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 1});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    n1.block("fwupd");
+  });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.block("");
+  });
+  run_fleet(3h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "logind")) << story();
+  expect_updated(n1);
+}
+
+// What is lost while it waits is noticed as ever.
+TEST_F(Failures, ABlockedRebootGivesWayToWhateverComes) {
+  Machine& n1 = machine("n1");
+  after(5s, [&] { n1.block("apt"); });
+  after(30min, [&] {
+    EXPECT_TRUE(n1.shows_ready()) << story();
+    uncordon("n1");
+  });
+  after(30min + 1s, [&] { EXPECT_FALSE(n1.shows_ready()); });
+  after(50min, [&] { n1.block(""); });
+  run_fleet(3h);
+  EXPECT_EQ(n1.boots(), 1u);
+  expect_updated(n1);
+}
+
 // The node itself is well: it takes pods again. Its turn stays, so that the fault does not go through the fleet.
 TEST_F(Failures, ARebootThatNeverHappensIsUndoneAndHoldsTheFleet) {
   Machine& n1 = machine("n1", {.ignored_reboots = 9});

@@ -1,6 +1,6 @@
 #include "tests/fleet/machine.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
@@ -187,14 +187,24 @@ Result<std::string> Machine::boot_id() {
 }
 
 Task<> Machine::can_reboot(TimePoint) {
+  if (!blocked_by_.empty()) co_return Error(Errc::unavailable, "a reboot is blocked by " + blocked_by_);
   co_return Result<>();
+}
+
+Task<std::string> Machine::blocked_by(TimePoint) {
+  co_return blocked_by_.empty() ? std::string() : "a reboot is blocked by " + blocked_by_;
 }
 
 Task<> Machine::reboot(std::size_t method, TimePoint) {
   world_.observer.reboot_asked(*this);
   EXPECT_FALSE(delay_.held()) << "an agent delays its own reboot";
   EXPECT_FALSE(method == 0 && shutting_down()) << "logind refuses a second shutdown";
+  EXPECT_THAT(blocked_by_, ::testing::IsEmpty()) << "a reboot in the middle of something";
   asked.push_back(plan_.methods.at(method));
+  if (std::exchange(plan_.blocks_when_asked, false)) {
+    blocked_by_ = "dpkg";
+    co_return Error(Errc::unavailable, "Operation denied due to active block inhibitor");
+  }
   if (plan_.refused_reboots > 0) {
     --plan_.refused_reboots;
     co_return Error(Errc::unavailable, "Access denied");

@@ -33,12 +33,13 @@ struct MachinePlan {
   bool must_apply = false;      // boots the new version only when the agent has had it put in place
   unsigned failing_applies = 0;
   Duration apply_takes{};
-  bool stays_down = false;     // never comes back
-  bool still_wanted = false;   // wants the same reboot again after it
-  bool unknown = false;        // the back end cannot tell
-  std::size_t agents = 1;      // how many run at a time
-  Duration delays_shutdown{};  // for how long it waits when somebody shuts it down; 0: there is no logind
-  bool others_delay = false;   // it waits so long whether an agent holds it up or not
+  bool stays_down = false;         // never comes back
+  bool still_wanted = false;       // wants the same reboot again after it
+  bool unknown = false;            // the back end cannot tell
+  std::size_t agents = 1;          // how many run at a time
+  Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
+  bool others_delay = false;       // it waits so long whether an agent holds it up or not
+  bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -105,6 +106,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   void replace();
   // A person repairs it: what did not work does from now on, and what was down comes up.
   void repair();
+  // Somebody holds a block inhibitor; empty: nobody does any more.
+  void block(std::string who) { blocked_by_ = std::move(who); }
   // The operating system changes its mind.
   void want(std::string target);
   // /run/haulout/ready
@@ -132,6 +135,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Result<std::string> boot_id() override;
   std::vector<std::string> reboot_methods() const override { return plan_.methods; }
   Task<> can_reboot(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
   Task<bool> boot_complete(TimePoint deadline) override;
   Result<> show_ready(bool ready) override;
@@ -164,6 +168,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   bool killed_ = false;
   bool shows_ready_ = false;
   std::string applied_;
+  std::string blocked_by_;
   std::size_t boots_ = 0;
   std::size_t requests_ = 0;
   std::size_t lie_ = 0;

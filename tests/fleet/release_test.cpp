@@ -12,6 +12,22 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Notes what the record told of a turn.
+class ToldSlots final : public agent::Slots {
+ public:
+  ToldSlots(agent::Slots& inner, std::vector<std::string>& told) : inner_(inner), told_(told) {}
+  std::string name() const override { return inner_.name(); }
+  void remember(const std::string& slot) override { told_.push_back(slot); }
+  Task<agent::Turn> take(TimePoint deadline) override { return inner_.take(deadline); }
+  Task<agent::Turn> confirm(TimePoint deadline) override { return inner_.confirm(deadline); }
+  Task<> release(TimePoint deadline) override { return inner_.release(deadline); }
+  boost::asio::awaitable<void> changed() override { return inner_.changed(); }
+
+ private:
+  agent::Slots& inner_;
+  std::vector<std::string>& told_;
+};
+
 class Release : public Fleet, public ::testing::WithParamInterface<const char*> {
  protected:
   void annotate(const std::string& key, const std::string& value) {
@@ -36,7 +52,8 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
       group.spawn(cluster.run());
       k8s::Client client(cluster.api(), clock, {.validation = k8s::FieldValidation::strict});
       const agent::OwnNode own{"n1", node("n1").is_null() ? "" : node("n1")["metadata"]["uid"].get<std::string>()};
-      agent::LeaseSlots turns(client, rng, own, slots);
+      agent::LeaseSlots leases(client, rng, own, slots);
+      ToldSlots turns(leases, told);
       out = co_await agent::release({client, rng, *machines[0], turns}, "n1", clock.now() + 1min);
     }));
     return out;
@@ -57,6 +74,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
   }
 
   Duration delay = 1s;
+  std::vector<std::string> told;  // of turns, by the record
 
  private:
   bool stopped_ = false;
@@ -133,6 +151,27 @@ TEST_F(ReleaseBy, ARecordThatNobodyCanReadIsNoObstacle) {
   EXPECT_THAT(traces(), IsEmpty());
   EXPECT_FALSE(unschedulable("n1"));
   EXPECT_EQ(slots_held(), 0u);
+}
+
+// A server that knows turns by their names alone is to get back the very one that was taken.
+TEST_F(ReleaseBy, WhoeverComesAfterIsToldWhichTurnItIs) {
+  decorate_slots = [this](agent::Slots& inner) { return std::make_unique<ToldSlots>(inner, told); };
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] { n1.kill_agent(); });
+  after(10min, [&] { n1.power_cycle(); });
+  after(20min, [&] { n1.kill_agent(); });
+  run_for(25min);
+  expect_updated(n1);
+  const std::string slot = "haulout-default-0";
+  EXPECT_THAT(told, ::testing::ElementsAre("", slot, slot, "")) << "given back in the end\n" << story();
+}
+
+TEST_F(ReleaseBy, APersonGivesTheTurnOfTheRecordBack) {
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(5min);
+  EXPECT_THAT(release().failures, IsEmpty());
+  EXPECT_THAT(told, ::testing::ElementsAre("haulout-default-0"));
 }
 
 // What is left can be found by the next attempt, and the turn is not freed under a cordon.

@@ -51,6 +51,7 @@ mv "$root/usr/bin/systemctl" "$root/usr/bin/systemctl.real"
 cat >"$root/usr/bin/systemctl" <<'END'
 #!/bin/sh
 echo "$@" >>/var/log/systemctl
+case "$*" in *is-active*) [ ! -e /opt/not-running ] || exit 3 ;; esac
 case $1 in --root=*) exec systemctl.real "$@" ;; esac
 END
 cat >"$root/usr/sbin/policy-rc.d" <<'END'
@@ -112,10 +113,12 @@ rm "$wanted"
 apt install --allow-downgrades /opt/haulout.deb
 [[ ! -e $wanted ]] || fail "the service was enabled again"
 
-step "remove: the agent is stopped, the configuration stays"
+step "remove: the agent is stopped, and gives up though it did not run; the configuration stays"
 : >"$root/var/log/systemctl"
+touch "$root/opt/not-running"
 apt remove haulout
 told '(^| )stop haulout' || fail "the service was not stopped"
+grep -q "could not give up this node's update" "$directory/log" || fail "without an API server nobody says that nothing was given up"
 [[ ! -e $root/usr/bin/haulout && ! -e $root/usr/lib/systemd/system/haulout.service ]] || fail "something is left"
 [[ -e $root/etc/haulout/config.yaml ]] || fail "the configuration has gone"
 
