@@ -94,6 +94,27 @@ func TestNohup(t *testing.T) {
 	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
 }
 
+// A rehearsal that would compute for minutes ends as soon as it is interrupted.
+func TestRehearsalIsInterrupted(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	rehearsal, err := w.Start(t.Context(), haulout, "rehearse", w.Node("old"), "--ignore-daemonsets", "--timeout=1000000h")
+	must(t, err)
+	must(t, Until(t.Context(), "it plays, for to read takes it little", func() (bool, error) {
+		cost, err := FootprintOf(rehearsal.cmd.Process.Pid)
+		return cost.CPU > 500*time.Millisecond, err
+	}))
+	interrupted := time.Now()
+	must(t, rehearsal.Signal(syscall.SIGINT))
+	result, _ := rehearsal.Wait()
+	withinASecond(t, "stopped after", time.Since(interrupted))
+	status, _ := rehearsal.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if result.Exit != 130 && status.Signal() != syscall.SIGINT {
+		t.Errorf("ended with %v\n%s%s", status, result.Stdout, result.Stderr)
+	}
+}
+
 // Readers that go away (`haulout drain … | head`) do not end a drain.
 func TestReaderDisappears(t *testing.T) {
 	t.Parallel()
