@@ -185,6 +185,14 @@ TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
     EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
 }
 
+TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {
+  input.nodes = {"n1", "n2"};
+  input.drain.fit = drain::FitPolicy::block;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
 TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
   EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing but how long pods take";
   items.push_back(pod("early", "ReplicaSet", "web", "100m"));
