@@ -92,7 +92,7 @@ std::string rehearse_text(std::string_view program) {
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"
       "Exit codes:\n"
       "  0 all would be drained, or updated, and all pods find room   1 it would not   2 wrong usage\n"
-      "  3 kubeconfig, connection or permission, or a snapshot that cannot be read\n",
+      "  3 kubeconfig, connection or permission, or a snapshot that cannot be used\n",
       program);
 }
 

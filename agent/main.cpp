@@ -63,8 +63,7 @@ int main(int argc, char** argv) {
                          agent::program_name(called)};
   auto settings = std::get<agent::Settings>(std::move(parsed));
   if (settings.command == agent::Command::agent) return run(context, agent::run_agent(process, std::move(settings)));
-  if (settings.command != agent::Command::rehearse)
-    return run(context, agent::run_program(process, std::move(settings), agent::make_people_job));
-  if (!settings.rehearse.snapshots.empty()) return agent::rehearse_files(process, settings);
-  return run(context, agent::run_program(process, std::move(settings), agent::make_rehearse_job));
+  if (settings.command == agent::Command::rehearse)
+    return agent::rehearse(process, settings, [&context](auto program) { return run(context, std::move(program)); });
+  return run(context, agent::run_program(process, std::move(settings), agent::make_people_job));
 }

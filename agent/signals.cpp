@@ -15,9 +15,17 @@ asio::awaitable<void> stop_on_signal(Signals& signals, TaskGroup& group, std::op
   group.cancel();
 }
 
+bool is_ignored(int signal) {
+  struct sigaction present{};
+  return ::sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
-Signals::Signals(asio::any_io_executor executor) : set_(executor, SIGINT, SIGTERM, SIGHUP) {}
+Signals::Signals(asio::any_io_executor executor) : set_(executor, SIGTERM) {
+  for (const int signal : {SIGINT, SIGHUP})
+    if (!is_ignored(signal)) set_.add(signal);
+}
 
 asio::awaitable<int> Signals::wait() {
   const int signal = co_await set_.async_wait(asio::use_awaitable);

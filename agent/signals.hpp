@@ -1,5 +1,6 @@
 // SIGINT, SIGTERM and SIGHUP as something to wait for. The first one is handed out; from then on a second SIGINT or
-// SIGTERM ends the process at once, and a second SIGHUP (a vanishing terminal sends several) is ignored.
+// SIGTERM ends the process at once, and a second SIGHUP (a vanishing terminal sends several) is ignored. A SIGINT or
+// SIGHUP that the process was started to ignore (nohup, a shell's background job) stays ignored.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -54,12 +54,16 @@ Cluster::~Cluster() = default;
 Result<> Cluster::load(std::string_view yaml_or_json) {
   auto objects = read_objects(yaml_or_json);
   if (!objects) return std::move(objects).error();
+  add(*std::move(objects));
+  return {};
+}
+
+void Cluster::add(std::vector<Json> objects) {
   // All in one instant: every controller looks a lag later, when the world is whole.
-  for (Json& object : *objects) {
+  for (Json& object : objects) {
     const auto resource = find_kind(text(object, "/kind"))->resource;
     create(resource, std::move(object));
   }
-  return {};
 }
 
 http::Transport& Cluster::api() {

@@ -28,6 +28,8 @@ class Cluster {
   // Adds objects as kubectl prints them (a List, single objects, JSON or multi-document YAML). uid, creationTimestamp
   // and generation are kept or made up; namespaces that are only referred to are created.
   Result<> load(std::string_view yaml_or_json);
+  // The same with what sim/loader.hpp has read.
+  void add(std::vector<Json> objects);
 
   http::Transport& api();
   ApiServer& server();

@@ -55,7 +55,11 @@ Result<std::vector<Json>> documents(std::string_view text) {
   }
   auto converted = k8s::yaml_documents_to_json(text);
   if (!converted) return std::move(converted).error();
-  for (const std::string& document : *converted) result.push_back(Json::parse(document));
+  for (const std::string& document : *converted) {
+    result.push_back(Json::parse(document, nullptr, false));
+    if (result.back().is_discarded())
+      return Error(Errc::decode, fmt::format("document {}: not valid UTF-8", result.size()));
+  }
   return result;
 }
 

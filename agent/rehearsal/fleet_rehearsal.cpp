@@ -47,13 +47,13 @@ class Progress final : public drain::DrainObserver {
 class Fleet {
  public:
   explicit Fleet(const FleetInput& input)
-      : input_(input), stage_(input.assumptions, input.now, input.seed, drain::Options{}.page_size) {}
+      : input_(input), stage_(input.assumptions, input.seed, drain::Options{}.page_size) {}
 
   Result<FleetRehearsal> play() {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
-    if (auto loaded = stage_.load(input_.documents); !loaded) return std::move(loaded).error();
+    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
-    result_.assumed = assumed_of_pods(input_.assumptions, stage_.cluster);
+    result_.assumed = stage_.assumed();
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();

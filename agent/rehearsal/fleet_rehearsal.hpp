@@ -18,12 +18,11 @@
 namespace haulout::agent {
 
 struct FleetInput {
-  std::vector<std::string> documents;        // objects as kubectl prints them: Lists, single objects, JSON or YAML
-  AgentConfig config;                        // of every agent
-  Assumptions assumptions;                   // but give_up, which is about one drain
-  Duration give_up = std::chrono::hours(6);  // without progress, see FleetEnd::stuck
+  Snapshot snapshot;
+  AgentConfig config;                              // of every agent
+  Assumptions assumptions;                         // but give_up, which is about one drain
+  Duration give_up = std::chrono::hours(6);        // without progress, see FleetEnd::stuck
   Duration reboot_time = std::chrono::minutes(3);  // from going down to a kubelet that reports
-  WallTime now{};                                  // when the snapshot was taken
   std::uint64_t seed = 1;
 };
 
@@ -71,7 +70,7 @@ Duration drained_in(const FleetNode& node, WallTime end);      // all attempts t
 Duration out_of_service(const FleetNode& node, WallTime end);  // from cordon to uncordon
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes);
 
-// Errc::invalid: objects or a configuration that cannot be used, and a snapshot without a Ready node.
+// Errc::decode: a snapshot that cannot be used. Errc::invalid: a configuration that cannot be, no node that is Ready.
 Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);
 
 }  // namespace haulout::agent

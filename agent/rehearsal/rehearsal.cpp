@@ -23,13 +23,11 @@ drain::Options options_of(const RehearsalInput& input) {
 class Drains {
  public:
   explicit Drains(const RehearsalInput& input)
-      : input_(input),
-        options_(options_of(input)),
-        stage_(input.assumptions, input.now, input.seed, options_.page_size) {}
+      : input_(input), options_(options_of(input)), stage_(input.assumptions, input.seed, options_.page_size) {}
 
   Result<Rehearsal> play() {
-    if (auto loaded = stage_.load(input_.documents); !loaded) return std::move(loaded).error();
-    result_.assumed = assumed_of_pods(input_.assumptions, stage_.cluster);
+    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    result_.assumed = stage_.assumed();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);
@@ -75,6 +73,7 @@ class Drains {
 
   // As the command does it: all preflights, all cordons, then one node after the other.
   asio::awaitable<void> drain_all(std::vector<std::string> names) {
+    options_.fit_without = {names.begin(), names.end()};
     std::vector<std::unique_ptr<drain::Drain>> drains;
     drains.reserve(names.size());
     std::vector<bool> goes_on(names.size(), true);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/rehearsal/snapshot.hpp"
 #include "agent/timeline.hpp"
 #include "drain/options.hpp"
 
@@ -20,12 +21,11 @@ struct Assumptions {
 };
 
 struct RehearsalInput {
-  std::vector<std::string> documents;  // objects as kubectl prints them: Lists, single objects, JSON or YAML
-  std::vector<std::string> nodes;      // names; drained as `haulout drain` drains several
-  std::string selector;                // instead of names
+  Snapshot snapshot;
+  std::vector<std::string> nodes;  // names; drained as `haulout drain` drains several
+  std::string selector;            // instead of names
   drain::Options drain;
   Assumptions assumptions;
-  WallTime now{};  // when the snapshot was taken
   std::uint64_t seed = 1;
 };
 
@@ -47,7 +47,7 @@ struct Rehearsal {
   Timeline timeline;
 };
 
-// Errc::invalid: objects that cannot be used, no node of that name or label. Errc::unavailable never.
+// Errc::decode: a snapshot that cannot be used. Errc::invalid: no node of that name or label.
 Result<Rehearsal> rehearse(const RehearsalInput& input);
 
 }  // namespace haulout::agent

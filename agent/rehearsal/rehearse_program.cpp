@@ -27,19 +27,23 @@ Result<std::string> read_document(const std::string& path) {
   return text;
 }
 
-Result<std::vector<std::string>> read_documents(const std::vector<std::string>& paths) {
-  std::vector<std::string> documents;
+Result<Snapshot> read_files(const std::vector<std::string>& paths, WallTime now) {
+  Snapshot snapshot{.read_at = now, .stored = true};
   for (const std::string& path : paths) {
     auto document = read_document(path);
     if (!document) return std::move(document).error();
-    documents.push_back(*std::move(document));
+    snapshot.documents.push_back(*std::move(document));
   }
-  return documents;
+  return snapshot;
 }
 
 int failed(Console& console, const Error& error, int code) {
   console.warn("error: " + printable(error.message()));
   return code;
+}
+
+int not_played(Console& console, const Error& error) {
+  return failed(console, error, error.code() == Errc::decode ? exit_connection : exit_not_done);
 }
 
 Assumptions assumptions_of(const Settings& settings) {
@@ -66,30 +70,25 @@ int report(Console& console, Sink& out, const Settings& settings, int code, cons
   return code;
 }
 
-int play_drains(Console& console, Sink& out, Clock& clock, const Settings& settings,
-                std::vector<std::string> documents) {
+int play_drains(Console& console, Sink& out, const Settings& settings, Snapshot snapshot) {
   const Assumptions assumptions = assumptions_of(settings);
-  const auto rehearsal = rehearse({.documents = std::move(documents),
+  const auto rehearsal = rehearse({.snapshot = std::move(snapshot),
                                    .nodes = settings.nodes,
                                    .selector = settings.selector,
                                    .drain = settings.drain,
-                                   .assumptions = assumptions,
-                                   .now = clock.wall_now()});
-  if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
+                                   .assumptions = assumptions});
+  if (!rehearsal) return not_played(console, rehearsal.error());
   return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
                 rehearsal_lines(*rehearsal),
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 
-int play_fleet(Console& console, Sink& out, Clock& clock, const Settings& settings, AgentConfig config,
-               std::vector<std::string> documents) {
-  FleetInput input{.documents = std::move(documents),
-                   .config = std::move(config),
-                   .assumptions = assumptions_of(settings),
-                   .now = clock.wall_now()};
+int play_fleet(Console& console, Sink& out, const Settings& settings, AgentConfig config, Snapshot snapshot) {
+  FleetInput input{
+      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = assumptions_of(settings)};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
   const auto rehearsal = rehearse_fleet(input);
-  if (!rehearsal) return failed(console, rehearsal.error(), exit_not_done);
+  if (!rehearsal) return not_played(console, rehearsal.error());
   return report(
       console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal),
       [&] { return write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet")); });
@@ -129,61 +128,63 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   return wanted;
 }
 
-// Plays it, reports, returns the exit code.
-int act(Console& console, Sink& out, Clock& clock, const Settings& settings, Wanted wanted,
-        std::vector<std::string> documents) {
-  if (wanted.fleet) return play_fleet(console, out, clock, settings, *std::move(wanted.fleet), std::move(documents));
-  return play_drains(console, out, clock, settings, std::move(documents));
-}
-
-class RehearseJob final : public Job {
+// Nothing is handed over when a signal came.
+class SnapshotJob final : public Job {
  public:
-  RehearseJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
+  SnapshotJob(Tools tools, std::optional<Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
 
   boost::asio::awaitable<void> run() override {
-    auto wanted = wanted_of(tools_.console, settings_);
-    if (!wanted) {
-      exit_code_ = exit_usage;
+    auto read = co_await read_snapshot(tools_.client, saturating_add(tools_.clock.now(), snapshot_limit));
+    if (!read) {
+      exit_code_ = report_failure(tools_, read.error());
       co_return;
     }
-    auto snapshot = co_await read_snapshot(tools_.client, saturating_add(tools_.clock.now(), snapshot_limit));
-    if (!snapshot) {
-      exit_code_ = report_failure(tools_, snapshot.error());
-      co_return;
-    }
-    for (const std::string& left : snapshot->left_out)
-      tools_.console.warn("warning: rehearsed without " + printable(left));
-    exit_code_ =
-        act(tools_.console, tools_.out, tools_.clock, settings_, *std::move(wanted), std::move(snapshot->documents));
+    for (const std::string& left : read->left_out) tools_.console.warn("warning: rehearsed without " + printable(left));
+    snapshot_ = std::move(read->snapshot);
   }
 
-  int finish(std::optional<int> signal) override { return signal ? exit_code_of_signal(*signal) : exit_code_; }
+  int finish(std::optional<int> signal) override {
+    if (signal) return exit_code_of_signal(*signal);
+    into_ = std::move(snapshot_);
+    return exit_code_;
+  }
 
  private:
   Tools tools_;
-  Settings settings_;
+  std::optional<Snapshot>& into_;
+  std::optional<Snapshot> snapshot_;
   int exit_code_ = exit_done;
 };
 
-}  // namespace
-
-int rehearse_files(Process& process, const Settings& settings) {
-  Sink& text = settings.output == OutputFormat::json ? process.err : process.out;
-  Console console(text, process.err);
-  const auto flushed = [&process](int code) {
-    process.out.flush(-1);
-    process.err.flush(-1);
-    return code;
-  };
+// Returns the exit code.
+int rehearse(Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
   auto wanted = wanted_of(console, settings);
-  if (!wanted) return flushed(exit_usage);
-  auto documents = read_documents(settings.rehearse.snapshots);
-  if (!documents) return flushed(failed(console, documents.error(), exit_connection));
-  return flushed(act(console, process.out, process.clock, settings, *std::move(wanted), *std::move(documents)));
+  if (!wanted) return exit_usage;
+  std::optional<Snapshot> snapshot;
+  if (settings.rehearse.snapshots.empty()) {
+    const auto make_job = [&snapshot](Process&, Tools tools, const Settings&) {
+      return std::make_unique<SnapshotJob>(std::move(tools), snapshot);
+    };
+    const int code = run(run_program(process, settings, make_job));
+    if (!snapshot) return code;
+  } else {
+    auto files = read_files(settings.rehearse.snapshots, process.clock.wall_now());
+    if (!files) return failed(console, files.error(), exit_connection);
+    snapshot = *std::move(files);
+  }
+  if (!wanted->fleet) return play_drains(console, process.out, settings, *std::move(snapshot));
+  return play_fleet(console, process.out, settings, *std::move(wanted->fleet), *std::move(snapshot));
 }
 
-std::unique_ptr<Job> make_rehearse_job(Process&, Tools tools, const Settings& settings) {
-  return std::make_unique<RehearseJob>(std::move(tools), settings);
+}  // namespace
+
+int rehearse(Process& process, const Settings& settings, const RunToEnd& run) {
+  Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<Sink&>(process.out);
+  Console console(text, process.err);
+  const int code = rehearse(process, console, settings, run);
+  process.out.flush(-1);
+  process.err.flush(-1);
+  return code;
 }
 
 }  // namespace haulout::agent

@@ -1,16 +1,17 @@
-// `haulout rehearse`: of snapshots in files, which needs no connection, or of the cluster of the connection, as a job.
+// `haulout rehearse`: of snapshots in files, which needs no connection, or of the cluster of the connection.
 #pragma once
 
-#include <memory>
+#include <functional>
 
 #include "agent/program.hpp"
 
 namespace haulout::agent {
 
-// `settings.rehearse.snapshots` is not empty. Returns the exit code; everything is said and flushed by then.
-int rehearse_files(Process& process, const Settings& settings);
+// Runs a program on the executor of the process to its end; returns its exit code.
+using RunToEnd = std::function<int(boost::asio::awaitable<int> program)>;
 
-// A MakeJob, where no snapshot is given.
-std::unique_ptr<Job> make_rehearse_job(Process& process, Tools tools, const Settings& settings);
+// Returns the exit code; everything is said and flushed by then. Only to read the cluster something is run: while it
+// plays, which blocks, signals have their default actions. There is nothing to clean up.
+int rehearse(Process& process, const Settings& settings, const RunToEnd& run);
 
 }  // namespace haulout::agent

@@ -51,18 +51,18 @@ Task<std::vector<std::string>> list(http::Transport& transport, Clock& clock, Ki
 
 }  // namespace
 
-Task<Snapshot> read_snapshot(k8s::Client& client, TimePoint deadline) {
-  Snapshot snapshot;
+Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline) {
+  SnapshotRead read{{.read_at = client.clock().wall_now()}};
   for (const Kind& kind : kinds) {
     auto pages = co_await list(client.transport(), client.clock(), kind, deadline);
     if (!pages && k8s::is_forbidden(pages.error()) && !kind.needed) {
-      snapshot.left_out.push_back(fmt::format("{}: {}", kind.resource, pages.error().message()));
+      read.left_out.push_back(fmt::format("{}: {}", kind.resource, pages.error().message()));
       continue;
     }
     if (!pages) co_return std::move(pages).error().with_context(fmt::format("listing {}", kind.resource));
-    for (std::string& page : *pages) snapshot.documents.push_back(std::move(page));
+    for (std::string& page : *pages) read.snapshot.documents.push_back(std::move(page));
   }
-  co_return snapshot;
+  co_return read;
 }
 
 }  // namespace haulout::agent

@@ -1,27 +1,40 @@
 #include "agent/rehearsal/stage.hpp"
 
 #include "agent/rehearsal/world_json.hpp"
+#include "k8s/codec.hpp"
 #include "retry/task_group.hpp"
+#include "sim/loader.hpp"
 #include "sim/play.hpp"
 
 namespace haulout::agent {
 
-Stage::Stage(const Assumptions& assumptions, WallTime now, std::uint64_t seed, std::uint32_t page_size)
-    : rest_(rest_of(assumptions)),
+Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size)
+    : assumptions_(assumptions),
       world_rng_(seed),
       rng(seed + 1),
       cluster(context_.get_executor(), clock, world_rng_, timing_of(assumptions)),
-      client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {
-  // What is on its way out has as long to go as it really has.
-  clock.shift_wall(now - rest_ - clock.wall_now());
+      client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {}
+
+Result<> Stage::load(const Snapshot& snapshot) {
+  std::vector<sim::Json> all;
+  for (const std::string& document : snapshot.documents) {
+    auto objects = sim::read_objects(document);
+    if (!objects) return Error(Errc::decode, "the snapshot cannot be used: " + objects.error().message());
+    std::move(objects->begin(), objects->end(), std::back_inserter(all));
+  }
+  if (snapshot.stored) dated_ = newest_time(all);
+  // A time to come is a mistake of the file.
+  if (dated_ > snapshot.read_at) dated_.reset();
+  // What is on its way out has as long to go as it really had.
+  clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
+  cluster.add(std::move(all));
+  return {};
 }
 
-Result<> Stage::load(const std::vector<std::string>& documents) {
-  for (const std::string& document : documents) {
-    auto loaded = cluster.load(document);
-    if (!loaded) return std::move(loaded).error().with_context("the snapshot cannot be used");
-  }
-  return {};
+std::vector<std::string> Stage::assumed() const {
+  std::vector<std::string> phrases = assumed_of_pods(assumptions_, cluster);
+  if (dated_) phrases.push_back("the snapshot was taken at the newest time in it, " + k8s::format_time(*dated_));
+  return phrases;
 }
 
 Result<> Stage::play(std::function<boost::asio::awaitable<void>()> act) {
@@ -34,7 +47,7 @@ Result<> Stage::play(std::function<boost::asio::awaitable<void>()> act) {
 }
 
 boost::asio::awaitable<void> Stage::come_to_rest() {
-  co_await clock.sleep_until(clock.now() + rest_);
+  co_await clock.sleep_until(clock.now() + rest_of(assumptions_));
 }
 
 }  // namespace haulout::agent

@@ -19,17 +19,20 @@ class Stage {
   // No single request of a rehearsal takes longer.
   static constexpr Duration request_limit = std::chrono::seconds(30);
 
-  Stage(const Assumptions& assumptions, WallTime now, std::uint64_t seed, std::uint32_t page_size);
+  Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Errc::invalid: objects that cannot be used.
-  Result<> load(const std::vector<std::string>& documents);
+  // Once. Errc::decode: a snapshot that cannot be used.
+  Result<> load(const Snapshot& snapshot);
+  // What no snapshot tells, a phrase each; of the world as it was loaded.
+  std::vector<std::string> assumed() const;
   // Runs `act` to its end while the world goes on.
   Result<> play(std::function<boost::asio::awaitable<void>()> act);
   // Controllers, scheduler and kubelets settle; before `act` does anything, and after it.
   boost::asio::awaitable<void> come_to_rest();
 
  private:
-  Duration rest_;
+  Assumptions assumptions_;
+  std::optional<WallTime> dated_;  // of a snapshot that tells its moment itself
   boost::asio::io_context context_{1};
   SeededRng world_rng_;
 

@@ -2,6 +2,7 @@
 
 #include "agent/rehearsal/rehearsal_text.hpp"
 #include "agent/text.hpp"
+#include "k8s/codec.hpp"
 #include "placement/room.hpp"
 
 namespace haulout::agent {
@@ -39,7 +40,37 @@ constexpr Duration kubelet_report = std::chrono::milliseconds(15);
 // again as a pod takes to be Ready.
 constexpr Duration come_to_rest = std::chrono::seconds(5);
 
+// Beside its creation what changes while it is there.
+std::vector<std::string> times_of(const Json& object) {
+  std::vector<std::string> times{sim::text(object, "/metadata/creationTimestamp"),
+                                 sim::text(object, "/spec/renewTime")};
+  for (const Json& manager : sim::at(object, "/metadata/managedFields")) times.push_back(sim::text(manager, "/time"));
+  for (const Json& condition : sim::at(object, "/status/conditions"))
+    for (const char* field : {"/lastHeartbeatTime", "/lastTransitionTime", "/lastUpdateTime"})
+      times.push_back(sim::text(condition, field));
+  return times;
+}
+
+// A deletionTimestamp lies ahead by the grace period.
+std::optional<WallTime> deletion_asked(const Json& object) {
+  const auto end = k8s::parse_time(sim::text(object, "/metadata/deletionTimestamp"));
+  if (!end) return std::nullopt;
+  constexpr std::int64_t longest = 1'000'000'000;
+  const std::int64_t grace = sim::number(object, "/metadata/deletionGracePeriodSeconds");
+  return *end - std::chrono::seconds(std::clamp<std::int64_t>(grace, 0, longest));
+}
+
 }  // namespace
+
+std::optional<WallTime> newest_time(const std::vector<Json>& objects) {
+  std::optional<WallTime> newest;
+  for (const Json& object : objects) {
+    newest = std::max(newest, deletion_asked(object));
+    for (const std::string& time : times_of(object))
+      if (const auto parsed = k8s::parse_time(time)) newest = std::max(newest, std::optional(*parsed));
+  }
+  return newest;
+}
 
 Duration rest_of(const Assumptions& assumptions) {
   return come_to_rest + assumptions.ready_after;

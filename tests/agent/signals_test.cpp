@@ -20,6 +20,11 @@ boost::asio::awaitable<void> raise_and_sleep(Clock& clock, int signal) {
   co_await clock.sleep_until(TimePoint::max());
 }
 
+boost::asio::awaitable<void> raise_and_pass(Clock& clock, int signal, bool& ended) {
+  ::raise(signal);
+  co_await pass(clock, std::chrono::seconds(3), ended);
+}
+
 boost::asio::awaitable<std::optional<int>> race(Signals& signals, boost::asio::awaitable<void> work,
                                                 boost::asio::awaitable<void> helper) {
   std::vector<boost::asio::awaitable<void>> helpers;
@@ -45,6 +50,25 @@ TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
     EXPECT_FALSE(helped);
     std::signal(SIGHUP, SIG_DFL);
   }
+}
+
+TEST_F(SignalsTest, WhatIsIgnoredAtTheStartStaysIgnored) {
+  for (const int signal : {SIGINT, SIGHUP}) {
+    std::signal(signal, SIG_IGN);
+    Signals signals(context.get_executor());
+    bool worked = false;
+    bool helped = false;
+    EXPECT_EQ(run(race(signals, raise_and_pass(clock, signal, worked), pass(clock, 1h, helped))), std::nullopt);
+    EXPECT_TRUE(worked);
+    EXPECT_EQ(std::signal(signal, SIG_DFL), SIG_IGN) << "afterwards as well";
+  }
+}
+
+TEST_F(SignalsTest, SIGTERMIsNeverIgnored) {
+  std::signal(SIGTERM, SIG_IGN);
+  Signals signals(context.get_executor());
+  bool helped = false;
+  EXPECT_EQ(run(race(signals, raise_and_sleep(clock, SIGTERM), pass(clock, 1h, helped))), SIGTERM);
 }
 
 }  // namespace

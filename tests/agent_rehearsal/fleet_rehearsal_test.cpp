@@ -31,18 +31,18 @@ class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
     items.push_back(pod("web-b", "ReplicaSet", "web", "500m", "n2"));
     items.push_back(pod("web-c", "ReplicaSet", "web", "500m", "n3"));
     // Fri 2027-01-15 08:00:00 UTC
-    input.now = WallTime(std::chrono::seconds(1'800'000'000));
+    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
     input.give_up = 1h;
   }
 
   FleetRehearsal play() {
-    input.documents = {document()};
+    input.snapshot.documents = {document()};
     auto result = rehearse_fleet(input);
     if (!result) throw std::runtime_error(result.error().message());
     return *std::move(result);
   }
   std::string problem() {
-    input.documents = {document()};
+    input.snapshot.documents = {document()};
     auto result = rehearse_fleet(input);
     return result ? "" : result.error().message();
   }

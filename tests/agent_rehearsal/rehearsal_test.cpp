@@ -37,11 +37,11 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
     input.nodes = {"n1"};
     input.drain = Settings::kubectl_defaults();
     input.drain.policy.daemon_set = drain::Treatment::skip;
-    input.now = WallTime(std::chrono::seconds(1'800'000'000));
+    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
   }
 
   Rehearsal play() {
-    input.documents = {document()};
+    input.snapshot.documents = {document()};
     auto result = rehearse(input);
     if (!result) throw std::runtime_error(result.error().message());
     return *std::move(result);
@@ -78,14 +78,49 @@ TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
 TEST_F(RehearsalTest, APodOnItsWayOutHasAsLongToGoAsItReallyHas) {
   for (Json& item : items)
     if (item["metadata"]["name"] == "web-a") {
-      item["metadata"]["deletionTimestamp"] = k8s::format_time(input.now + 55s);
+      item["metadata"]["deletionTimestamp"] = k8s::format_time(input.snapshot.read_at + 55s);
       item["metadata"]["deletionGracePeriodSeconds"] = 300;
     }
   const Rehearsal rehearsal = play();
-  EXPECT_GE(rehearsal.drains[0].started_at, input.now);
-  EXPECT_LE(rehearsal.drains[0].started_at, input.now + 100ms);
+  EXPECT_GE(rehearsal.drains[0].started_at, input.snapshot.read_at);
+  EXPECT_LE(rehearsal.drains[0].started_at, input.snapshot.read_at + 100ms);
   EXPECT_GE(rehearsal.took, 55s);
   EXPECT_LE(rehearsal.took, 56s);
+}
+
+TEST_F(RehearsalTest, AFileIsPlayedAtTheNewestTimeInIt) {
+  const WallTime then = input.snapshot.read_at - 24h;
+  input.snapshot.stored = true;
+  item("n2")["status"]["conditions"][0]["lastHeartbeatTime"] = k8s::format_time(then);
+  item("n1")["metadata"]["creationTimestamp"] = k8s::format_time(then - 1000h);
+  item("web-a")["metadata"]["deletionTimestamp"] = k8s::format_time(then + 55s);
+  item("web-a")["metadata"]["deletionGracePeriodSeconds"] = 300;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << "a day later it would be overdue";
+  EXPECT_GE(rehearsal.drains[0].started_at, then);
+  EXPECT_LE(rehearsal.drains[0].started_at, then + 100ms);
+  EXPECT_GE(rehearsal.took, 55s);
+  EXPECT_LE(rehearsal.took, 56s);
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("the newest time in it, " + k8s::format_time(then))));
+}
+
+TEST_F(RehearsalTest, AFileIsAsOldAsTheLastDeletionInIt) {
+  const WallTime then = input.snapshot.read_at - 24h;
+  input.snapshot.stored = true;
+  item("web-a")["metadata"]["deletionTimestamp"] = k8s::format_time(then + 300s);
+  item("web-a")["metadata"]["deletionGracePeriodSeconds"] = 300;
+  EXPECT_GE(play().took, 299s);
+}
+
+TEST_F(RehearsalTest, AFileWithoutTimesOrOfTheFutureIsPlayedNow) {
+  input.snapshot.stored = true;
+  for (const char* time : {"", "2099-01-01T00:00:00Z", "once upon a time"}) {
+    item("n2")["status"]["conditions"][0]["lastHeartbeatTime"] = time;
+    const Rehearsal rehearsal = play();
+    EXPECT_GE(rehearsal.drains[0].started_at, input.snapshot.read_at) << time;
+    EXPECT_LE(rehearsal.drains[0].started_at, input.snapshot.read_at + 100ms) << time;
+    EXPECT_THAT(rehearsal.assumed, SizeIs(2)) << time;
+  }
 }
 
 TEST_F(RehearsalTest, AssumptionsAreOptions) {
@@ -150,6 +185,14 @@ TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
     EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
 }
 
+TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {
+  input.nodes = {"n1", "n2"};
+  input.drain.fit = drain::FitPolicy::block;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
 TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
   EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing but how long pods take";
   items.push_back(pod("early", "ReplicaSet", "web", "100m"));
@@ -173,12 +216,18 @@ TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
 
 TEST_F(RehearsalTest, UnusableInputIsNamed) {
   input.nodes = {"n9"};
-  input.documents = {document()};
+  input.snapshot.documents = {document()};
   const auto unknown = rehearse(input);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), AllOf(HasSubstr("n9"), HasSubstr("2 nodes")));
-  input.documents = {"{"};
-  EXPECT_FALSE(rehearse(input));
+  EXPECT_EQ(unknown.error().code(), Errc::invalid);
+  for (const std::string document : {"{", "kind: Pod", "kind: Pod\nmetadata: {name: \"\xff\"}"}) {
+    input.snapshot.documents = {document};
+    const auto unusable = rehearse(input);
+    ASSERT_FALSE(unusable) << document;
+    EXPECT_EQ(unusable.error().code(), Errc::decode) << document;
+    EXPECT_THAT(unusable.error().message(), StartsWith("the snapshot cannot be used: "));
+  }
 }
 
 TEST_F(RehearsalTest, JsonHasEverything) {

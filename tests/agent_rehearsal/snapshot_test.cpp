@@ -28,8 +28,8 @@ class SnapshotTest : public haulout::testing::VirtualTimeTest {
                               {"spec", {{"nodeName", "n1"}}},
                               {"status", {{"phase", "Running"}}}});
   }
-  Result<Snapshot> read() {
-    std::optional<Result<Snapshot>> result;
+  Result<SnapshotRead> read() {
+    std::optional<Result<SnapshotRead>> result;
     run(with_cluster(result));
     return *std::move(result);
   }
@@ -38,7 +38,7 @@ class SnapshotTest : public haulout::testing::VirtualTimeTest {
   sim::Cluster cluster{context.get_executor(), clock, rng};
 
  private:
-  boost::asio::awaitable<void> with_cluster(std::optional<Result<Snapshot>>& result) {
+  boost::asio::awaitable<void> with_cluster(std::optional<Result<SnapshotRead>>& result) {
     co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
       group.spawn(cluster.run());
       k8s::Client client(cluster.api(), clock);
@@ -51,7 +51,7 @@ TEST_F(SnapshotTest, EveryPageAndNothingButLists) {
   const auto snapshot = read();
   ASSERT_TRUE(snapshot) << snapshot.error().message();
   std::size_t pods = 0;
-  for (const std::string& document : snapshot->documents)
+  for (const std::string& document : snapshot->snapshot.documents)
     if (const Json list = Json::parse(document); list["kind"] == "PodList") pods += list["items"].size();
   EXPECT_EQ(pods, 1100u);
   for (const auto& entry : cluster.audit()) EXPECT_EQ(entry.verb, "list") << entry.resource;

@@ -74,6 +74,47 @@ func TestTerminalDisappears(t *testing.T) {
 	expectCordon(t, drainReport(t, w), true, "haulout")
 }
 
+// What nohup has started outlives its terminal.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	nohup, err := exec.LookPath("nohup")
+	must(t, err)
+	drain, err := w.Start(t.Context(), Tool{Name: "nohup", Path: nohup}, haulout.Path, "drain", w.Node("old"), "--settle=0")
+	must(t, err)
+	must(t, blocked(t.Context(), w))
+	must(t, drain.Signal(syscall.SIGHUP))
+	must(t, w.SetBudget(t.Context(), "web", "100%"))
+	result, err := drain.Wait()
+	must(t, err)
+	if result.Exit != 0 {
+		t.Errorf("exit %d, want 0\n%s%s", result.Exit, result.Stdout, result.Stderr)
+	}
+	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
+}
+
+// A rehearsal that would compute for minutes ends as soon as it is interrupted.
+func TestRehearsalIsInterrupted(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	rehearsal, err := w.Start(t.Context(), haulout, "rehearse", w.Node("old"), "--ignore-daemonsets", "--timeout=1000000h")
+	must(t, err)
+	must(t, Until(t.Context(), "it plays, for to read takes it little", func() (bool, error) {
+		cost, err := FootprintOf(rehearsal.cmd.Process.Pid)
+		return cost.CPU > 500*time.Millisecond, err
+	}))
+	interrupted := time.Now()
+	must(t, rehearsal.Signal(syscall.SIGINT))
+	result, _ := rehearsal.Wait()
+	withinASecond(t, "stopped after", time.Since(interrupted))
+	status, _ := rehearsal.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if result.Exit != 130 && status.Signal() != syscall.SIGINT {
+		t.Errorf("ended with %v\n%s%s", status, result.Stdout, result.Stderr)
+	}
+}
+
 // Readers that go away (`haulout drain … | head`) do not end a drain.
 func TestReaderDisappears(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,7 @@ spec: {nodeName: n1}
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(sim::text(cluster.get("pods", "shop", "web-0"), "/spec/nodeName"), "n1");
   EXPECT_EQ(cluster.load("a: [").error().code(), Errc::decode);
+  EXPECT_EQ(cluster.load("a: 1\n---\nb: \"\xff\"").error().message(), "document 2: not valid UTF-8");
 }
 
 TEST_F(ClusterTest, BadInputNamesTheDocument) {
