@@ -311,6 +311,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.requested = reboot_requested(node_);
   moment.booted = booted_;
   moment.run = new_run();
+  moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
