@@ -91,7 +91,7 @@ constexpr std::array table{
            "The pods have gone and their volumes are detached; another node is given time to have them "
            "(`--reattach-limit`).",
            "Nothing: it ends by itself, with a warning where no node has one by then, and the node goes on."},
-    Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained.",
+    Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained, or was ready.",
            "Nothing; it is tried again after a while. To keep the agent away, pause the node."},
     Reason{"ApplyingUpdate", drain, progress,
            "The operating system's update tool puts the new version in place for the next boot; no pod leaves before.",
