@@ -113,6 +113,7 @@ asio::awaitable<void> Agent::Impl::load() {
   record_.authority = options_.authority;
   record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
+  unwritten_ = false;
   parts_.tell(status_);
 }
 
@@ -125,6 +126,19 @@ void Agent::Impl::tell_unread(const Error& error) {
                      ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
   }
   parts_.tell(status);
+}
+
+// What is told is the state that the Node still shows: nothing is so before it is written.
+void Agent::Impl::tell_unwritten(const Error& error) {
+  unwritten_ = true;
+  Status status = shown_status(node_, record_of(node_).value_or(Record{}));
+  status.reason = k8s::is_transient(error) ? "ApiUnavailable" : "NodeNotWritten";
+  status.message = "node " + options_.node + " cannot be written, so nothing goes on: " + error.message();
+  parts_.tell(status);
+}
+
+void Agent::Impl::tell_written() {
+  if (std::exchange(unwritten_, false)) parts_.tell(status_);
 }
 
 void Agent::Impl::see_node(const k8s::Node& node) {
@@ -338,6 +352,7 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {
   Backoff backoff(patience);
   Backoff after_conflicts(conflict_patience);
+  bool failed_before = false;
   while (!reload_) {
     if (has_foreign_record()) {
       reload_ = true;
@@ -346,6 +361,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
     const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
     if (!patch) {
       written_ = shown_record(node_);
+      tell_written();
       co_return true;
     }
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
@@ -362,10 +378,13 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
       reload_ = node->uid != node_.uid;
       learn(std::move(*node));
       written_ = encode_record(record_);
+      if (!reload_) tell_written();
       co_return !reload_;
     }
     reload_ = k8s::is_gone(node.error());
     if (reload_) break;
+    // One refusal right after a reconnect proves nothing.
+    if (std::exchange(failed_before, true)) tell_unwritten(node.error());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   co_return false;

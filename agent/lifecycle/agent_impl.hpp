@@ -24,6 +24,9 @@ class Agent::Impl {
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
   void tell_unread(const Error& error);
+  // The Node cannot be written; it can again.
+  void tell_unwritten(const Error& error);
+  void tell_written();
   boost::asio::awaitable<void> establish();
   // After establish(): a boot that no event tells of is written down, and has served a request that was there before.
   boost::asio::awaitable<void> note_boot();
@@ -160,6 +163,7 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
+  bool unwritten_ = false;  // it was told that the Node cannot be written
   bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;

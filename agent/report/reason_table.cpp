@@ -75,6 +75,11 @@ constexpr std::array table{
     Reason{"NodeMissing", system, trouble, "The API server answers, and has no Node of this name.",
            "Restart the kubelet, which registers the Node anew; if the machine was retired, stop its agent."},
     Reason{
+        "NodeNotWritten", system, trouble,
+        "The API server answers, and refuses what the agent writes to its Node: it stays in its state.",
+        "The message has the server's words: usually a right that is missing, an admission webhook, too many bytes of "
+        "annotations, or a Node that was made anew under an older pod of the agent. `haulout agent --check` tries it."},
+    Reason{
         "RecordUnreadable", system, trouble,
         "The annotation haulout.dev/record, in which the agent keeps what it must know after a crash, is not one that "
         "it can read.",

@@ -111,7 +111,8 @@ asio::awaitable<void> Machine::one_life() {
 // P8: what is told stands on the Node by then.
 void Machine::expect_shown(const agent::Status& status) const {
   const auto node = world_.cluster.get("nodes", "", node_);
-  if (node.is_null() || status.reason == "ApiUnavailable") return;
+  // What keeps it from being written is told all the same.
+  if (node.is_null() || status.reason == "ApiUnavailable" || status.reason == "NodeNotWritten") return;
   const auto labels = node["metadata"].value("labels", nlohmann::json::object());
   if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just begun
   const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());
