@@ -79,6 +79,9 @@ constexpr std::array table{
         "The API server answers, and refuses what the agent writes to its Node: it stays in its state.",
         "The message has the server's words: usually a right that is missing, an admission webhook, too many bytes of "
         "annotations, or a Node that was made anew under an older pod of the agent. `haulout agent --check` tries it."},
+    Reason{"SecondAgent", system, trouble,
+           "Another agent writes the record of this Node, too: a DaemonSet and a systemd unit, or two DaemonSets.",
+           "Stop one of them. Until then each makes way for the other, and updates take longer."},
     Reason{
         "RecordUnreadable", system, trouble,
         "The annotation haulout.dev/record, in which the agent keeps what it must know after a crash, is not one that "
