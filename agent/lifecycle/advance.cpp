@@ -77,6 +77,12 @@ void degrade(Record& record, Event event, const Moment& moment) {
     remember(record.bad_targets, record.to);
 }
 
+// The machine crashed, or somebody rebooted it: what boots is whatever was installed, and says nothing about the
+// update.
+bool nobody_had_asked(State from, const Moment& moment) {
+  return from == State::draining || (from == State::ready && !moment.others_reboot);
+}
+
 }  // namespace
 
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times) {
@@ -95,6 +101,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   }
   hooks_come_again(record, from, event);
   if (event == Event::boot_changed) {
+    if (nobody_had_asked(from, moment)) forget_the_attempt(record);
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
     note_no_need(record);

@@ -23,10 +23,11 @@ struct Moment {
   std::string boot_id{};
   Pending pending{};
   bool requested = false;
-  std::string booted{};  // the version that runs
-  std::string slot{};    // the turn that was taken
-  std::string run{};     // a name for a new run
-  std::string cause{};   // of a degradation
+  std::string booted{};        // the version that runs
+  std::string slot{};          // the turn that was taken
+  std::string run{};           // a name for a new run
+  bool others_reboot = false;  // a node that is ready: we never ask for it
+  std::string cause{};         // of a degradation
   std::string cause_message{};
 };
 

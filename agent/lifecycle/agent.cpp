@@ -1,4 +1,4 @@
-// The loop, and what it writes.
+// The loop, and what it goes by.
 #include "agent/lifecycle/agent.hpp"
 
 #include <fmt/format.h>
@@ -13,11 +13,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
-                                  BackoffOptions::Jitter::equal};
-// Another writer was faster, which is nothing unusual on a Node.
-constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
-                                           BackoffOptions::Jitter::equal};
+// Whoever takes a record away is answered soon, another agent not over and over: each makes the record its own.
+constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
+                                        BackoffOptions::Jitter::equal};
+constexpr Duration no_rival_for = std::chrono::minutes(5);
+// So many foreign records in a row are no late writes of a predecessor, and no person's doing.
+constexpr unsigned surely_a_rival = 3;
 
 // Our own writes are known before the watch tells of them.
 bool older(const std::string& a, const std::string& b) {
@@ -44,6 +45,7 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
       client_(parts_.client),
       clock_(client_.clock()),
       rng_(parts_.rng),
+      rival_backoff_(rival_patience),
       drain_status_(parts_.drain_observer, [this] { changed_->notify(); }) {}
 
 asio::awaitable<void> Agent::Impl::run() {
@@ -72,6 +74,7 @@ asio::awaitable<void> Agent::Impl::live() {
 
 asio::awaitable<void> Agent::Impl::keep_going() {
   for (;;) {
+    if (foreign_) co_await give_way();
     if (reload_) co_await load();
     delay_shutdowns();
     co_await establish();
@@ -81,6 +84,20 @@ asio::awaitable<void> Agent::Impl::keep_going() {
     if (reload_) continue;
     co_await commit(event);
   }
+}
+
+asio::awaitable<void> Agent::Impl::give_way() {
+  show_ready(false);
+  if (now() - gave_way_ > no_rival_for) {
+    rival_backoff_.reset();
+    rivals_ = 0;
+  }
+  if (++rivals_ == surely_a_rival)
+    warn("SecondAgent", "another agent writes the record of node " + options_.node +
+                            ", too, and each undoes what the other one does: stop one of them");
+  co_await clock_.sleep_until(now() + rival_backoff_.next(rng_));
+  gave_way_ = now();
+  foreign_ = false;
 }
 
 asio::awaitable<void> Agent::Impl::load() {
@@ -114,6 +131,7 @@ asio::awaitable<void> Agent::Impl::load() {
   record_.authority = options_.authority;
   record_.pool = options_.pool(node_);
   status_ = shown_status(node_, record_);
+  unwritten_ = false;
   parts_.tell(status_);
 }
 
@@ -133,7 +151,7 @@ void Agent::Impl::see_node(const k8s::Node& node) {
     reload_ = true;
   } else {
     learn(node);
-    if (has_foreign_record()) reload_ = true;
+    if (has_foreign_record()) reload_ = foreign_ = true;
   }
   gates_news_->notify();
   changed_->notify();
@@ -238,14 +256,6 @@ void Agent::Impl::warn(std::string reason, std::string message) {
   if (parts_.warn) parts_.warn({record_.state, std::move(reason), std::move(message), record_.since});
 }
 
-asio::awaitable<void> Agent::Impl::show_condition() {
-  const bool maintenance = leaving_ || duties_of(record_.state).maintenance;
-  const auto patch = condition_patch(node_, maintenance, status_, client_.server_now());
-  if (!patch) co_return;
-  auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
-  if (node && node->uid == node_.uid) learn(std::move(*node));
-}
-
 asio::awaitable<void> Agent::Impl::first_answer() {
   while (!reload_ && !answered_) co_await wait(TimePoint::max());
 }
@@ -305,74 +315,6 @@ asio::awaitable<Event> Agent::Impl::activity() {
     case State::degraded: return stay_degraded();
   }
   std::terminate();
-}
-
-asio::awaitable<void> Agent::Impl::commit(Event event) {
-  Moment moment;
-  moment.now = wall();
-  moment.boot_id = boot_id_;
-  moment.pending = pending_;
-  moment.requested = reboot_requested(node_);
-  moment.booted = booted_;
-  moment.slot = slot_;
-  moment.run = new_run();
-  moment.cause = std::exchange(cause_, {});
-  moment.cause_message = std::exchange(cause_message_, {});
-  record_ = advance(std::move(record_), event, moment, options_.times);
-  status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
-  // Withdrawn at once, not when the API server has heard of it.
-  if (!duties_of(record_.state).shows_ready) show_ready(false);
-  // Served by the boot, however it came about; and one request is not one attempt after the other.
-  const bool served = event == Event::boot_changed || event == Event::reboot_impossible;
-  announced_ = record_.state == State::rebooting;
-  shutdown_news_->notify();
-  if (co_await write(served)) parts_.tell(status_);
-}
-
-asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
-  const Status status{record_.state, std::move(reason), std::move(message), record_.since};
-  if (status == status_ && written_ == encode_record(record_)) co_return;
-  const bool news = status != status_;
-  status_ = status;
-  if (!co_await write() || !news) co_return;
-  parts_.tell(status_);
-  co_await show_condition();
-}
-
-asio::awaitable<bool> Agent::Impl::write(bool request_served) {
-  Backoff backoff(patience);
-  Backoff after_conflicts(conflict_patience);
-  while (!reload_) {
-    if (has_foreign_record()) {
-      reload_ = true;
-      break;
-    }
-    const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
-    if (!patch) {
-      written_ = shown_record(node_);
-      co_return true;
-    }
-    auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
-    if (!node && k8s::is_conflict(node.error())) {
-      node = co_await client_.get_node(options_.node, within(request_timeout));
-      if (node) {
-        reload_ = node->uid != node_.uid;
-        learn(std::move(*node));
-        co_await clock_.sleep_until(now() + after_conflicts.next(rng_));
-        continue;
-      }
-    }
-    if (node) {
-      reload_ = node->uid != node_.uid;
-      learn(std::move(*node));
-      written_ = encode_record(record_);
-      co_return !reload_;
-    }
-    reload_ = k8s::is_gone(node.error());
-    if (reload_) break;
-    co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
-  }
-  co_return false;
 }
 
 }  // namespace haulout::agent

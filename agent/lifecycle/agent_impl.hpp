@@ -1,5 +1,5 @@
-// What Agent hides: shared by agent.cpp (the loop and what it writes), at_the_gates.cpp, before_reboot.cpp, proof.cpp,
-// after_reboot.cpp and shutdown.cpp. No public contract.
+// What Agent hides: shared by agent.cpp (the loop and what it goes by), writing.cpp, at_the_gates.cpp,
+// before_reboot.cpp, proof.cpp, after_reboot.cpp and shutdown.cpp. No public contract.
 #pragma once
 
 #include "agent/lifecycle/agent.hpp"
@@ -12,6 +12,10 @@ inline constexpr Duration request_timeout = std::chrono::seconds(30);
 // How often things that send no event are asked again, at least.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 
+// Between tries of what must be done some time.
+inline constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
+                                         BackoffOptions::Jitter::equal};
+
 class Agent::Impl {
  public:
   Impl(AgentParts parts, AgentOptions options);
@@ -21,6 +25,8 @@ class Agent::Impl {
   // agent.cpp
   boost::asio::awaitable<void> live();
   boost::asio::awaitable<void> keep_going();
+  // Before a record of somebody else is read.
+  boost::asio::awaitable<void> give_way();
   // Reads the Node until it can be read, and takes over its record.
   boost::asio::awaitable<void> load();
   void tell_unread(const Error& error);
@@ -32,14 +38,8 @@ class Agent::Impl {
   // The ready file.
   void show_ready(bool ready);
   void warn(std::string reason, std::string message);
-  // Condition HauloutMaintenance; best effort.
-  boost::asio::awaitable<void> show_condition();
   boost::asio::awaitable<void> first_answer();
   boost::asio::awaitable<Event> activity();
-  boost::asio::awaitable<void> commit(Event event);
-  // Makes the Node show record and status; false: somebody else has written a record meanwhile, which counts.
-  boost::asio::awaitable<bool> write(bool request_served = false);
-  boost::asio::awaitable<void> show(std::string reason, std::string message);
   boost::asio::awaitable<void> follow_node();
   boost::asio::awaitable<void> follow_backend();
   void see_node(const k8s::Node& node);
@@ -49,6 +49,17 @@ class Agent::Impl {
   bool wanted() const;
   std::string new_run() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
+
+  // writing.cpp
+  boost::asio::awaitable<void> commit(Event event);
+  // Makes the Node show record and status; false: somebody else has written a record meanwhile, which counts.
+  boost::asio::awaitable<bool> write(bool request_served = false);
+  boost::asio::awaitable<void> show(std::string reason, std::string message);
+  // The Node cannot be written; it can again.
+  void tell_unwritten(const Error& error);
+  void tell_written();
+  // Condition HauloutMaintenance; best effort.
+  boost::asio::awaitable<void> show_condition();
 
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
@@ -163,6 +174,11 @@ class Agent::Impl {
   std::string booted_;
   std::string cause_, cause_message_;  // of the next degradation
   bool reload_ = false;
+  bool foreign_ = false;  // because the record is not ours
+  Backoff rival_backoff_;
+  TimePoint gave_way_{};    // last
+  unsigned rivals_ = 0;     // foreign records in a row
+  bool unwritten_ = false;  // it was told that the Node cannot be written
   bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
 
   std::unique_ptr<Notifier> changed_;

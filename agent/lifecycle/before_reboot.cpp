@@ -262,7 +262,7 @@ std::optional<Event> Agent::Impl::drain_interrupted() {
 
 Event Agent::Impl::uncordoned_by_somebody() {
   cause_ = "Uncordoned";
-  cause_message_ = "somebody made the node schedulable while it was being drained";
+  cause_message_ = "somebody made the node schedulable in the middle of its update";
   return Event::cordon_lost;
 }
 

@@ -8,13 +8,6 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
-namespace {
-
-constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
-                                  BackoffOptions::Jitter::equal};
-
-}  // namespace
-
 // After the cordon. What was waited for before a restart counts, as the cordon's mark tells its time.
 asio::awaitable<void> Agent::Impl::leave_load_balancers() {
   if (options_.lb_drain_wait == Duration::zero()) co_return;

@@ -34,7 +34,7 @@ Task<std::optional<Event>> Agent::Impl::prove() {
     co_return Error(Errc::invalid, "node " + options_.node + " was replaced");
   }
   node_ = *std::move(node);
-  if (!node_.unschedulable) co_return Event::cordon_lost;
+  if (!node_.unschedulable) co_return uncordoned_by_somebody();
   CO_TRY(const bool closed, co_await given_up());
   if (closed) co_return Event::gate_closed;
   CO_TRY(const auto pods, co_await client_.list_pods_on(options_.node, within(std::chrono::minutes(1))));

@@ -50,7 +50,7 @@ constexpr std::array rows{
 
     Row{State::ready, Event::reboot_due, State::rebooting},
     Row{State::ready, Event::emptiness_lost, State::draining},
-    Row{State::ready, Event::cordon_lost, State::draining},
+    Row{State::ready, Event::cordon_lost, State::pending},
     Row{State::ready, Event::turn_lost, State::pending},
     Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
@@ -63,7 +63,7 @@ constexpr std::array rows{
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
     // Only before this process has asked for the reboot: after a restart everything is proved again.
     Row{State::rebooting, Event::emptiness_lost, State::draining},
-    Row{State::rebooting, Event::cordon_lost, State::draining},
+    Row{State::rebooting, Event::cordon_lost, State::pending},
     Row{State::rebooting, Event::turn_lost, State::pending},
     Row{State::rebooting, Event::gate_closed, State::pending},
 

@@ -78,6 +78,14 @@ constexpr std::array table{
     Reason{"NodeMissing", system, trouble, "The API server answers, and has no Node of this name.",
            "Restart the kubelet, which registers the Node anew; if the machine was retired, stop its agent."},
     Reason{
+        "NodeNotWritten", system, trouble,
+        "The API server answers, and refuses what the agent writes to its Node: it stays in its state.",
+        "The message has the server's words: usually a right that is missing, an admission webhook, too many bytes of "
+        "annotations, or a Node that was made anew under an older pod of the agent. `haulout agent --check` tries it."},
+    Reason{"SecondAgent", system, trouble,
+           "Another agent writes the record of this Node, too: a DaemonSet and a systemd unit, or two DaemonSets.",
+           "Stop one of them. Until then each makes way for the other, and updates take longer."},
+    Reason{
         "RecordUnreadable", system, trouble,
         "The annotation haulout.dev/record, in which the agent keeps what it must know after a crash, is not one that "
         "it can read.",
@@ -94,7 +102,7 @@ constexpr std::array table{
            "The pods have gone and their volumes are detached; another node is given time to have them "
            "(`--reattach-limit`).",
            "Nothing: it ends by itself, with a warning where no node has one by then, and the node goes on."},
-    Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained.",
+    Reason{"Uncordoned", drain, waiting, "Somebody made the node schedulable while it was being drained, or was ready.",
            "Nothing; it is tried again after a while. To keep the agent away, pause the node."},
     Reason{"ApplyingUpdate", drain, progress,
            "The operating system's update tool puts the new version in place for the next boot; no pod leaves before.",

@@ -120,6 +120,32 @@ TEST_F(Advance, ABootIsRememberedWithItsReasons) {
   EXPECT_EQ(record.reboots.back(), (PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
+// A crash in the middle of a drain, or somebody else's reboot: it brings no update, and is held against none.
+TEST_F(Advance, ABootThatNobodyHadAskedForEndsTheAttempt) {
+  moment.boot_id = "boot-2";
+  const struct {
+    State from;
+    bool others_reboot, ended;
+  } rows[] = {
+      {State::draining, false, true}, {State::draining, true, true},    {State::ready, false, true},
+      {State::ready, true, false},    {State::rebooting, false, false}, {State::soaking, false, false},
+  };
+  for (const auto& row : rows) {
+    Record record = in(row.from);
+    record.reasons = {"kernel"};
+    record.from = "1.0";
+    record.to = "1.1";
+    record.began = moment.now;
+    moment.others_reboot = row.others_reboot;
+    record = go(std::move(record), Event::boot_changed);
+    EXPECT_EQ(record.state, State::verifying);
+    EXPECT_EQ(record.to, row.ended ? "" : "1.1") << to_string(row.from);
+    EXPECT_EQ(record.began.has_value(), !row.ended) << to_string(row.from);
+    const PastReboot expected = row.ended ? PastReboot{moment.now} : PastReboot{moment.now, {"kernel"}, "1.1"};
+    EXPECT_EQ(record.reboots.back(), expected) << to_string(row.from);
+  }
+}
+
 TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
   Record record = in(State::verifying);
   record.began = moment.now - 7min;

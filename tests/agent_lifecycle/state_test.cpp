@@ -56,6 +56,11 @@ TEST(Transitions, TheWayToARebootLeavesNothingOut) {
   }
 }
 
+TEST(Transitions, WhoeverUncordonsIsNotAnsweredWithACordon) {
+  for (const Row& row : transitions())
+    if (row.event == Event::cordon_lost) EXPECT_EQ(row.to, State::pending) << to_string(row.from);
+}
+
 // A turn is given back, and a node takes pods again, only where nothing of the update is under way.
 TEST(Duties, FollowTheState) {
   for (const State state : {State::unknown, State::idle, State::pending}) {

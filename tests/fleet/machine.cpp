@@ -69,7 +69,7 @@ asio::awaitable<void> Machine::live() {
     while (!powered_) co_await power_.wait_until(world_.clock, TimePoint::max());
     killed_ = false;
     co_await with_task_group([this](TaskGroup& group) {
-      for (std::size_t i = 0; i < plan_.agents; ++i) group.spawn(one_life());
+      for (std::size_t i = 0; i < plan_.agents; ++i) group.spawn(one_life(i));
       return until_killed();
     });
     co_await world_.clock.sleep_until(world_.clock.now() + plan_.agent_starts);
@@ -80,7 +80,7 @@ asio::awaitable<void> Machine::until_killed() {
   while (!killed_) co_await power_.wait_until(world_.clock, TimePoint::max());
 }
 
-asio::awaitable<void> Machine::one_life() {
+asio::awaitable<void> Machine::one_life(std::size_t number) {
   world_.observer.life_began(*this);
   world_.cluster.after(200ms, [this] { delay_.answer(); });
   Wire wire(*this);
@@ -91,6 +91,7 @@ asio::awaitable<void> Machine::one_life() {
   const auto decorated = world_.decorate_slots ? world_.decorate_slots(leases) : nullptr;
   agent::AgentOptions options = world_.agent;
   options.node = node_;
+  if (plan_.agents_differ) options.authority = "authority-" + std::to_string(number);
   const auto gates = world_.gates(client, node_);
   agent::Agent agent(
       {client, world_.rng, *this, *this, decorated ? *decorated : static_cast<agent::Slots&>(leases), *gates,
@@ -111,7 +112,8 @@ asio::awaitable<void> Machine::one_life() {
 // P8: what is told stands on the Node by then.
 void Machine::expect_shown(const agent::Status& status) const {
   const auto node = world_.cluster.get("nodes", "", node_);
-  if (node.is_null() || status.reason == "ApiUnavailable") return;
+  // What keeps it from being written is told all the same.
+  if (node.is_null() || status.reason == "ApiUnavailable" || status.reason == "NodeNotWritten") return;
   const auto labels = node["metadata"].value("labels", nlohmann::json::object());
   if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just begun
   const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());

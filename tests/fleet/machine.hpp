@@ -37,6 +37,7 @@ struct MachinePlan {
   bool still_wanted = false;       // wants the same reboot again after it
   bool unknown = false;            // the back end cannot tell
   std::size_t agents = 1;          // how many run at a time
+  bool agents_differ = false;      // each by an authority of its own
   Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
   bool others_delay = false;       // it waits so long whether an agent holds it up or not
   bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
@@ -150,7 +151,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
 
  private:
   class Wire;  // between an agent and its API server
-  boost::asio::awaitable<void> one_life();
+  boost::asio::awaitable<void> one_life(std::size_t number);
   boost::asio::awaitable<void> until_killed();
   void expect_shown(const agent::Status& status) const;
   void go_down(bool by_agent);

@@ -163,6 +163,26 @@ TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
+// Elsewhere the log of one pod knows it, if anything.
+TEST_F(OtherTools, P8_ANodeThatMayNotBeWrittenIsTold) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  once_in("draining", [&] { cluster.forbid("patch", "nodes"); });
+  after(2min, [&] {
+    EXPECT_EQ(n1.status().reason, "NodeNotWritten") << story();
+    EXPECT_THAT(n1.status().message, ::testing::HasSubstr("forbidden"));
+    cluster.remove("poddisruptionbudgets", "shop", "held");
+  });
+  after(10min, [&] {
+    EXPECT_EQ(n1.status().reason, "NodeNotWritten") << story();
+    EXPECT_EQ(n1.status().state, agent::State::draining) << "what could not be written is not so";
+    cluster.permit("patch", "nodes");
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(n1.status().reason, "");
+}
+
 // A machine that was replaced is nobody's to go on with, whatever its predecessor was in the middle of.
 TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
   for (const char* where : {"waiting", "draining", "ready", "soaking"}) {

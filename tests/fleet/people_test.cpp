@@ -68,6 +68,40 @@ TEST_F(People, UncordoningADrainingNodeIsRespectedForAWhile) {
   expect_updated(n1);
 }
 
+// `kubectl uncordon` leaves our mark, `haulout uncordon` takes it away; and the agent may be away meanwhile.
+TEST_F(People, UncordoningAReadyNodeIsRespectedForAWhile) {
+  struct OneRun : People {
+    void TestBody() override {}
+    void play(bool mark_too, bool agent_is_away) {
+      Machine& n1 = machine("n1", {.methods = {}});
+      after(5min, [&, mark_too, agent_is_away] {
+        EXPECT_EQ(state("n1"), "ready") << story();
+        if (agent_is_away) n1.kill_agent();
+        uncordon("n1");
+        if (mark_too)
+          cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/cordon", nullptr}}}}}});
+      });
+      after(6min, [&] {
+        EXPECT_EQ(state("n1"), "pending") << story();
+        EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackingOff");
+        EXPECT_FALSE(unschedulable("n1"));
+        EXPECT_EQ(slots_held(), 0u);
+      });
+      after(20min, [&] {
+        EXPECT_EQ(state("n1"), "ready") << story();
+        n1.power_cycle();
+      });
+      run_fleet();
+      expect_updated(n1);
+    }
+  };
+  for (const bool mark_too : {false, true})
+    for (const bool agent_is_away : {false, true}) {
+      SCOPED_TRACE((mark_too ? "with its mark" : "without its mark") + std::string(agent_is_away ? ", away" : ""));
+      OneRun().play(mark_too, agent_is_away);
+    }
+}
+
 // Another tool reboots, or a person: `ready` is said until then, and withdrawn when it is no longer true.
 TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   Machine& n1 = machine("n1", {.methods = {}});

@@ -72,6 +72,21 @@ TEST_F(FleetScenario, S53_TwoAgentsForOneNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// They do not agree on what the record says of them, and each makes it say so again: not for ever without a pause.
+TEST_F(FleetScenario, S53_TwoAgentsThatDoNotAgree) {
+  Machine& n1 = machine("n1", {.target = "", .agents = 2, .agents_differ = true});
+  add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 5}}));
+  add(a_node("n2"));
+  after(30min, [&] {
+    EXPECT_LT(n1.requests(), 400u) << story();
+    EXPECT_THAT(story(), ::testing::HasSubstr("SecondAgent"));
+    n1.want("1.1");
+  });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+}
+
 // Nothing is written any more, and nothing taken back: the successor goes on.
 TEST_F(FleetScenario, S70_TheAgentIsToldToStop) {
   for (const Duration when : {500ms, 3000ms, 8000ms, 20000ms, 33000ms}) {

@@ -9,6 +9,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct Updates : Fleet {
   std::size_t evictions() const {
@@ -57,6 +58,23 @@ TEST_F(Updates, WhatTheAgentMustPutInPlaceIsInPlaceBeforeAPodLeaves) {
   EXPECT_TRUE(said) << story();
   expect_updated(*machines[0]);
   EXPECT_EQ(machines[0]->applied(), "1.1");
+}
+
+// The machine dies while the new version is put in place: what boots is the old one, which is no roll-back of the new.
+TEST_F(Updates, ACrashBeforeTheRebootWasAskedForIsNoRollBack) {
+  Machine& n1 = machine("n1", {.must_apply = true, .apply_takes = 5min});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.power_cycle();
+    n2.want("1.1");
+  });
+  run_fleet();
+  for (const Machine* each : {&n1, &n2}) {
+    expect_updated(*each);
+    EXPECT_THAT(states_of(each->node()), Not(Contains("degraded"))) << story();
+  }
+  EXPECT_EQ(n1.boots(), 2u);
 }
 
 TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {

@@ -1,0 +1,111 @@
+// What the agent writes to its Node.
+#include "agent/lifecycle/agent_impl.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// Another writer was faster, which is nothing unusual on a Node.
+constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
+                                           BackoffOptions::Jitter::equal};
+
+}  // namespace
+
+asio::awaitable<void> Agent::Impl::commit(Event event) {
+  Moment moment;
+  moment.now = wall();
+  moment.boot_id = boot_id_;
+  moment.pending = pending_;
+  moment.requested = reboot_requested(node_);
+  moment.booted = booted_;
+  moment.slot = slot_;
+  moment.run = new_run();
+  moment.others_reboot = parts_.host.reboot_methods().empty();
+  moment.cause = std::exchange(cause_, {});
+  moment.cause_message = std::exchange(cause_message_, {});
+  record_ = advance(std::move(record_), event, moment, options_.times);
+  status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
+  // Withdrawn at once, not when the API server has heard of it.
+  if (!duties_of(record_.state).shows_ready) show_ready(false);
+  // Served by the boot, however it came about; and one request is not one attempt after the other.
+  const bool served = event == Event::boot_changed || event == Event::reboot_impossible;
+  announced_ = record_.state == State::rebooting;
+  shutdown_news_->notify();
+  if (co_await write(served)) parts_.tell(status_);
+}
+
+asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
+  const Status status{record_.state, std::move(reason), std::move(message), record_.since};
+  if (status == status_ && written_ == encode_record(record_)) co_return;
+  const bool news = status != status_;
+  status_ = status;
+  if (!co_await write() || !news) co_return;
+  parts_.tell(status_);
+  co_await show_condition();
+}
+
+asio::awaitable<bool> Agent::Impl::write(bool request_served) {
+  Backoff backoff(patience);
+  Backoff after_conflicts(conflict_patience);
+  bool failed_before = false;
+  while (!reload_) {
+    if (has_foreign_record()) {
+      reload_ = foreign_ = true;
+      break;
+    }
+    const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
+    if (!patch) {
+      written_ = encode_record(record_);
+      tell_written();
+      co_return true;
+    }
+    auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
+    if (!node && k8s::is_conflict(node.error())) {
+      node = co_await client_.get_node(options_.node, within(request_timeout));
+      if (node) {
+        reload_ = node->uid != node_.uid;
+        learn(std::move(*node));
+        co_await clock_.sleep_until(now() + after_conflicts.next(rng_));
+        continue;
+      }
+    }
+    if (node) {
+      reload_ = node->uid != node_.uid;
+      learn(std::move(*node));
+      written_ = encode_record(record_);
+      if (!reload_) tell_written();
+      co_return !reload_;
+    }
+    reload_ = k8s::is_gone(node.error());
+    if (reload_) break;
+    // One refusal right after a reconnect proves nothing.
+    if (std::exchange(failed_before, true)) tell_unwritten(node.error());
+    co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+  }
+  co_return false;
+}
+
+// What is told is the state that the Node still shows: nothing is so before it is written.
+void Agent::Impl::tell_unwritten(const Error& error) {
+  unwritten_ = true;
+  Status status = shown_status(node_, record_of(node_).value_or(Record{}));
+  status.reason = k8s::is_transient(error) ? "ApiUnavailable" : "NodeNotWritten";
+  status.message = "node " + options_.node + " cannot be written, so nothing goes on: " + error.message();
+  parts_.tell(status);
+}
+
+void Agent::Impl::tell_written() {
+  if (std::exchange(unwritten_, false)) parts_.tell(status_);
+}
+
+asio::awaitable<void> Agent::Impl::show_condition() {
+  const bool maintenance = leaving_ || duties_of(record_.state).maintenance;
+  const auto patch = condition_patch(node_, maintenance, status_, client_.server_now());
+  if (!patch) co_return;
+  auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
+  if (node && node->uid == node_.uid) learn(std::move(*node));
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,33 @@
+#include "agent/rehearsal/rehearsal.hpp"
+#include "agent/rehearsal/rehearsal_text.hpp"
+#include "agent/settings.hpp"
+#include "sim/loader.hpp"
+
+#include "tests/fuzz/fuzz.hpp"
+
+namespace haulout::fuzz {
+
+// A controller makes as many pods as it is told to; how many is not what is looked for here.
+static bool small(const std::vector<sim::Json>& objects) {
+  constexpr std::int64_t most = 20;
+  return std::all_of(objects.begin(), objects.end(),
+                     [](const sim::Json& object) { return sim::number(object, "/spec/replicas") <= most; });
+}
+
+static void one(std::string_view input) {
+  const auto objects = sim::read_objects(input);
+  if (!objects) return must(!objects.error().message().empty(), "an error says what it is");
+  if (!small(*objects)) return;
+  agent::RehearsalInput rehearsal{.snapshot = {.documents = {std::string(input)}, .stored = true},
+                                  .nodes = {"n1"},
+                                  .drain = agent::Settings::kubectl_defaults()};
+  rehearsal.drain.policy.daemon_set = drain::Treatment::skip;
+  rehearsal.assumptions.give_up = std::chrono::minutes(10);
+  const auto played = agent::rehearse(rehearsal);
+  if (!played) return must(!played.error().message().empty(), "an error says what it is");
+  must(!agent::rehearsal_json(*played, rehearsal.assumptions).empty(), "a rehearsal has a report");
+}
+
+static const Target target("snapshot", one);
+
+}  // namespace haulout::fuzz
