@@ -1,6 +1,10 @@
 #include "agent/files.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,12 +13,55 @@
 namespace haulout::agent {
 namespace {
 
-std::string part_of(const std::string& path) {
-  return path + ".part";
+namespace fs = std::filesystem;
+
+Error cannot_write(const std::string& path, int cause) {
+  return Error(Errc::unavailable, fmt::format("{} cannot be written: {}", path, std::strerror(cause)));
 }
 
-Error cannot_write(const std::string& path, const std::string& why) {
-  return Error(Errc::unavailable, fmt::format("{} cannot be written: {}", path, why));
+// A device, a pipe: what is to be written to, and not to be replaced.
+bool takes_no_other_place(const std::string& path) {
+  struct stat present{};
+  return ::stat(path.c_str(), &present) == 0 && !S_ISREG(present.st_mode);
+}
+
+// What a link points to, be it that nothing is there yet.
+std::string behind_links(const std::string& path) {
+  constexpr int most = 40;  // as the kernel
+  fs::path target = path;
+  std::error_code failure;
+  for (int i = 0; i < most && fs::is_symlink(target, failure); ++i) {
+    const fs::path next = fs::read_symlink(target, failure);
+    if (failure) break;
+    target = target.parent_path() / next;  // an absolute one stands for itself
+  }
+  return target;
+}
+
+// A file of a name that nothing had, beside `path`.
+struct Part {
+  std::string name;
+  std::FILE* file = nullptr;  // null: errno says why
+};
+
+Part open_part(const std::string& path) {
+  constexpr int most = 100;  // some may have been left behind by programs that were killed
+  Part part;
+  for (int i = 0; i < most && part.file == nullptr; ++i) {
+    part.name = fmt::format("{}.{}.part", path, i);
+    part.file = std::fopen(part.name.c_str(), "wbxe");
+    if (part.file == nullptr && errno != EEXIST) break;
+  }
+  return part;
+}
+
+// 0, or errno. Closes the file.
+int write_all(std::FILE* file, const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int cause = errno;
+  if (std::fclose(file) != 0) return errno;
+  return written ? 0 : cause;
 }
 
 }  // namespace
@@ -26,23 +73,29 @@ Result<std::string> read_whole_file(const std::string& path) {
 }
 
 Result<> write_whole_file(const std::string& path, const std::string& text) {
-  std::ofstream file(part_of(path), std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code failure;
-  if (file) std::filesystem::rename(part_of(path), path, failure);
-  if (!file || failure) return cannot_write(path, failure ? failure.message() : std::strerror(errno));
-  return {};
+  if (takes_no_other_place(path)) {
+    std::FILE* file = std::fopen(path.c_str(), "wbe");
+    const int cause = file == nullptr ? errno : write_all(file, text);
+    return cause == 0 ? Result<>() : cannot_write(path, cause);
+  }
+  const std::string target = behind_links(path);
+  const Part part = open_part(target);
+  if (part.file == nullptr) return cannot_write(path, errno);
+  int cause = write_all(part.file, text);
+  if (cause == 0 && std::rename(part.name.c_str(), target.c_str()) != 0) cause = errno;
+  if (cause == 0) return {};
+  std::remove(part.name.c_str());
+  return cannot_write(path, cause);
 }
 
 Result<> can_write_whole_file(const std::string& path) {
-  errno = 0;
-  const bool opened = std::ofstream(part_of(path), std::ios::binary).is_open();
-  const int cause = errno;
-  if (!opened) return cannot_write(path, std::strerror(cause));
   std::error_code ignored;
-  std::filesystem::remove(part_of(path), ignored);
-  if (std::filesystem::is_directory(path, ignored)) return cannot_write(path, "it is a directory");
+  if (fs::is_directory(path, ignored)) return cannot_write(path, EISDIR);
+  if (takes_no_other_place(path)) return ::access(path.c_str(), W_OK) == 0 ? Result<>() : cannot_write(path, errno);
+  const Part part = open_part(behind_links(path));
+  if (part.file == nullptr) return cannot_write(path, errno);
+  std::fclose(part.file);
+  std::remove(part.name.c_str());
   return {};
 }
 

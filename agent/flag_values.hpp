@@ -55,6 +55,14 @@ inline Apply duration(std::function<void(Settings&, Duration)> set) {
   };
 }
 
+// A bare number is seconds.
+inline Apply duration_or_seconds(std::function<void(Settings&, Duration)> set) {
+  return [apply = duration(std::move(set))](Settings& settings, const std::string& value) {
+    const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    return apply(settings, bare ? value + "s" : value);
+  };
+}
+
 template <class T>
 Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Settings&, T)> set) {
   return [words = std::move(words), set = std::move(set)](Settings& settings, const std::string& value) -> std::string {

@@ -13,6 +13,7 @@ namespace {
 using flag_values::Apply;
 using flag_values::boolean;
 using flag_values::duration;
+using flag_values::duration_or_seconds;
 using flag_values::integer;
 using flag_values::one_of;
 using flag_values::selector_flag;
@@ -273,7 +274,8 @@ std::vector<Flag> connection_flags() {
        "Where the ConfigMap haulout and the Leases of the turns are, default haulout. Nodes have no namespace.",
        connection(&Flags::ns)},
       {"request-timeout", 0, Kind::value, "0",
-       "Give up on a single request after this time; 0: as the operation needs.", duration([](Settings& s, Duration d) {
+       "Give up on a single request after this time; 0: as the operation needs. A bare number is seconds.",
+       duration_or_seconds([](Settings& s, Duration d) {
          s.request_timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
        })},
       {"server", 's', Kind::value, "", "Address and port of the API server.", connection(&Flags::server)},

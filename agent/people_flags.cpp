@@ -23,11 +23,16 @@ std::string apply_until(Settings& settings, const std::string& value) {
   return {};
 }
 
-// The name of a ConfigMap key is made of it ("pause.<pool>"), and Leases are named after it.
+// A label's value: that of the agents' --pool-label. The key of a ConfigMap is made of it ("pause.<pool>").
 std::string apply_pool(Settings& settings, const std::string& value) {
-  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed))
-    return "a pool is named with a to z, 0 to 9 and \"-\", as the agents' --pool has it";
+  const auto alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
+  if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
+      !alphanumeric(value.front()) || !alphanumeric(value.back()))
+    return "a pool is named as the agents' --pool, or the value of their --pool-label, has it: letters, digits, "
+           "\"-\", \"_\" and \".\", the first and the last a letter or a digit";
   settings.people.pool = value;
   return {};
 }

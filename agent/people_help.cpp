@@ -53,7 +53,8 @@ std::string pause_text(std::string_view program) {
 std::string resume_text(std::string_view program) {
   return fmt::format(
       "Ends a pause of nodes, of a pool or of the cluster. Each is ended where it was begun: resuming the cluster\n"
-      "leaves pauses of pools and nodes, and the other way round; what still holds is said.\n\n"
+      "leaves pauses of pools and nodes, and the other way round. What still holds of the cluster's and the pools' is\n"
+      "said; which nodes are paused by themselves, {0} status shows.\n\n"
       "Usage:\n  {0} resume NODE... [flags]\n  {0} resume -l SELECTOR [flags]\n  {0} resume --pool POOL [flags]\n"
       "  {0} resume --all [flags]\n\n"
       "Examples:\n  {0} resume --all\n  {0} resume worker-3\n",

@@ -67,8 +67,10 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
     facts.push_back({"POD_PINNED", subject, tracked.report.message, {}});
   } else if (tracked.decision.reason == "DoNotDisrupt") {
     facts.push_back({"DO_NOT_DISRUPT", subject,
-                     tracked.report.message + "; remove the annotation when its owner agrees, or drain with "
-                                              "--ignore-do-not-disrupt",
+                     tracked.report.message +
+                         "; remove the annotation when its owner agrees, or drain without respect for "
+                         "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
+                         "without --respect-do-not-disrupt)",
                      controller_hold});
   }
 }

@@ -28,10 +28,10 @@ const std::set<std::string>& Drain::leaked() const {
   return impl_->leaked();
 }
 asio::awaitable<bool> Drain::preflight() {
-  return impl_->preflight();
+  co_return impl_->tell_unless(co_await impl_->preflight());
 }
 asio::awaitable<bool> Drain::cordon() {
-  return impl_->cordon(true);
+  co_return impl_->tell_unless(co_await impl_->cordon(true));
 }
 asio::awaitable<bool> Drain::evict() {
   return impl_->evict(true);
@@ -41,7 +41,7 @@ Report Drain::report() const {
 }
 
 asio::awaitable<Report> Drain::run() {
-  if (co_await impl_->preflight() && co_await impl_->cordon(false)) (void)co_await impl_->evict(false);
+  if (co_await preflight() && impl_->tell_unless(co_await impl_->cordon(false))) (void)co_await impl_->evict(false);
   co_return impl_->report();
 }
 
@@ -128,6 +128,11 @@ bool Drain::Impl::fail(const Error& error, std::string_view what) {
 bool Drain::Impl::give_up(const Error& error, std::string_view what) {
   if (!k8s::is_transient(error)) return fail(error, what);
   return end(Outcome::blocked, fmt::format("the deadline passed: {}: {}", what, error.message()));
+}
+
+bool Drain::Impl::tell_unless(bool goes_on) {
+  if (!goes_on) emit(EventType::finished, nullptr, nullptr, report_.message);
+  return goes_on;
 }
 
 Report Drain::Impl::report() const {

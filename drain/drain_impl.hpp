@@ -44,6 +44,8 @@ class Drain::Impl {
   boost::asio::awaitable<bool> preflight();
   boost::asio::awaitable<bool> cordon(bool fresh_deadline);
   boost::asio::awaitable<bool> evict(bool fresh_deadline);
+  // A drain that is over before its first eviction tells its observer of the end here.
+  bool tell_unless(bool goes_on);
   Report report() const;
 
  private:

@@ -24,12 +24,6 @@ bool comes_back_elsewhere(const Json& pod) {
   return owner.is_object() && text(owner, "/kind") != "DaemonSet";
 }
 
-// Its rules are not known.
-std::string foreign_scheduler(const Json& pod) {
-  const std::string name = text(pod, "/spec/schedulerName");
-  return name.empty() || name == "default-scheduler" ? "" : name;
-}
-
 std::string listed_unweighed(const Json& pod) {
   std::string list;
   for (const std::string& what : not_weighed(pod)) list += (list.empty() ? "" : ", ") + what;
@@ -163,7 +157,7 @@ std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) 
     if (question.leaving.count(uid_of(*pod)) != 0) {
       if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod), false});
     } else if (node.empty()) {
-      if (!terminating(*pod) && at(*pod, "/spec/schedulingGates").empty()) waiting.push_back(pod);
+      if (!terminating(*pod) && !has_scheduling_gates(*pod)) waiting.push_back(pod);
     } else if (question.closed.count(node) == 0 || !terminating(*pod)) {
       room.put(pod, node);
     }

@@ -86,6 +86,15 @@ bool waits_for_node(const Json& pod) {
   return text(pod, "/spec/nodeName").empty() && !terminating(pod) && !pod_finished(pod);
 }
 
+bool has_scheduling_gates(const Json& pod) {
+  return !at(pod, "/spec/schedulingGates").empty();
+}
+
+std::string foreign_scheduler(const Json& pod) {
+  const std::string name = text(pod, "/spec/schedulerName");
+  return name.empty() || name == "default-scheduler" ? "" : name;
+}
+
 bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value) {
   for (const Json& toleration : at(pod, "/spec/tolerations")) {
     const std::string key = text(toleration, "/key");

@@ -65,14 +65,18 @@ void Scheduler::settle(const Key& key) {
 
 void Scheduler::consider(const Key& key, const std::string& uid) {
   const Object pod = world_.store.get(key);
-  const bool wanted = world_.switches.scheduler && pod && uid_of(*pod) == uid && waits_for_node(*pod);
+  const bool waiting = world_.switches.scheduler && pod && uid_of(*pod) == uid && waits_for_node(*pod);
+  const bool gated = waiting && placement::has_scheduling_gates(*pod);
+  const bool wanted = waiting && !gated;
   if (wanted && !room_) build_room();
   const placement::Place found =
       wanted ? room_->find(*pod, annotation(*pod, "sim.haulout.dev/prefers-node")) : placement::Place();
   if (found.node.empty()) {
     under_way_.erase(uid);
     no_room_ = no_room_ || wanted;
-    if (wanted) mark_unschedulable(key, *pod, found.message);
+    if (wanted) mark_unscheduled(key, *pod, "Unschedulable", found.message);
+    if (gated)
+      mark_unscheduled(key, *pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates");
     return;
   }
   under_way_[uid] = found.node;
@@ -92,11 +96,11 @@ void Scheduler::bind(const Key& key, const std::string& uid, const std::string& 
   });
 }
 
-void Scheduler::mark_unschedulable(const Key& key, const Json& pod, const std::string& why) {
+void Scheduler::mark_unscheduled(const Key& key, const Json& pod, const std::string& reason, const std::string& why) {
   const Json& scheduled = condition(pod, "PodScheduled");
   if (text(scheduled, "/status") == "False" && text(scheduled, "/message") == why) return;
   world_.store.modify(key, [&](Json& next) {
-    set_condition(next, {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", why}},
+    set_condition(next, {{"type", "PodScheduled"}, {"status", "False"}, {"reason", reason}, {"message", why}},
                   world_.wall_now());
   });
 }

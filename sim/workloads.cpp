@@ -98,16 +98,19 @@ void Workloads::create_pod(const Key& controller, const Json& owner, const std::
   world_.store.create("pods", std::move(pod));
 }
 
-// A Deployment whose ReplicaSet is not there gets one; its replicas follow the Deployment's.
+// A new Deployment gets a ReplicaSet, whose replicas follow the Deployment's. Roll-outs are not played: with replicas
+// in more than one of its sets, or in none, it is left as it is.
 void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   const std::int64_t replicas = number(deployment, "/spec/replicas", 1);
-  for (const Object& set : controlled_by(deployment, "replicasets")) {
-    // Older ReplicaSets stand at 0 and stay there.
-    if (number(*set, "/spec/replicas", 1) > 0 || replicas == 0)
-      world_.store.modify({"replicasets", key.ns, name_of(*set)},
-                          [&](Json& next) { next["spec"]["replicas"] = replicas; });
-    return;
-  }
+  const std::vector<Object> sets = controlled_by(deployment, "replicasets");
+  std::vector<Object> in_use;
+  for (const Object& set : sets)
+    if (number(*set, "/spec/replicas", 1) > 0) in_use.push_back(set);
+  if (in_use.size() == 1)
+    world_.store.modify({"replicasets", key.ns, name_of(*in_use[0])},
+                        [&](Json& next) { next["spec"]["replicas"] = replicas; });
+  // One that a controller has seen has its sets, be it that nobody has loaded them.
+  if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
   Json set = {{"metadata",
                {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
                 {"namespace", key.ns},

@@ -249,7 +249,7 @@ OptionGroup instead() {
   return {"Instead of the agent's work",
           {
               {"check", boolean(&C::check), "false",
-               "ValueCheck the configuration and try rights, D-Bus and back end without touching anything, then exit.",
+               "Check the configuration and try rights, D-Bus and back end without touching anything, then exit.",
                Option::Home::flag_only},
               {"release", boolean(&C::release), "false",
                "Give up: put the cordon back as it was, free the turn, take all marks back, then exit.",

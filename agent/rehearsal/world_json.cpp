@@ -28,6 +28,16 @@ bool is_ailing(const Json& pod) {
   return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
+// Somebody makes another one when it goes, but not here.
+bool is_of_nobody_here(const sim::Cluster& cluster, const Json& pod) {
+  const Json& owner = sim::controller_of(pod);
+  if (owner.is_null() || sim::is_mirror(pod) || sim::pod_finished(pod)) return false;
+  const sim::ResourceInfo* info = sim::find_kind(sim::text(owner, "/kind"));
+  const sim::Object set =
+      info ? cluster.store().get({std::string(info->resource), sim::ns_of(pod), sim::text(owner, "/name")}) : nullptr;
+  return !set || sim::uid_of(*set) != sim::text(owner, "/uid");
+}
+
 std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
   std::vector<sim::Object> pods = cluster.store().list("pods", {}, sim::By::node, "");
   std::erase_if(pods, [](const sim::Object& pod) { return !sim::waits_for_node(*pod); });
@@ -85,11 +95,12 @@ sim::Timing timing_of(const Assumptions& assumptions) {
 }
 
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
-  std::vector<std::string> waiting, starting, ailing;
+  std::vector<std::string> waiting, gated, starting, ailing, not_replaced;
   for (const sim::Object& pod : cluster.store().list("pods")) {
+    if (is_of_nobody_here(cluster, *pod)) not_replaced.push_back(key_of(*pod));
     if (sim::terminating(*pod)) continue;
     if (sim::waits_for_node(*pod))
-      waiting.push_back(key_of(*pod));
+      (placement::has_scheduling_gates(*pod) ? gated : waiting).push_back(key_of(*pod));
     else if (is_starting(*pod))
       starting.push_back(key_of(*pod));
     else if (is_ailing(*pod))
@@ -101,10 +112,14 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
                                  ? "within " + for_people(*assumptions.terminate_within)
                                  : "after its whole grace period, so the time is an upper bound")};
   if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
+  if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
   if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));
   if (!ailing.empty())
     assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
                       some_of(ailing));
+  if (!not_replaced.empty())
+    assumed.push_back("no replacement comes for pods whose controllers are not played or not in the snapshot: " +
+                      some_of(not_replaced));
   return assumed;
 }
 

@@ -169,8 +169,10 @@ constexpr std::array table{
     Reason{"SingleReplica", pods, trouble,
            "It is the only pod of its controller, and `--single-replica block` says not to evict it.",
            "Scale the controller up for the time being, or annotate it `haulout.dev/single-replica: allow`."},
-    Reason{"DoNotDisrupt", pods, waiting, "The pod's annotation protects it from eviction.",
-           "Wait for it to finish, or remove the annotation; `--ignore-do-not-disrupt` ignores all of them."},
+    Reason{
+        "DoNotDisrupt", pods, waiting, "The pod's annotation protects it from eviction.",
+        "Wait for it to finish, or remove the annotation. An agent ignores all of them with `--ignore-do-not-disrupt`, "
+        "`haulout drain` without `--respect-do-not-disrupt`."},
     Reason{"EmptyDir", pods, trouble, "The pod has an emptyDir volume, and `--emptydir refuse` protects its data.",
            "Delete the pod yourself once its data may go."},
     Reason{"Unmanaged", pods, trouble, "Nothing would bring the pod back, and `--unmanaged` says not to evict it.",
@@ -232,7 +234,8 @@ constexpr std::array table{
            "A pod that is held up has a volume that exists on this node only: its replacement will stay Pending.",
            "Move the data first, or accept that for as long as the maintenance takes."},
     Reason{"DO_NOT_DISRUPT", finds, waiting, "An annotation protects a pod from being disrupted.",
-           "Wait for its owner to remove it, or for its end; or `--ignore-do-not-disrupt`."},
+           "Wait for its owner to remove it, or for its end; or ignore it: an agent with `--ignore-do-not-disrupt`, "
+           "`haulout drain` without `--respect-do-not-disrupt`."},
     Reason{"SELF_ONLY", finds, trouble, "Only the pod that Haulout itself runs in is left.",
            "Run it as a DaemonSet pod, or from another node."},
     Reason{"CLOCK_SKEW", finds, trouble, "The clock of this machine is more than 30 s off the API server's.",

@@ -147,6 +147,7 @@ TEST(CommandLineTest, EveryFlag) {
       {{"-n", "ops"}, [](const Settings& s) { return s.connection.ns == "ops"; }},
       {{"--request-timeout=10s"}, [](const Settings& s) { return s.request_timeout == Duration(10s); }},
       {{"--request-timeout=0"}, [](const Settings& s) { return !s.request_timeout; }},
+      {{"--request-timeout=30"}, [](const Settings& s) { return s.request_timeout == Duration(30s); }},
       {{"-s", "https://h:1"}, [](const Settings& s) { return s.connection.server == "https://h:1"; }},
       {{"--tls-server-name=t"}, [](const Settings& s) { return s.connection.tls_server_name == "t"; }},
       {{"--token=secret"}, [](const Settings& s) { return s.connection.token == "secret"; }},

@@ -176,6 +176,24 @@ TEST_F(JobsTest, EventsAsJsonLines) {
   EXPECT_THAT(types, ::testing::IsSupersetOf({"planned", "cordoned", "evicted", "vanished", "finished"}));
 }
 
+TEST_F(JobsTest, EventsOfADrainThatIsOverBeforeItsFirstEvictionSayThat) {
+  add_pod("alone", "n1", false);
+  EXPECT_EQ(drain({"drain", "n1", "n9", "-o", "jsonl"}), 1);
+  cluster.forbid("patch", "nodes");
+  Settings unasked = settings_of({"drain", "n2", "-o", "jsonl"});
+  unasked.drain.review_access = false;
+  LineView view(console, {});
+  DrainJob job(tools(), unasked, view, nullptr);
+  EXPECT_EQ(run_job(job), 3);
+  std::istringstream lines(out.text);
+  std::vector<std::string> ends;
+  for (std::string line; std::getline(lines, line);)
+    if (const Json event = Json::parse(line); event["type"] == "finished")
+      ends.push_back(event["node"].get<std::string>() + ": " + event["message"].get<std::string>());
+  EXPECT_THAT(ends, ::testing::ElementsAre(HasSubstr("n1: "), HasSubstr("n9: node n9 does not exist"),
+                                           HasSubstr("n2: node n2 could not be cordoned")));
+}
+
 TEST_F(JobsTest, CordonAndUncordon) {
   EXPECT_EQ(cordon({"cordon", "n1", "n9", "n2"}), 1) << "n9 is unknown";
   EXPECT_TRUE(cordoned("n1"));

@@ -32,6 +32,7 @@ TEST(PeopleCommandsTest, WhatTheyTake) {
   EXPECT_EQ(parsed({"explain", "n1", "-ojson"}).output, OutputFormat::json);
   EXPECT_TRUE(parsed({"pause", "--all"}).people.all);
   EXPECT_EQ(parsed({"pause", "--pool=web"}).people.pool, "web");
+  EXPECT_EQ(parsed({"resume", "--pool=GPU_v1.2-a"}).people.pool, "GPU_v1.2-a") << "the value of a label";
   EXPECT_EQ(parsed({"resume", "-l", "a=b"}).selector, "a=b");
   EXPECT_EQ(parsed({"request-reboot", "n1", "--reason", "why"}).people.reason, "why");
   EXPECT_EQ(parsed({"pause", "n1", "--reason", "a\x1b[2Jb"}).people.reason, "a [2Jb");
@@ -75,6 +76,9 @@ TEST(PeopleCommandsTest, WhatIsWrongIsFoundBeforeAnyConnection) {
       {{"pause", "--all", "--until", "-5m"}, "longer than nothing"},
       {{"pause", "--pool", "A b"}, "--pool"},
       {{"pause", "--pool="}, "--pool"},
+      {{"pause", "--pool=.web"}, "--pool"},
+      {{"pause", "--pool=web_"}, "--pool"},
+      {{"pause", "--pool", std::string(64, 'a')}, "--pool"},
       {{"request-reboot"}, "no node is given"},
       {{"request-reboot", "--all"}, "unknown flag --all"},
       {{"completion"}, "bash, zsh, fish"},

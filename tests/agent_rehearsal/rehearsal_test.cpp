@@ -170,7 +170,45 @@ TEST_F(RehearsalTest, WhatIsNotWeighedIsSaid) {
   for (Json& item : items)
     if (item["metadata"]["name"] == "web-a")
       item["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
-  EXPECT_THAT(play().not_weighed, ElementsAre("shop/web-a (volumes)"));
+  item("web-b")["spec"]["schedulerName"] = "volcano";
+  EXPECT_THAT(play().not_weighed, ElementsAre("shop/web-a (volumes)", "shop/web-b (another scheduler)"));
+}
+
+TEST_F(RehearsalTest, APodWithGatesTakesNobodysRoom) {
+  items.push_back(pod("later", "ReplicaSet", "later", "500m"));
+  items.back()["status"] = {{"phase", "Pending"}};
+  items.back()["spec"].erase("nodeName");
+  EXPECT_THAT(play().no_room, SizeIs(1)) << "it was first";
+  items.back()["spec"]["schedulingGates"] = {{{"name", "quota"}}};
+  const Rehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.no_room, IsEmpty());
+  EXPECT_THAT(rehearsal.assumed, Contains("nobody takes the scheduling gates away from shop/later"));
+}
+
+TEST_F(RehearsalTest, APodWhoseControllerIsNotPlayedHasNoReplacement) {
+  items.push_back(pod("batch-x", "Job", "batch", "100m"));
+  items.push_back(pod("orphan-x", "ReplicaSet", "not-in-the-file", "100m"));
+  items.push_back(pod("done-x", "Job", "batch", "100m"));
+  items.back()["status"]["phase"] = "Succeeded";
+  items.push_back(pod("alone", "", "", "100m"));
+  items.back()["metadata"].erase("ownerReferences");
+  EXPECT_THAT(play().assumed, Contains(EndsWith("or not in the snapshot: shop/batch-x, shop/orphan-x")));
+}
+
+TEST_F(RehearsalTest, ADeploymentOfAFileWithoutItsReplicaSetsMakesNone) {
+  items.push_back(workload("Deployment", "above", {{"replicas", 2}}));
+  items.back()["status"] = {{"observedGeneration", 1}, {"replicas", 2}};
+  for (const char* name : {"above-a", "above-b"}) items.push_back(pod(name, "ReplicaSet", "above-1", "100m"));
+  const Rehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.no_room, IsEmpty()) << "of a second set of pods there would be no room for one";
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("or not in the snapshot: shop/above-a, shop/above-b")));
+}
+
+TEST_F(RehearsalTest, WhatIsMadeWithGatesFindsNoRoom) {
+  item("web")["spec"]["template"]["spec"]["schedulingGates"] = {{{"name", "quota"}}};
+  const Rehearsal rehearsal = play();
+  ASSERT_THAT(rehearsal.no_room, SizeIs(3));
+  EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("scheduling gates"));
 }
 
 TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {

@@ -108,7 +108,7 @@ TEST(TimelineFile, StandsWhole) {
   ASSERT_TRUE(can_write_timeline(path));
   EXPECT_TRUE(write_timeline(path, Timeline(), "t"));
   EXPECT_EQ(std::remove(path.c_str()), 0);
-  EXPECT_NE(std::remove((path + ".part").c_str()), 0);
+  EXPECT_NE(std::remove((path + ".0.part").c_str()), 0);
 }
 
 }  // namespace

@@ -256,7 +256,9 @@ TEST_F(DiagnosesTest, DoNotDisruptNamesItsAnnotation) {
   pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
   begin();
   ASSERT_THAT(codes(), ElementsAre("DO_NOT_DISRUPT"));
-  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("karpenter.sh/do-not-disrupt=true"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message,
+              AllOf(HasSubstr("karpenter.sh/do-not-disrupt=true"), HasSubstr("of an agent --ignore-do-not-disrupt"),
+                    HasSubstr("without --respect-do-not-disrupt")));
   pod.annotations.clear();
   pipeline.pod_changed(pod, now);
   EXPECT_THAT(codes(), IsEmpty());

@@ -49,6 +49,32 @@ TEST_F(ControllersTest, ADeploymentIsSpreadAndComesBack) {
   });
 }
 
+TEST_F(ControllersTest, ARollOutIsLeftAsItIs) {
+  cluster.create("deployments", workload("web", 4));
+  const std::string uid = sim::uid_of(cluster.get("deployments", "shop", "web"));
+  const auto add_set = [&](const std::string& name, int replicas) {
+    Json set = workload(name, replicas);
+    set["metadata"]["ownerReferences"] = {
+        {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "web"}, {"uid", uid}, {"controller", true}}};
+    cluster.create("replicasets", std::move(set));
+  };
+  const auto replicas = [&](const std::string& name) {
+    return sim::number(cluster.get("replicasets", "shop", name), "/spec/replicas");
+  };
+  for (const auto& [name, count] : {std::pair("web-1", 0), {"web-2", 3}, {"web-3", 2}}) add_set(name, count);
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(10s);
+    EXPECT_EQ(replicas("web-2") * 10 + replicas("web-3"), 32);
+    EXPECT_EQ(ready_pods().size(), 5u);
+    cluster.patch("replicasets", "shop", "web-3", {{"spec", {{"replicas", 0}}}});
+    cluster.patch("deployments", "shop", "web",
+                  {{"spec", {{"replicas", 4}}}, {"metadata", {{"labels", {{"a", "b"}}}}}});
+    co_await pass(10s);
+    EXPECT_EQ(replicas("web-2"), 4) << "though it is not the first by name";
+    EXPECT_EQ(cluster.all("replicasets").size(), 3u);
+  });
+}
+
 // A kubelet's status manager works on one pod at a time.
 TEST_F(ControllersTest, AKubeletTellsOfOneEndAfterTheOther) {
   cluster.timing().kubelet_report = 15ms;
