@@ -107,8 +107,8 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
   if (found.backend == "file")
     return alone(std::make_unique<FileBackend>(host.root, host.clock, host.rng, found.sentinel));
   if (found.backend == "command") return alone(make_command(config, host));
-  if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.root));
-  if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus));
+  if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.rng, host.root));
+  if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
   return Error(Errc::invalid, "there is no back end " + found.backend);
 }
 

@@ -6,6 +6,7 @@
 #include "agent/config/option.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "agent/own_node.hpp"
+#include "agent/own_pool.hpp"
 #include "agent/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "http/client.hpp"
@@ -14,11 +15,7 @@
 
 namespace haulout::agent {
 
-// Which group of nodes this one belongs to, for what is asked about the pool as a whole.
-struct OwnPool {
-  std::string name;
-  std::string node_selector{};  // label selector of its nodes; empty: all nodes
-};
+// As the Node's labels say now: its pool may change under the agent.
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
 
 struct MadeSlots {

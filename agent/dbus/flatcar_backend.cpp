@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/backends/recheck.hpp"
 #include "agent/dbus/bus_call.hpp"
 #include "agent/dbus/bus_error.hpp"
 #include "agent/dbus/bus_names.hpp"
@@ -49,8 +50,9 @@ Pending judge_update_status(const UpdateStatus& status) {
   return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", status.operation));
 }
 
-FlatcarBackend::FlatcarBackend(Bus& bus, HostRoot root)
+FlatcarBackend::FlatcarBackend(Bus& bus, Rng& rng, HostRoot root)
     : bus_(bus),
+      rng_(rng),
       root_(std::move(root)),
       changed_(bus.executor()),
       listening_(bus, {{fmt::format("type='signal',sender='{}',path='{}',interface='{}',member='StatusUpdate'", service,
@@ -96,7 +98,7 @@ Task<> FlatcarBackend::apply(std::string, TimePoint) {
 }
 
 boost::asio::awaitable<void> FlatcarBackend::changed() {
-  co_await changed_.wait_until(bus_.clock(), TimePoint::max());
+  co_await changed_.wait_until(bus_.clock(), next_recheck(bus_.clock(), rng_));
 }
 
 }  // namespace haulout::agent

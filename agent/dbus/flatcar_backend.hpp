@@ -3,7 +3,7 @@
 //
 // pending(): yes for UPDATED_NEED_REBOOT, no for idle and for every step on the way there; unknown for anything else.
 // booted(): VERSION of etc/os-release. changed(): the operation or the version changed, the service or the bus came or
-// went; the steps of a download wake nobody.
+// went, or next_recheck() is due; the steps of a download wake nobody.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@
 #include "agent/dbus/bus.hpp"
 #include "agent/hosts/os_release.hpp"
 #include "retry/notifier.hpp"
+#include "retry/rng.hpp"
 
 namespace haulout::agent {
 
@@ -26,8 +27,8 @@ Pending judge_update_status(const UpdateStatus& status);
 
 class FlatcarBackend final : public Backend {
  public:
-  // The bus outlives the back end.
-  FlatcarBackend(Bus& bus, HostRoot root);
+  // Bus and Rng outlive the back end.
+  FlatcarBackend(Bus& bus, Rng& rng, HostRoot root);
 
   std::string name() const override { return "flatcar"; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
@@ -39,6 +40,7 @@ class FlatcarBackend final : public Backend {
   void heard(sdbus::Message& signal);
 
   Bus& bus_;
+  Rng& rng_;
   HostRoot root_;
   Notifier changed_;
   std::optional<UpdateStatus> last_;

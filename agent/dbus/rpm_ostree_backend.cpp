@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "agent/backends/recheck.hpp"
 #include "agent/dbus/bus_call.hpp"
 #include "agent/dbus/bus_error.hpp"
 
@@ -39,8 +40,9 @@ Result<Deployment> decode(const Dictionary& from) {
 
 }  // namespace
 
-RpmOstreeBackend::RpmOstreeBackend(Bus& bus)
+RpmOstreeBackend::RpmOstreeBackend(Bus& bus, Rng& rng)
     : bus_(bus),
+      rng_(rng),
       changed_(bus.executor()),
       listening_(bus, {{fmt::format("type='signal',sender='{}',path='{}',interface='org.freedesktop.DBus.Properties',"
                                     "member='PropertiesChanged'",
@@ -82,7 +84,7 @@ Task<> RpmOstreeBackend::apply(std::string, TimePoint) {
 }
 
 boost::asio::awaitable<void> RpmOstreeBackend::changed() {
-  co_await changed_.wait_until(bus_.clock(), TimePoint::max());
+  co_await changed_.wait_until(bus_.clock(), next_recheck(bus_.clock(), rng_));
 }
 
 }  // namespace haulout::agent

@@ -2,21 +2,23 @@
 // transaction: those speak over connections of their own, which sdbus-c++ 1.2 does not have.
 //
 // pending(): see judge_deployments(). booted(): version or checksum of the booted deployment. changed(): the properties
-// changed or the bus came or went. rpm-ostreed ends when it is idle and is started by a question, so that its coming
-// and going is no reason to ask.
+// changed, the bus came or went, or next_recheck() is due: what bootc or ostree stages while rpm-ostreed does not run,
+// nobody tells of. It ends when it is idle and is started by a question, so that its coming and going is no reason to
+// ask.
 #pragma once
 
 #include "agent/backend.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/dbus/rpm_ostree_deployments.hpp"
 #include "retry/notifier.hpp"
+#include "retry/rng.hpp"
 
 namespace haulout::agent {
 
 class RpmOstreeBackend final : public Backend {
  public:
-  // The bus outlives the back end.
-  explicit RpmOstreeBackend(Bus& bus);
+  // Bus and Rng outlive the back end.
+  RpmOstreeBackend(Bus& bus, Rng& rng);
 
   std::string name() const override { return "rpm-ostree"; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
@@ -28,6 +30,7 @@ class RpmOstreeBackend final : public Backend {
   Task<std::vector<Deployment>> deployments(TimePoint deadline);
 
   Bus& bus_;
+  Rng& rng_;
   Notifier changed_;
   Listening listening_;
 };

@@ -48,12 +48,10 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
   return gate;
 }
 
-FleetHealth::FleetHealth(k8s::Client& client, Rng& rng, std::string node, const std::string& node_selector)
-    : client_(client),
-      rng_(rng),
-      node_(std::move(node)),
-      selector_(fmt::format("{}={}{}{}", state_label, to_string(State::degraded), node_selector.empty() ? "" : ",",
-                            node_selector)) {}
+void FleetHealth::belong_to(const std::string& node_selector) {
+  selector_ = fmt::format("{}={}{}{}", state_label, to_string(State::degraded), node_selector.empty() ? "" : ",",
+                          node_selector);
+}
 
 asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
   auto nodes = co_await client_.list_nodes(selector_, deadline);

@@ -19,8 +19,12 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
 
 class FleetHealth {
  public:
-  // `node_selector`: the pool's nodes, empty for all.
-  FleetHealth(k8s::Client& client, Rng& rng, std::string node, const std::string& node_selector);
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node) : client_(client), rng_(rng), node_(std::move(node)) {
+    belong_to({});
+  }
+
+  // `node_selector`: the pool's nodes, empty for all. changed() is to be called anew after it.
+  void belong_to(const std::string& node_selector);
 
   // FleetUnknown when the server cannot be asked; off where this credential has never been able to list Nodes.
   // Cancellable.

@@ -2,8 +2,8 @@
 
 namespace haulout::agent {
 
-Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node, std::string pool,
-                                         std::string node_selector) {
+Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node,
+                                         std::function<OwnPool(const k8s::Node&)> own_pool) {
   std::vector<Window> windows;
   for (const std::string& text : config.windows) {
     auto window = parse_window(text);
@@ -18,8 +18,7 @@ Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string 
   }
   NodeGatesOptions options{.node = std::move(node),
                            .ns = config.ns,
-                           .pool = std::move(pool),
-                           .node_selector = std::move(node_selector),
+                           .own_pool = std::move(own_pool),
                            .schedule = Schedule(std::move(windows), std::move(blackouts)),
                            .reboots_per_day = config.max_reboots_per_day,
                            .blocking_pod_selectors = config.blocking_pod_selectors};

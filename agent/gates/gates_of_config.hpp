@@ -10,10 +10,10 @@
 
 namespace haulout::agent {
 
-// Errc::invalid or Errc::unavailable for a window that cannot be used. `pool` and `node_selector` are those of the
-// turns.
-Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node, std::string pool,
-                                         std::string node_selector);
+// Errc::invalid or Errc::unavailable for a window that cannot be used. `own_pool` is the
+// pool of the turns.
+Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node,
+                                         std::function<OwnPool(const k8s::Node&)> own_pool);
 
 // The way to Prometheus: address, certificates and bearer token, which are read again when they change. Nothing when
 // the configuration names none. Errc::unavailable: a file is missing or is not what it should be.

@@ -36,12 +36,21 @@ asio::awaitable<void> note(Clock& clock, Notifier& notifier, bool& noted) {
 NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus, NodeGatesOptions options)
     : clock_(client.clock()),
       options_(std::move(options)),
-      pauses_(client, rng, options_.ns, options_.pool),
+      pauses_(client, rng, options_.ns),
       pods_(client, rng, options_.node, options_.blocking_pod_selectors),
       alerts_(prometheus ? std::make_unique<PrometheusAlerts>(*prometheus, clock_, rng, options_.alerts) : nullptr),
-      fleet_(client, rng, options_.node, options_.node_selector) {}
+      fleet_(client, rng, options_.node) {}
+
+void NodeGates::belong_to(OwnPool pool) {
+  if (pool == pool_) return;
+  pauses_.belong_to(pool.name);
+  fleet_.belong_to(pool.node_selector);
+  pool_ = std::move(pool);
+  if (rescoped_) rescoped_->notify();
+}
 
 asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint deadline) {
+  belong_to(options_.own_pool(question.node));
   const WallTime now = clock_.wall_now();
   const bool under_way = question.when == When::under_way;
   std::vector<Gate> rows;

@@ -5,6 +5,7 @@
 // thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "agent/gates/pause_source.hpp"
 #include "agent/gates/prometheus.hpp"
 #include "agent/gates/window.hpp"
+#include "agent/own_pool.hpp"
 #include "http/transport.hpp"
 #include "k8s/client.hpp"
 #include "retry/notifier.hpp"
@@ -26,8 +28,8 @@ namespace haulout::agent {
 struct NodeGatesOptions {
   std::string node;
   std::string ns = "haulout";
-  std::string pool = "default";
-  std::string node_selector{};  // label selector of the pool's nodes; empty: all nodes
+  // Asked with each question: the pool of a node may change under the agent.
+  std::function<OwnPool(const k8s::Node&)> own_pool = [](const k8s::Node&) { return OwnPool{"default"}; };
   Schedule schedule{};
   std::size_t reboots_per_day = default_reboots_per_day;  // 0: no limit
   std::vector<std::string> blocking_pod_selectors{};
@@ -51,11 +53,14 @@ class NodeGates final : public GateKeeper {
     bool operator==(const Scope&) const = default;
   };
 
+  // What is asked about the pool, and followed, is about this one from now on.
+  void belong_to(OwnPool pool);
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 
   Clock& clock_;
   NodeGatesOptions options_;
+  OwnPool pool_;
   PauseSource pauses_;
   BlockingPods pods_;
   std::unique_ptr<PrometheusAlerts> alerts_;

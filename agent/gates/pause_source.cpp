@@ -24,6 +24,11 @@ std::vector<Gate> both(Gate gate) {
 
 }  // namespace
 
+void PauseSource::belong_to(std::string pool) {
+  pool_ = std::move(pool);
+  view_.reset();
+}
+
 PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string>& data) const {
   const auto at = [&](const std::string& key) {
     const auto found = data.find(key);

@@ -18,8 +18,10 @@ inline constexpr std::string_view pause_config_map = "haulout";
 
 class PauseSource {
  public:
-  PauseSource(k8s::Client& client, Rng& rng, std::string ns, std::string pool)
-      : client_(client), rng_(rng), ns_(std::move(ns)), pool_(std::move(pool)) {}
+  PauseSource(k8s::Client& client, Rng& rng, std::string ns) : client_(client), rng_(rng), ns_(std::move(ns)) {}
+
+  // Before the first question, and whenever the pool is another one; changed() is to be called anew after it.
+  void belong_to(std::string pool);
 
   // Rows pause-pool and pause-cluster. Closed with the reason PauseUnknown when the server cannot be asked.
   // `view_will_do`: what changed() sees is good enough while its watch is connected. Cancellable.

@@ -38,6 +38,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
 
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
   const Status status{record_.state, std::move(reason), std::move(message), record_.since};
+  record_.pool = options_.pool(node_);
   if (status == status_ && written_ == encode_record(record_)) co_return;
   const bool news = status != status_;
   status_ = status;

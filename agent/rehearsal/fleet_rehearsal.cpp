@@ -96,9 +96,9 @@ class Fleet {
         result_.nodes.push_back({.name = node.name, .left_out = "it is not Ready"});
         continue;
       }
-      OwnPool pool = own_pool(input_.config, node);
-      CO_TRY(NodeGatesOptions gates,
-             gates_of_config(input_.config, node.name, std::move(pool.name), std::move(pool.node_selector)));
+      CO_TRY(NodeGatesOptions gates, gates_of_config(input_.config, node.name, [this](const k8s::Node& own) {
+               return own_pool(input_.config, own);
+             }));
       schedule_ = gates.schedule;
       machines_.push_back(std::make_unique<FleetMachine>(
           node, std::move(gates),

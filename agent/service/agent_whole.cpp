@@ -69,9 +69,8 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   authority_.node.uid = node.uid;
   if (auto problem = turns_problem(authority_, config.slots)) co_return *std::move(problem);
   CO_TRY(slots_, make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}));
-  OwnPool pool = own_pool(config, node);
   CO_TRY(NodeGatesOptions gates,
-         gates_of_config(config, node.name, std::move(pool.name), std::move(pool.node_selector)));
+         gates_of_config(config, node.name, [&config](const k8s::Node& own) { return own_pool(config, own); }));
   CO_TRY(prometheus_,
          prometheus_transport(around_.process.executor, around_.process.clock, config, user_agent(Command::agent)));
   gates_ = std::make_unique<NodeGates>(client_, around_.process.rng, prometheus_.get(), std::move(gates));

@@ -112,6 +112,12 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   });
   own_seen_ = versions_of(own);
   refused_.clear();
+  for (const k8s::Lease& before : std::exchange(unlisted_, {})) {
+    auto lease = co_await client_.get_lease(before.ns, before.name, deadline);
+    if (lease && is_unlisted(*lease)) unlisted_.push_back(*std::move(lease));
+    if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
+  }
+  leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
   co_return std::move(leases.items);
 }
 
@@ -182,12 +188,24 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
 
 Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
   for (k8s::Lease& slot : slots) {
+    std::string name = slot.name;
     auto created = co_await client_.create_lease(std::move(slot), deadline);
-    if (!created && k8s::is_already_exists(created.error()))
-      co_return std::optional<std::string>("another node was faster");
+    if (!created && k8s::is_already_exists(created.error())) {
+      CO_TRY(std::string why, co_await look_at_taken(std::move(name), deadline));
+      co_return why;
+    }
     if (!created) co_return std::move(created).error();
   }
   co_return std::optional<std::string>();
+}
+
+Task<std::string> LeaseSlots::look_at_taken(std::string name, TimePoint deadline) {
+  auto lease = co_await client_.get_lease(options_.ns, std::move(name), deadline);
+  if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
+  if (!lease || !is_unlisted(*lease)) co_return std::string("another node was faster");
+  std::string why = "the turn is with " + words_of(*lease);
+  unlisted_.push_back(*std::move(lease));
+  co_return why;
 }
 
 Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
@@ -248,6 +266,7 @@ Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
 bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots) const {
   return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
     view.slots = slots;
+    view.slots.insert(view.slots.end(), unlisted_.begin(), unlisted_.end());
     return own_of(view, node_) || choose_slot(view, node_).take;
   });
 }

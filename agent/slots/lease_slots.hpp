@@ -46,12 +46,15 @@ class LeaseSlots final : public Slots {
   boost::asio::awaitable<void> changed() override;
 
  private:
-  // All slots in the namespace, most recent.
+  // All slots in the namespace, most recent, also those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
   // The groups of the own node with what counts against their limits, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
   // Nothing: all are there. Otherwise why one is not; those before it are.
   Task<std::optional<std::string>> post(std::vector<k8s::Lease> slots, TimePoint deadline);
+  // Why a slot cannot be taken although no list shows it: somebody was faster, or it bears no label by which it would
+  // be listed, and counts from now on.
+  Task<std::string> look_at_taken(std::string name, TimePoint deadline);
   // Gives back what is ours and of no group of the node, as its labels or our options say now.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
@@ -69,7 +72,10 @@ class LeaseSlots final : public Slots {
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
-  std::string pool_;                             // of the last look; empty: not known yet
+  std::string pool_;  // of the last look; empty: not known yet
+  // Leases with the name of a slot, made by hand or robbed of their label, which neither list nor watch shows. They are
+  // taken all the same: there is no second Lease of that name.
+  std::vector<k8s::Lease> unlisted_;
   std::int64_t waiting_ = 0;                     // nodes in line at the last look
   std::map<std::string, std::string> own_seen_;  // Leases of our own: resourceVersion by UID
   // What stood in the way when no turn was to be had; empty when nothing did, or nobody asked.

@@ -11,11 +11,6 @@ namespace haulout::agent {
 
 namespace {
 
-std::string node_of(const k8s::Lease& lease) {
-  const std::string name = lease.holder.substr(0, lease.holder.find('/'));
-  return name.empty() ? "nobody (Lease " + lease.name + ")" : name;
-}
-
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 5;
   std::string out;
@@ -27,7 +22,7 @@ std::string listed(const std::vector<std::string>& names) {
 std::vector<std::string> holders(const std::vector<const k8s::Lease*>& slots) {
   std::vector<std::string> names;
   names.reserve(slots.size());
-  for (const k8s::Lease* slot : slots) names.push_back(node_of(*slot));
+  for (const k8s::Lease* slot : slots) names.push_back(words_of(*slot));
   return names;
 }
 
@@ -142,6 +137,18 @@ k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t i
   lease.acquire_time = now;
   lease.owner = k8s::OwnerReference{"v1", "Node", node.name, node.uid};
   return lease;
+}
+
+bool is_unlisted(const k8s::Lease& lease) {
+  return !lease.labels.contains(std::string(pool_label));
+}
+
+std::string words_of(const k8s::Lease& lease) {
+  const std::string name = lease.holder.substr(0, lease.holder.find('/'));
+  if (is_unlisted(lease))
+    return fmt::format("{} (Lease {} without label {}: delete it, or set the label)", name.empty() ? "nobody" : name,
+                       lease.name, pool_label);
+  return name.empty() ? "nobody (Lease " + lease.name + ")" : name;
 }
 
 bool held_by(const k8s::Lease& lease, const OwnNode& node) {

@@ -53,6 +53,10 @@ bool is_zone_slot(std::string_view lease_name);
 // The Lease by which a node takes a slot.
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now);
+// By its labels it is no slot of any pool; whether by its name, slot_index() says.
+bool is_unlisted(const k8s::Lease& lease);
+// Who holds it, for people.
+std::string words_of(const k8s::Lease& lease);
 // It is this node's, and of this very Node object.
 bool held_by(const k8s::Lease& lease, const OwnNode& node);
 

@@ -38,6 +38,10 @@ class WatchedClock final : public Clock {
     watched->real = clock_.set_alarm(std::move(executor), when, std::move(ring));
     return watched;
   }
+  bool wakes_within(Duration from, Duration to) const {
+    const auto next = due_.lower_bound(now() + from);
+    return next != due_.end() && *next <= now() + to;
+  }
   // Sleepers that time will wake.
   std::size_t due() const {
     return static_cast<std::size_t>(std::distance(due_.begin(), due_.lower_bound(TimePoint::max())));
@@ -95,6 +99,21 @@ class BusTest : public ::testing::Test {
 class LiveBusTest : public BusTest {
  protected:
   explicit LiveBusTest(std::string rules = "") : daemon(root.path(), std::move(rules)) { daemon.start(); }
+
+  // Whether a wait for changes, of which there are none, ends by the clock between eight and twelve minutes from now.
+  bool looks_again(std::function<awaitable<void>()> changed) {
+    const auto wait = [&]() -> awaitable<void> {
+      for (;;) co_await changed();
+    };
+    bool looks = false;
+    run({}, [&](TaskGroup& group) -> awaitable<void> {
+      co_await changed();  // the connection
+      group.spawn(wait());
+      co_await boost::asio::post(context, boost::asio::use_awaitable);
+      looks = clock.wakes_within(std::chrono::minutes(7), std::chrono::minutes(12));
+    });
+    return looks;
+  }
 
   PrivateBus daemon;
   FakeLogin1 login1{context.get_executor(), clock, event};

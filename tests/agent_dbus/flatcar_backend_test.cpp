@@ -42,7 +42,7 @@ TEST(UpdateStatus, AVersionThatItDoesNotKnowIsNoTarget) {
 
 class FlatcarBackendTest : public LiveBusTest {
  protected:
-  agent::FlatcarBackend backend{bus, agent::HostRoot(root.path())};
+  agent::FlatcarBackend backend{bus, rng, agent::HostRoot(root.path())};
 };
 
 TEST_F(FlatcarBackendTest, AsksUpdateEngine) {
@@ -113,6 +113,10 @@ TEST_F(FlatcarBackendTest, IsWokenByWhatChangesAndByNothingElse) {
     update1.leave();
     co_await until([&] { return changes == 4; });
   });
+}
+
+TEST_F(FlatcarBackendTest, LooksAgainEveryTenMinutesOrSo) {
+  EXPECT_TRUE(looks_again([&] { return backend.changed(); }));
 }
 
 TEST_F(FlatcarBackendTest, IsWokenWhenTheBusComesBack) {

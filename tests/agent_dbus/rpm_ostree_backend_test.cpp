@@ -51,7 +51,7 @@ class RpmOstreeBackendTest : public LiveBusTest {
  protected:
   using Row = FakeRpmOstree1::Deployment;
 
-  agent::RpmOstreeBackend backend{bus};
+  agent::RpmOstreeBackend backend{bus, rng};
 
   static Row row(const std::string& version, const std::string& checksum, bool booted, bool is_staged) {
     Row out;
@@ -115,6 +115,11 @@ TEST_F(RpmOstreeBackendTest, WithoutRpmOstreeNothingIsKnown) {
     EXPECT_EQ(pending.need, Need::unknown);
     EXPECT_NE(pending.problem, "");
   });
+}
+
+// What bootc stages, rpm-ostreed does not tell while it does not run.
+TEST_F(RpmOstreeBackendTest, LooksAgainEveryTenMinutesOrSo) {
+  EXPECT_TRUE(looks_again([&] { return backend.changed(); }));
 }
 
 TEST_F(RpmOstreeBackendTest, IsWokenByNewDeploymentsAndNotByTheDaemonsNaps) {

@@ -24,12 +24,11 @@ TEST(GatesOfConfigTest, TakeWhatTheOptionsSay) {
   config.prometheus_max_age = 1h;
   config.prometheus_username = "joe";
   config.prometheus_password_file = "/p";
-  const auto options = gates_of_config(config, "n1", "web", "pool=web");
+  const auto options = gates_of_config(config, "n1", [](const k8s::Node&) { return OwnPool{"web", "pool=web"}; });
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->node, "n1");
   EXPECT_EQ(options->ns, "ops");
-  EXPECT_EQ(options->pool, "web");
-  EXPECT_EQ(options->node_selector, "pool=web");
+  EXPECT_EQ(options->own_pool({}), (OwnPool{"web", "pool=web"}));
   EXPECT_FALSE(options->schedule.always());
   EXPECT_THAT(options->blocking_pod_selectors, ElementsAre("app=batch"));
   EXPECT_EQ(options->reboots_per_day, 2u);
@@ -42,11 +41,10 @@ TEST(GatesOfConfigTest, TakeWhatTheOptionsSay) {
 TEST(GatesOfConfigTest, AWindowThatCannotBeUsedIsNamed) {
   AgentConfig config;
   config.windows = {"22:00+4h", "Snu 01:00"};
-  EXPECT_THAT(gates_of_config(config, "n1", "web", "").error().message(),
-              HasSubstr("--window \"Snu 01:00\": character 1: "));
+  EXPECT_THAT(gates_of_config(config, "n1", {}).error().message(), HasSubstr("--window \"Snu 01:00\": character 1: "));
   config.windows.clear();
   config.blackouts = {"2026-13-01"};
-  EXPECT_THAT(gates_of_config(config, "n1", "web", "").error().message(), HasSubstr("--blackout \"2026-13-01\": "));
+  EXPECT_THAT(gates_of_config(config, "n1", {}).error().message(), HasSubstr("--blackout \"2026-13-01\": "));
 }
 
 struct PrometheusTransport : haulout::testing::IoTest {

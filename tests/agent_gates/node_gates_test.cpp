@@ -24,7 +24,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
     add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
     add(scenario::a_node("n1"));
     options.node = "n1";
-    options.pool = "web";
+    options.own_pool = [this](const k8s::Node&) { return pool; };
     question.node.name = "n1";
     question.pending = {Need::yes, {"kernel"}, "1.1"};
   }
@@ -77,6 +77,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
   FakePrometheus prometheus;
   bool with_prometheus = false;
   NodeGatesOptions options;
+  OwnPool pool{"web"};  // of n1, as it is now
   GateQuestion question;
   std::unique_ptr<NodeGates> gates;
 };
@@ -241,7 +242,7 @@ TEST_F(NodeGatesTest, PodsThatNobodyCanListBlock) {
 }
 
 TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
-  options.node_selector = "pool=web";
+  pool.node_selector = "pool=web";
   Record failed;
   failed.state = State::degraded;
   failed.reboots = {{.reasons = {"kernel"}, .target = "1.1"}};
@@ -250,6 +251,9 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
   add(other);
   EXPECT_TRUE(ask().open()) << "another pool";
+  pool = {"db", "pool=db"};
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere") << "the own one by now";
+  pool = {"web", "pool=web"};
   cluster.patch("nodes", "", "n2", {{"metadata", {{"labels", {{"pool", "web"}}}}}});
   EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere");
   EXPECT_LT(woken_by([&] {
@@ -257,6 +261,35 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
             }),
             1s);
   EXPECT_TRUE(ask().open());
+}
+
+// Its label was changed, which its turns follow, too.
+TEST_F(NodeGatesTest, ANodeThatComesIntoAnotherPoolIsPausedWithThatOne) {
+  pause({{"pause.web", because("audit")}});
+  EXPECT_EQ(ask().reason(), "Paused");
+  pool = {"db"};
+  EXPECT_TRUE(ask().open());
+  EXPECT_LT(
+      woken_by([&] { cluster.patch("configmaps", "haulout", "haulout", {{"data", {{"pause.db", because("x")}}}}); }),
+      1s);
+  EXPECT_EQ(ask().reason(), "Paused");
+}
+
+// While a drain is under way, the view of the other pool's pauses will not do.
+TEST_F(NodeGatesTest, APauseOfTheNewPoolIsSeenUnderWay) {
+  pause({{"pause.db", because("audit")}});
+  in_the_world([&]() -> boost::asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(gates->changed());
+      question.when = When::under_way;
+      GateAnswer answer = co_await gates->ask(question, clock.now() + 30s);
+      EXPECT_TRUE(answer.open());
+      co_await clock.sleep_until(clock.now() + 5s);
+      pool = {"db"};
+      answer = co_await gates->ask(question, clock.now() + 30s);
+      EXPECT_EQ(answer.reason(), "Paused");
+    });
+  });
 }
 
 TEST_F(NodeGatesTest, WithoutTheRightToListNodesTheFleetIsNotJudged) {

@@ -84,6 +84,66 @@ TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
   EXPECT_EQ(leases().size(), static_cast<std::size_t>(2 * ours));
 }
 
+// Made by hand, or its label was taken away: no list shows it, and there is no second one of its name.
+TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
+  options.grouping = {};
+  options.limit = [this](std::size_t) { return pool_limit; };
+  hold("haulout-default-0", "b1");
+  cluster.patch("leases", "haulout", "haulout-default-0",
+                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto first = co_await slots.take(soon());
+    EXPECT_TRUE(first && !first->ours);
+    EXPECT_THAT(first->why, HasSubstr("b1 (Lease haulout-default-0 without label haulout.dev/pool"));
+    const auto second = co_await slots.take(soon());
+    EXPECT_TRUE(second && second->ours) << "there is room for two";
+    // P6: it counts.
+    const auto third = co_await node("a2").slots.take(soon());
+    EXPECT_TRUE(third && !third->ours);
+    const auto again = co_await contenders.back()->slots.take(soon());
+    EXPECT_TRUE(again && !again->ours);
+    EXPECT_THAT(again->why, HasSubstr("haulout-default-0"));
+    EXPECT_THAT(leases(), ElementsAre("haulout-default-0", "haulout-default-1"));
+    cluster.remove("leases", "haulout", "haulout-default-0");
+    const auto last = co_await contenders.back()->slots.take(soon());
+    EXPECT_TRUE(last && last->ours);
+  });
+}
+
+TEST_F(LeaseSlotsTest, AnOwnLeaseWithoutItsLabelIsFoundAgain) {
+  options.grouping = {};
+  options.limit = [](std::size_t) { return std::size_t{1}; };
+  hold("haulout-default-0", "a1");
+  cluster.patch("leases", "haulout", "haulout-default-0",
+                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto first = co_await slots.take(soon());
+    EXPECT_TRUE(first && !first->ours);
+    EXPECT_THAT(leases(), IsEmpty()) << "given back, since nobody would find it";
+    const auto second = co_await slots.take(soon());
+    EXPECT_TRUE(second && second->ours);
+  });
+}
+
+// P10: what the watch does not show is no reason to ask again and again.
+TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
+  options.grouping = {};
+  options.limit = [](std::size_t) { return std::size_t{1}; };
+  hold("haulout-default-0", "b1");
+  cluster.patch("leases", "haulout", "haulout-default-0",
+                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto first = co_await slots.take(soon());
+    EXPECT_TRUE(first && !first->ours);
+    const TimePoint before = clock.now();
+    co_await slots.changed();
+    EXPECT_GE(clock.now() - before, 2min);
+  });
+}
+
 // Killed between the two.
 TEST_F(LeaseSlotsTest, ASlotOfTheZoneAloneIsNoTurn) {
   live([this]() -> asio::awaitable<void> {

@@ -1,4 +1,5 @@
 // A fleet that takes itself through an update.
+#include "k8s/entries.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -91,6 +92,17 @@ TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {
   EXPECT_THAT(message, HasSubstr("no space left on the other partition")) << story();
   expect_updated(*machines[0]);
   EXPECT_EQ(machines[0]->boots(), 1u);
+}
+
+// The agent does not start anew for it.
+TEST_F(Updates, ThePoolThatIsShownIsThatOfTheNode) {
+  options.pool = [](const k8s::Node& node) { return k8s::value_at(node.labels, "role").value_or(""); };
+  machine("n1", {.target = ""});
+  for (const auto& [when, role] : {std::pair(1min, "web"), std::pair(3min, "db")}) {
+    after(when, [this, role] { cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"role", role}}}}}}); });
+    after(when + 1min, [this, role] { EXPECT_EQ(label("n1", "haulout.dev/pool"), role) << story(); });
+  }
+  run_for(5min);
 }
 
 // Unknown never counts as a need.

@@ -1,0 +1,14 @@
+// Which group of nodes a node belongs to, for what is asked about the pool as a whole.
+#pragma once
+
+#include <string>
+
+namespace haulout::agent {
+
+struct OwnPool {
+  std::string name;
+  std::string node_selector{};  // label selector of its nodes; empty: all nodes
+  bool operator==(const OwnPool&) const = default;
+};
+
+}  // namespace haulout::agent
