@@ -93,6 +93,7 @@ class Drain::Impl {
   std::optional<std::string> due_question();
   boost::asio::awaitable<bool> resolve_for_turns();
   boost::asio::awaitable<void> resolve_volumes();
+  boost::asio::awaitable<void> ask_node_for_volumes();
 
   // inquire.cpp
   boost::asio::awaitable<void> inquire();
@@ -187,6 +188,7 @@ class Drain::Impl {
   bool volumes_resolved_ = false;         // some PersistentVolume could be read
   bool follows_volumes_ = false;
   bool resolves_volumes_ = false;
+  bool asks_node_for_volumes_ = false;
   TimePoint doubt_volumes_not_before_{};
   Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;

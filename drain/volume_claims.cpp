@@ -1,4 +1,5 @@
-// Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim.
+// Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim, and where
+// no pod uses that one the Node tells whether somebody still has the volume.
 #include "drain/drain_impl.hpp"
 #include "k8s/status.hpp"
 
@@ -78,6 +79,27 @@ asio::awaitable<void> Drain::Impl::resolve_volumes() {
     if (questions_.trouble()) changed_->notify();
   }
   resolves_volumes_ = false;
+  changed_->notify();
+}
+
+// Beside the loop.
+asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
+  Backoff backoff(volumes_patience);
+  while (volumes_.asks_for_node(now())) {
+    const TimePoint asked = now();
+    const auto node = co_await client_.get_node_volumes(node_name_, within(request_timeout));
+    if (!node) {
+      volumes_trouble_ = node.error();
+      changed_->notify();
+      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+      continue;
+    }
+    volumes_trouble_.reset();
+    std::set<std::string> attachments;
+    for (const std::string& volume : node->held) attachments.insert(k8s::attachment_name(volume, node_name_));
+    volumes_.node_holds(attachments, asked);
+  }
+  asks_node_for_volumes_ = false;
   changed_->notify();
 }
 

@@ -78,6 +78,10 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
     resolves_volumes_ = true;
     group.spawn(resolve_volumes());
   }
+  if (!asks_node_for_volumes_ && volumes_.asks_for_node(now())) {
+    asks_node_for_volumes_ = true;
+    group.spawn(ask_node_for_volumes());
+  }
   if (now() >= doubt_volumes_at()) {
     doubt_volumes_not_before_ = now() + doubt_interval;
     group.spawn(doubt_volumes());

@@ -230,6 +230,44 @@ TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
+// The command has no memory, and a cordon of a person bears no mark: only the Node tells that somebody has the volume.
+TEST_F(Volumes, S64_TheNextDrainWaitsForWhatIsNeitherUnmountedNorBeingDetached) {
+  options.volumes = drain::VolumeWait::required;
+  options.timeout = 5min;
+  add(a_volume("data", {{"sim.haulout.dev/unmounts-after", "24h"}}));
+  add_pod_with("db-0", "data");
+  cluster.patch("nodes", "", "n1", {{"spec", {{"unschedulable", true}}}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  options.run_id = "another";
+  auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detaching);
+  EXPECT_FALSE(told.raised("VA_LEAKED"));
+  after(30s, [this] {
+    cluster.patch("persistentvolumes", "", "pv-data",
+                  {{"metadata", {{"annotations", {{"sim.haulout.dev/unmounts-after", "1s"}}}}}});
+  });
+  options.run_id = "a third";
+  report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+}
+
+TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  options.timeout = 5min;
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  after(10s, [&] {
+    faults.add({.verb = "get", .resource = "nodes", .count = 5, .fault = {.kind = sim::FaultKind::server_error}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
+}
+
 TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data", {.grace = 30});
