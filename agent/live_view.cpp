@@ -185,7 +185,7 @@ void LiveState::apply(const drain::Event& event) {
       });
       if (event.type == EventType::diagnosis_raised) diagnoses.push_back(*event.diagnosis);
       break;
-    case EventType::disconnected: trouble = "not connected: " + printable(event.message); break;
+    case EventType::disconnected: trouble = "waiting for the API server: " + printable(event.message); break;
     case EventType::throttled: trouble = "evictions wait: " + printable(event.message); break;
     case EventType::reconnected: trouble.clear(); break;
     default: break;

@@ -35,18 +35,20 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
 
 // Other nodes were drained since the plan was made: pods have gone, come back under the same names, been protected.
 asio::awaitable<bool> Drain::Impl::look_again() {
-  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
-                                         request_timeout);
+  const std::string no_node = "node " + node_name_ + " could not be read";
+  auto node = co_await insist<k8s::Node>(
+      no_node, [this](TimePoint limit) { return client_.get_node(node_name_, limit); }, request_timeout);
   if (!node && k8s::is_gone(node.error())) {
     see_node(nullptr);
     co_return true;
   }
-  if (!node) co_return give_up(node.error(), "node " + node_name_ + " could not be read");
+  if (!node) co_return give_up(node.error(), no_node);
   see_node(&*node);
   const TimePoint asked = now();
+  const std::string no_pods = "the pods of node " + node_name_ + " could not be listed";
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
-  if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+      no_pods, [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
+  if (!pods) co_return give_up(pods.error(), no_pods);
   listed_namespaces_.clear();
   controllers_.forget_pods();
   std::set<std::string> gone;

@@ -1,6 +1,7 @@
 // Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim, and where
 // no pod uses that one the Node tells whether somebody still has the volume.
 #include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -10,7 +11,7 @@ namespace {
 
 // Neither waiting nor asking once more helps.
 bool is_final(const Error& error) {
-  return !k8s::is_transient(error) && !k8s::is_forbidden(error);
+  return !may_heal(error) && !k8s::is_forbidden(error);
 }
 
 }  // namespace

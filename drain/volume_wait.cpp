@@ -39,10 +39,10 @@ bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (resumes()) volumes_.expect_all();
   if (!wants_volumes()) co_return true;
+  const std::string what = "the volumes of node " + node_name_ + " could not be listed";
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
-      [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
-  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error())))
-    co_return give_up(listed.error(), "the volumes of node " + node_name_ + " could not be listed");
+      what, [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
+  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
     volumes_error_ = listed.error();
     co_return true;

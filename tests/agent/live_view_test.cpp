@@ -73,7 +73,7 @@ TEST(LiveViewTest, ProblemsStandBelowAndGoWhenTheyHeal) {
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
   const auto with = render(state, {80, 24, true, false}, samples::at(72));
   EXPECT_THAT(with, Contains("  PDB_ZERO PodDisruptionBudget shop/web: it never allows one"));
-  EXPECT_THAT(with, Contains("  not connected: reset"));
+  EXPECT_THAT(with, Contains("  waiting for the API server: reset"));
   state.apply(event(EventType::diagnosis_withdrawn, 23, nullptr, &zero));
   state.apply(event(EventType::reconnected, 24));
   EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(72)).size(), 4u);
