@@ -111,7 +111,7 @@ class Drain::Impl {
   Task<std::string> claim_of(std::string name, TimePoint limit);
   boost::asio::awaitable<std::optional<Error>> ask_whose(std::string volume, TimePoint limit);
   std::optional<std::string> due_question();
-  boost::asio::awaitable<bool> resolve_for_turns();
+  boost::asio::awaitable<bool> resolve_at_first();
   boost::asio::awaitable<void> resolve_volumes();
   boost::asio::awaitable<void> ask_node_for_volumes();
 

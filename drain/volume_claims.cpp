@@ -53,10 +53,11 @@ std::optional<std::string> Drain::Impl::due_question() {
   return questions_.due(now());
 }
 
-// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. What
-// is not answered in time is asked for again beside the loop.
-asio::awaitable<bool> Drain::Impl::resolve_for_turns() {
-  if (options_.volume_turns == VolumeWait::off) co_return true;
+// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. And
+// who requires to see the volumes detached has to know before anything is touched that he can. What is not answered in
+// time is asked for again beside the loop.
+asio::awaitable<bool> Drain::Impl::resolve_at_first() {
+  if (options_.volume_turns == VolumeWait::off && !requires_volumes()) co_return true;
   const TimePoint limit = within(VolumeTurns::patience);
   while (!volumes_error_ && now() < limit) {
     const auto volume = due_question();

@@ -50,7 +50,7 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
   volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
-  co_return co_await resolve_for_turns();
+  co_return co_await resolve_at_first();
 }
 
 // Before each look for evictions: who has vanished, and what was detached since.
