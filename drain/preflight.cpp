@@ -10,6 +10,9 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Without budgets the drain goes on more carefully; this is for a server that has just come up.
+constexpr Duration budgets_patience = std::chrono::seconds(2);
+
 // What no retry heals before the first answer of the server (the command's fail-fast rule).
 bool is_hopeless_at_first(const Error& error) {
   switch (error.code()) {
@@ -121,7 +124,10 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
     budgets_forbidden_ = true;
     co_return;
   }
-  auto budgets = co_await client_.list_pdbs(within(list_timeout));
+  auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
+      "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
+      list_timeout, now() + budgets_patience);
+  budgets_forbidden_ = !budgets && k8s::is_forbidden(budgets.error());
   if (budgets) {
     std::set<std::string> gone;
     for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
@@ -130,7 +136,6 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
     for (const auto& budget : budgets->items) pipeline_->budget_changed(budget.uid, &budget, now());
     listed_budgets_ = *std::move(budgets);
   } else {
-    budgets_forbidden_ = k8s::is_forbidden(budgets.error());
     pipeline_->set_budgets_visible(false);
   }
 }
