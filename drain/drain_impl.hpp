@@ -77,7 +77,7 @@ class Drain::Impl {
   bool refuse_by_policy();
 
   // guarding.cpp
-  boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods);
+  boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods, bool anew);
   boost::asio::awaitable<bool> list_controlled_pods();
   void look_at_controllers(TaskGroup& group);
   boost::asio::awaitable<void> resolve_controllers();

@@ -56,7 +56,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
   for (const std::string& uid : gone) pipeline_->pod_gone(uid, now(), clock_.wall_now());
   co_await list_budgets();
-  if (!co_await look_up_controllers(pods->items)) co_return false;
+  if (!co_await look_up_controllers(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);

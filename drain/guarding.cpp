@@ -112,13 +112,18 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
   }
 }
 
-// Of the pods that may leave. False when the drain has ended: their guards need what may not be read.
-asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods) {
+// Of the pods that may leave; `anew`: also of those that are known, which may have been scaled since. False when the
+// drain has ended: their guards need what may not be read.
+asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods, bool anew) {
   if (!options_.guards.any()) co_return true;
+  std::set<std::string> asked;
   for (const k8s::Pod& pod : pods) {
-    if (!ControllerBook::guarded(pod) || controllers_.of(pod)) continue;
+    if (!ControllerBook::guarded(pod)) continue;
+    const bool known = controllers_.of(pod) != nullptr;
+    if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
     if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
     const k8s::OwnerReference owner = *pod.controller;
+    asked.insert(owner.uid);
     auto controller = co_await look_up({owner, pod.ns}, TimePoint::max());
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
@@ -135,7 +140,8 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     }
     if (!controller)
       co_return give_up(controller.error(), fmt::format("the controller of pod {} could not be read", pod.key()));
-    controllers_.learned(owner.uid, *std::move(controller), now());
+    if (!known || controllers_.is_answer(owner.uid, *controller))
+      controllers_.learned(owner.uid, *std::move(controller), now());
   }
   co_return true;
 }

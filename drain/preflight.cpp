@@ -178,7 +178,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   if (!pods) co_return give_up(pods.error(), what);
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();
-  if (!co_await look_up_controllers(pods->items)) co_return false;
+  if (!co_await look_up_controllers(pods->items, false)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
