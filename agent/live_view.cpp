@@ -189,7 +189,7 @@ void LiveState::apply(const drain::Event& event) {
       });
       if (event.type == EventType::diagnosis_raised) diagnoses.push_back(*event.diagnosis);
       break;
-    case EventType::disconnected: connection = "not connected: " + printable(event.message); break;
+    case EventType::disconnected: connection = "waiting for the API server: " + printable(event.message); break;
     case EventType::throttled: throttle = "evictions wait: " + printable(event.message); break;
     case EventType::reconnected: connection.clear(); break;
     default: break;

@@ -273,8 +273,8 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::diagnosis_raised:
     case EventType::diagnosis_withdrawn: return diagnosis_line(event);
     case EventType::throttled: return "evictions wait: " + message;
-    case EventType::disconnected: return "connection to the API server lost: " + message;
-    case EventType::reconnected: return std::string("connection to the API server is back");
+    case EventType::disconnected: return "waiting for the API server: " + message;
+    case EventType::reconnected: return std::string("no longer waiting for the API server");
     case EventType::uncordoned: return fmt::format("node/{} uncordoned", event.node);
     case EventType::planned:
       return fmt::format("node/{}: {} to evict, {} skipped", event.node, count_of(event.progress.to_evict, "pod"),

@@ -72,14 +72,18 @@ void Drain::Impl::doubt_node_for_late_pods(TaskGroup& group) {
 
 asio::awaitable<void> Drain::Impl::doubt_node() {
   Backoff backoff(BackoffOptions{});
+  Trouble trouble(*this, "whether node " + node_name_ + " still takes no pods could not be read");
   while (late_pods_ != late_pods_settled_) {
     const std::size_t late = late_pods_;
     const auto read = co_await read_node();
-    if (!read)
-      co_await clock_.sleep_until(now() + backoff.next(rng_, read.error().retry_after));
-    else if (*read)
+    if (read && *read) {
       late_pods_settled_ = late;
+      continue;
+    }
+    if (!read) trouble.tell(read.error());
+    co_await clock_.sleep_until(now() + backoff.next(rng_, read ? std::nullopt : read.error().retry_after));
   }
+  trouble.over();
   doubts_node_ = false;
   changed_->notify();
 }

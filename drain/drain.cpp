@@ -110,6 +110,18 @@ void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* di
   observer_.on_event(event);
 }
 
+void Drain::Impl::Trouble::tell(const Error& error) {
+  if (drain_.now() < since_ + worth_a_word) return;
+  std::string message = fmt::format("{}: {}", what_, error.message());
+  if (message == told_) return;
+  drain_.emit(EventType::disconnected, nullptr, nullptr, message);
+  told_ = std::move(message);
+}
+
+void Drain::Impl::Trouble::over() const {
+  if (!told_.empty()) drain_.emit(EventType::reconnected);
+}
+
 bool Drain::Impl::end(Outcome outcome, std::string message) {
   ended_ = true;
   report_.outcome = outcome;
@@ -126,7 +138,7 @@ bool Drain::Impl::fail(const Error& error, std::string_view what) {
 
 // What waiting may heal is given up for the deadline alone.
 bool Drain::Impl::give_up(const Error& error, std::string_view what) {
-  if (!k8s::is_transient(error)) return fail(error, what);
+  if (!may_heal(error)) return fail(error, what);
   return end(Outcome::blocked, fmt::format("the deadline passed: {}: {}", what, error.message()));
 }
 
@@ -155,17 +167,18 @@ asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
     co_return true;
   }
   const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
+  const std::string what = "node " + node_name_ + " could not be cordoned";
   auto change = co_await insist<CordonChange>(
+      what,
       [&](TimePoint deadline) {
         return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
       },
       request_timeout);
   if (!change) {
     if (k8s::is_gone(change.error())) co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
-    const std::string what = "node " + node_name_ + " could not be cordoned";
     give_up(change.error(), what);
     // The answer to the patch may be all that is missing.
-    if (k8s::is_transient(change.error())) co_await undo_unanswered_cordon();
+    if (may_heal(change.error())) co_await undo_unanswered_cordon();
     co_return false;
   }
   if (change->before.uid != node_.uid)
@@ -194,8 +207,9 @@ void Drain::Impl::show_cordon(const k8s::Node& node) {
 asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
   if (node_.unschedulable || options_.dry_run != DryRunMode::none) co_return;
   deadline_ = saturating_add(now(), request_timeout);
-  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
-                                         request_timeout);
+  auto node = co_await insist<k8s::Node>(
+      "whether node " + node_name_ + " is cordoned could not be read",
+      [this](TimePoint limit) { return client_.get_node(node_name_, limit); }, request_timeout);
   if (!node) {
     report_.message += "; whether it is cordoned now could not be read: " + node.error().message();
     co_return;
@@ -212,6 +226,7 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
   // The drain is over; this has a limit of its own.
   deadline_ = saturating_add(now(), request_timeout);
   auto restored = co_await insist<CordonChange>(
+      "the cordon of node " + node_name_ + " could not be taken back",
       [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); },
       request_timeout);
   if (!restored) {

@@ -30,6 +30,11 @@ inline constexpr Duration doubt_interval = std::chrono::minutes(5);
 inline constexpr Duration plan_keeps = std::chrono::seconds(5);
 // How long a view of budgets that is not connected is believed.
 inline constexpr Duration trusted_for = std::chrono::minutes(2);
+// How long the plan waits for what it can do without, when it cannot be read: less is known then, but the drain goes
+// on.
+inline constexpr Duration patience_with_others = std::chrono::minutes(1);
+// How long a request that the drain cannot go on without may fail before that is told.
+inline constexpr Duration worth_a_word = std::chrono::seconds(5);
 // How often protections that run out by time are looked at again.
 inline constexpr Duration policy_tick = std::chrono::seconds(15);
 // A pod has been terminating for too long in the second after, as kubectl counts.
@@ -49,10 +54,25 @@ class Drain::Impl {
   Report report() const;
 
  private:
+  // A request that fails again and again: told after a while, and once more when it is over or no longer waited for.
+  class Trouble {
+   public:
+    Trouble(Impl& drain, std::string what) : drain_(drain), what_(std::move(what)), since_(drain.now()) {}
+    void tell(const Error& error);
+    void over() const;
+
+   private:
+    Impl& drain_;
+    std::string what_;
+    TimePoint since_;
+    std::string told_;
+  };
+
   // preflight.cpp
   Task<k8s::Node> first_contact();
   template <class T>
-  Task<T> insist(std::function<Task<T>(TimePoint)> request, Duration timeout, TimePoint limit = TimePoint::max());
+  Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, Duration timeout,
+                 TimePoint limit = TimePoint::max());
   boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
   boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);
   bool refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what);
@@ -61,7 +81,7 @@ class Drain::Impl {
   bool refuse_by_policy();
 
   // guarding.cpp
-  boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods);
+  boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods, bool anew);
   boost::asio::awaitable<bool> list_controlled_pods();
   void look_at_controllers(TaskGroup& group);
   boost::asio::awaitable<void> resolve_controllers();
@@ -95,8 +115,9 @@ class Drain::Impl {
   Task<std::string> claim_of(std::string name, TimePoint limit);
   boost::asio::awaitable<std::optional<Error>> ask_whose(std::string volume, TimePoint limit);
   std::optional<std::string> due_question();
-  boost::asio::awaitable<bool> resolve_for_turns();
+  boost::asio::awaitable<bool> resolve_at_first();
   boost::asio::awaitable<void> resolve_volumes();
+  boost::asio::awaitable<void> ask_node_for_volumes();
 
   // inquire.cpp
   boost::asio::awaitable<void> inquire();
@@ -192,6 +213,7 @@ class Drain::Impl {
   bool volumes_resolved_ = false;         // some PersistentVolume could be read
   bool follows_volumes_ = false;
   bool resolves_volumes_ = false;
+  bool asks_node_for_volumes_ = false;
   TimePoint doubt_volumes_not_before_{};
   Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;

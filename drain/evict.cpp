@@ -35,18 +35,20 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
 
 // Other nodes were drained since the plan was made: pods have gone, come back under the same names, been protected.
 asio::awaitable<bool> Drain::Impl::look_again() {
-  auto node = co_await insist<k8s::Node>([this](TimePoint limit) { return client_.get_node(node_name_, limit); },
-                                         request_timeout);
+  const std::string no_node = "node " + node_name_ + " could not be read";
+  auto node = co_await insist<k8s::Node>(
+      no_node, [this](TimePoint limit) { return client_.get_node(node_name_, limit); }, request_timeout);
   if (!node && k8s::is_gone(node.error())) {
     see_node(nullptr);
     co_return true;
   }
-  if (!node) co_return give_up(node.error(), "node " + node_name_ + " could not be read");
+  if (!node) co_return give_up(node.error(), no_node);
   see_node(&*node);
   const TimePoint asked = now();
+  const std::string no_pods = "the pods of node " + node_name_ + " could not be listed";
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
-  if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+      no_pods, [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
+  if (!pods) co_return give_up(pods.error(), no_pods);
   listed_namespaces_.clear();
   controllers_.forget_pods();
   std::set<std::string> gone;
@@ -54,7 +56,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
   for (const std::string& uid : gone) pipeline_->pod_gone(uid, now(), clock_.wall_now());
   co_await list_budgets();
-  if (!co_await look_up_controllers(pods->items)) co_return false;
+  if (!co_await look_up_controllers(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
@@ -219,7 +221,12 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
       [this] { changed_->notify(); });
   if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
   // Optional: without it every namespace is one lane and refusals are polled.
-  static_cast<void>(co_await budgets_view_->run());
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::minutes(1), BackoffOptions::Jitter::equal});
+  for (;;) {
+    auto ended = co_await budgets_view_->run();
+    if (ended) co_return;
+    co_await clock_.sleep_until(now() + backoff.next(rng_, ended.error().retry_after));
+  }
 }
 
 asio::awaitable<void> Drain::Impl::follow_node() {

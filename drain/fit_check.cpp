@@ -24,11 +24,12 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   std::set<std::string> closed = options_.fit_without;
   closed.insert(node_name_);
   const std::set<std::string> leaving = leaving_pods();
+  const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
   auto fits = co_await insist<std::vector<placement::PodFit>>(
+      what,
       [&](TimePoint limit) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, limit); },
       placement::fit_limit);
   if (!fits) {
-    const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
     if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");
     for (const PodReport& pod : pipeline_->reports())
       if (leaving.contains(pod.uid))

@@ -13,8 +13,6 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::string_view apps = "apps/v1";
-// How long the plan waits for an API of others that fails: less is known then, but the drain goes on.
-constexpr Duration patience_with_others = std::chrono::minutes(1);
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
 
 bool is_apps_workload(const k8s::OwnerReference& owner) {
@@ -61,8 +59,9 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   auto known = scalable_.find(owner.api_version);
   if (known == scalable_.end()) {
     auto found = co_await insist<std::map<std::string, std::string>>(
+        fmt::format("the resources of {} could not be read", owner.api_version),
         [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
-    if (!found && k8s::is_transient(found.error())) co_return std::move(found).error();
+    if (!found && may_heal(found.error())) co_return std::move(found).error();
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
     known = scalable_.emplace(owner.api_version, *std::move(found)).first;
   }
@@ -75,11 +74,12 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   }
   const std::string plural = resource->second;
   auto scale = co_await insist<k8s::Workload>(
+      fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
       [&](TimePoint limit) { return client_.get_scale(owner.api_version, plural, ns, owner.name, limit); },
       request_timeout, until);
   if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
   if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
-  if (k8s::is_transient(scale.error())) co_return std::move(scale).error();
+  if (may_heal(scale.error())) co_return std::move(scale).error();
   std::string why = scale.error().message();
   if (k8s::is_forbidden(scale.error()))
     why += fmt::format("; grant verb get on resource {}/scale (API group \"{}\")", plural, group_of(owner.api_version));
@@ -94,15 +94,16 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
   for (;;) {
     if (!is_apps_workload(owner)) {
       auto scaled = co_await look_up_scale(owner, ns, std::min(until, now() + patience_with_others));
-      if (!scaled && k8s::is_transient(scaled.error()) && now() < until)
+      if (!scaled && may_heal(scaled.error()) && now() < until)
         co_return nothing_known_of(owner, ns, scaled.error().message());
       co_return scaled;
     }
     auto found = co_await insist<k8s::Workload>(
+        fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
         [&](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); }, request_timeout,
         until);
     if (!found && !k8s::is_gone(found.error())) {
-      if (k8s::is_forbidden(found.error()) || k8s::is_transient(found.error())) co_return std::move(found).error();
+      if (k8s::is_forbidden(found.error()) || may_heal(found.error())) co_return std::move(found).error();
       co_return nothing_known_of(owner, ns, found.error().message());
     }
     if (!found || found->uid != owner.uid) co_return gone_controller(owner, ns);
@@ -111,13 +112,18 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
   }
 }
 
-// Of the pods that may leave. False when the drain has ended: their guards need what may not be read.
-asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods) {
+// Of the pods that may leave; `anew`: also of those that are known, which may have been scaled since. False when the
+// drain has ended: their guards need what may not be read.
+asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods, bool anew) {
   if (!options_.guards.any()) co_return true;
+  std::set<std::string> asked;
   for (const k8s::Pod& pod : pods) {
-    if (!ControllerBook::guarded(pod) || controllers_.of(pod)) continue;
+    if (!ControllerBook::guarded(pod)) continue;
+    const bool known = controllers_.of(pod) != nullptr;
+    if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
     if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
     const k8s::OwnerReference owner = *pod.controller;
+    asked.insert(owner.uid);
     auto controller = co_await look_up({owner, pod.ns}, TimePoint::max());
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
@@ -134,7 +140,8 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     }
     if (!controller)
       co_return give_up(controller.error(), fmt::format("the controller of pod {} could not be read", pod.key()));
-    controllers_.learned(owner.uid, *std::move(controller), now());
+    if (!known || controllers_.is_answer(owner.uid, *controller))
+      controllers_.learned(owner.uid, *std::move(controller), now());
   }
   co_return true;
 }
@@ -148,8 +155,10 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
     k8s::ListOptions options;
     options.ns = ns;
     options.limit = options_.page_size;
+    const std::string what = "the pods of namespace " + ns + " could not be listed";
     auto pods = co_await insist<k8s::List<k8s::Pod>>(
-        [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); }, list_timeout);
+        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); },
+        list_timeout);
     if (!pods && k8s::is_forbidden(pods.error())) {
       k8s::ResourceAttributes right;
       right.verb = "list";
@@ -157,7 +166,7 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
       right.ns = ns;
       co_return refuse_by_rights(right, what_for);
     }
-    if (!pods) co_return give_up(pods.error(), "the pods of namespace " + ns + " could not be listed");
+    if (!pods) co_return give_up(pods.error(), what);
     std::erase_if(pods->items, [](const k8s::Pod& pod) { return !ControllerBook::guarded(pod); });
     for (const k8s::Pod& pod : pods->items) controllers_.pod_changed(pod.uid, &pod, now(), client_.server_now());
     controllers_.namespace_seen(ns);

@@ -1,6 +1,6 @@
-// Impl::insist: one request, repeated while its failure is transient, until the deadline of the drain: what is left of
-// the time is used, in ever shorter waits; or until `limit`, and then at least once. A refusal by an authorizer is
-// believed the second time.
+// Impl::insist: one request, repeated while waiting may heal its failure, until the deadline of the drain: what is left
+// of the time is used, in ever shorter waits; or until `limit`, and then at least once. A refusal by an authorizer is
+// believed the second time. `what` has failed, as a sentence, is told when that goes on.
 #pragma once
 
 #include "drain/drain_impl.hpp"
@@ -8,23 +8,42 @@
 
 namespace haulout::drain {
 
+// Credentials are renewed, and who judges them comes back. Asked after the first contact, when they were good enough.
+inline bool is_about_credentials(const Error& error) {
+  return k8s::is_unauthorized(error) || error.code() == Errc::unavailable;
+}
+
+inline bool may_heal(const Error& error) {
+  return k8s::is_transient(error) || is_about_credentials(error);
+}
+
 template <class T>
-Task<T> Drain::Impl::insist(std::function<Task<T>(TimePoint)> request, Duration timeout, TimePoint limit) {
-  Backoff backoff({std::chrono::milliseconds(200), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::full});
+Task<T> Drain::Impl::insist(std::string what, std::function<Task<T>(TimePoint)> request, Duration timeout,
+                            TimePoint limit) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  Backoff backoff({milliseconds(200), 2.0, seconds(10), BackoffOptions::Jitter::full});
+  Backoff slow_backoff({seconds(1), 2.0, seconds(60), BackoffOptions::Jitter::equal});
   unsigned refusals = 0;
+  Trouble trouble(*this, std::move(what));
   for (;;) {
     auto answer = co_await request(within(timeout));
-    if (answer) co_return answer;
+    const bool cold = !answer && k8s::is_forbidden(answer.error()) && ++refusals < 2;
+    if (answer || (!cold && !may_heal(answer.error()))) {
+      trouble.over();
+      co_return answer;
+    }
     const Error& error = answer.error();
-    const bool cold = k8s::is_forbidden(error) && ++refusals < 2;
-    if (!cold && !k8s::is_transient(error)) co_return answer;
-    Duration delay = backoff.next(rng_, error.retry_after);
-    if (cold) delay = std::max<Duration>(delay, std::chrono::milliseconds(500));
+    Duration delay = (is_about_credentials(error) ? slow_backoff : backoff).next(rng_, error.retry_after);
+    if (cold) delay = std::max<Duration>(delay, milliseconds(500));
     const Duration left = std::min(deadline_, limit) - now();
     if (delay >= left) {
       delay = left / 2;
-      if (delay < std::chrono::milliseconds(100)) co_return answer;
+      if (delay < milliseconds(100)) {
+        trouble.over();
+        co_return answer;
+      }
     }
+    trouble.tell(error);
     co_await clock_.sleep_until(now() + delay);
   }
 }

@@ -29,10 +29,10 @@ enum class EventType {
   diagnosis_raised,
   diagnosis_withdrawn,
   throttled,     // no eviction is sent for now: the server says so, or cannot be reached; message says which
-  disconnected,  // the view is not live: message says why
-  reconnected,
-  settling,    // empty; waiting for the settle time
-  uncordoned,  // a cordon was taken back
+  disconnected,  // the view is not live, or what the drain cannot go on without fails: message says which and why
+  reconnected,   // that is over, or no longer waited for
+  settling,      // empty; waiting for the settle time
+  uncordoned,    // a cordon was taken back
   finished,
 };
 

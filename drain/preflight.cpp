@@ -10,6 +10,9 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Without budgets the drain goes on more carefully; this is for a server that has just come up.
+constexpr Duration budgets_patience = std::chrono::seconds(2);
+
 // What no retry heals before the first answer of the server (the command's fail-fast rule).
 bool is_hopeless_at_first(const Error& error) {
   switch (error.code()) {
@@ -29,10 +32,14 @@ Task<k8s::Node> Drain::Impl::first_contact() {
       options_.fail_fast ? std::min(deadline_, saturating_add(now(), options_.unreachable_limit)) : deadline_;
   Backoff backoff({std::chrono::milliseconds(300), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
   unsigned refusals = 0;
+  Trouble trouble(*this, "node " + node_name_ + " could not be read");
   for (;;) {
     const TimePoint attempt = now() < limit ? std::min(limit, within(request_timeout)) : within(request_timeout);
     auto node = co_await client_.get_node(node_name_, attempt);
-    if (node) co_return node;
+    if (node) {
+      trouble.over();
+      co_return node;
+    }
     const Error& error = node.error();
     if (k8s::is_gone(error)) co_return node;
     if (k8s::is_forbidden(error)) ++refusals;
@@ -41,16 +48,20 @@ Task<k8s::Node> Drain::Impl::first_contact() {
     const TimePoint next = now() + backoff.next(rng_, error.retry_after);
     // Refusal and silence have the limit; a server that answers, were it with 503, is there.
     if (next >= (error.code() == Errc::status ? deadline_ : limit)) co_return node;
+    trouble.tell(error);
     co_await clock_.sleep_until(next);
   }
 }
 
 asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pods) {
+  const TimePoint limit = now() + patience_with_others;
   std::set<std::string> asked;
   for (const k8s::Pod& pod : pods) {
     if (!can_look_up_daemon_set(pod) || !asked.insert(pod.controller->uid).second) continue;
     auto found = co_await insist<k8s::DaemonSet>(
-        [&](TimePoint limit) { return client_.get_daemon_set(pod.ns, pod.controller->name, limit); }, request_timeout);
+        fmt::format("DaemonSet {}/{} could not be read", pod.ns, pod.controller->name),
+        [&](TimePoint until) { return client_.get_daemon_set(pod.ns, pod.controller->name, until); }, request_timeout,
+        limit);
     DaemonSetState state = DaemonSetState::unknown;
     if (found) {
       state = found->uid == pod.controller->uid ? DaemonSetState::exists : DaemonSetState::gone;
@@ -113,7 +124,10 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
     budgets_forbidden_ = true;
     co_return;
   }
-  auto budgets = co_await client_.list_pdbs(within(list_timeout));
+  auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
+      "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
+      list_timeout, now() + budgets_patience);
+  budgets_forbidden_ = !budgets && k8s::is_forbidden(budgets.error());
   if (budgets) {
     std::set<std::string> gone;
     for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
@@ -122,7 +136,6 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
     for (const auto& budget : budgets->items) pipeline_->budget_changed(budget.uid, &budget, now());
     listed_budgets_ = *std::move(budgets);
   } else {
-    budgets_forbidden_ = k8s::is_forbidden(budgets.error());
     pipeline_->set_budgets_visible(false);
   }
 }
@@ -159,12 +172,13 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   report_.cordon.before = report_.cordon.after = node_.unschedulable;
   if (node_.unschedulable) report_.cordon.owner = cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
 
+  const std::string what = "the pods of node " + node_name_ + " could not be listed";
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
-  if (!pods) co_return give_up(pods.error(), "the pods of node " + node_name_ + " could not be listed");
+      what, [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
+  if (!pods) co_return give_up(pods.error(), what);
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();
-  if (!co_await look_up_controllers(pods->items)) co_return false;
+  if (!co_await look_up_controllers(pods->items, false)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);

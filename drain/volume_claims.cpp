@@ -1,5 +1,7 @@
-// Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim.
+// Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim, and where
+// no pod uses that one the Node tells whether somebody still has the volume.
 #include "drain/drain_impl.hpp"
+#include "drain/insist.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -9,7 +11,7 @@ namespace {
 
 // Neither waiting nor asking once more helps.
 bool is_final(const Error& error) {
-  return !k8s::is_transient(error) && !k8s::is_forbidden(error);
+  return !may_heal(error) && !k8s::is_forbidden(error);
 }
 
 }  // namespace
@@ -51,10 +53,11 @@ std::optional<std::string> Drain::Impl::due_question() {
   return questions_.due(now());
 }
 
-// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. What
-// is not answered in time is asked for again beside the loop.
-asio::awaitable<bool> Drain::Impl::resolve_for_turns() {
-  if (options_.volume_turns == VolumeWait::off) co_return true;
+// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. And
+// who requires to see the volumes detached has to know before anything is touched that he can. What is not answered in
+// time is asked for again beside the loop.
+asio::awaitable<bool> Drain::Impl::resolve_at_first() {
+  if (options_.volume_turns == VolumeWait::off && !requires_volumes()) co_return true;
   const TimePoint limit = within(VolumeTurns::patience);
   while (!volumes_error_ && now() < limit) {
     const auto volume = due_question();
@@ -78,6 +81,27 @@ asio::awaitable<void> Drain::Impl::resolve_volumes() {
     if (questions_.trouble()) changed_->notify();
   }
   resolves_volumes_ = false;
+  changed_->notify();
+}
+
+// Beside the loop.
+asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
+  Backoff backoff(volumes_patience);
+  while (volumes_.asks_for_node(now())) {
+    const TimePoint asked = now();
+    const auto node = co_await client_.get_node_volumes(node_name_, within(request_timeout));
+    if (!node) {
+      volumes_trouble_ = node.error();
+      changed_->notify();
+      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
+      continue;
+    }
+    volumes_trouble_.reset();
+    std::set<std::string> attachments;
+    for (const std::string& volume : node->held) attachments.insert(k8s::attachment_name(volume, node_name_));
+    volumes_.node_holds(attachments, asked);
+  }
+  asks_node_for_volumes_ = false;
   changed_->notify();
 }
 

@@ -39,10 +39,10 @@ bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (resumes()) volumes_.expect_all();
   if (!wants_volumes()) co_return true;
+  const std::string what = "the volumes of node " + node_name_ + " could not be listed";
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
-      [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
-  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error())))
-    co_return give_up(listed.error(), "the volumes of node " + node_name_ + " could not be listed");
+      what, [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
+  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
     volumes_error_ = listed.error();
     co_return true;
@@ -50,7 +50,7 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
   volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
-  co_return co_await resolve_for_turns();
+  co_return co_await resolve_at_first();
 }
 
 // Before each look for evictions: who has vanished, and what was detached since.
@@ -77,6 +77,10 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
   if (!resolves_volumes_ && due_question()) {
     resolves_volumes_ = true;
     group.spawn(resolve_volumes());
+  }
+  if (!asks_node_for_volumes_ && volumes_.asks_for_node(now())) {
+    asks_node_for_volumes_ = true;
+    group.spawn(ask_node_for_volumes());
   }
   if (now() >= doubt_volumes_at()) {
     doubt_volumes_not_before_ = now() + doubt_interval;

@@ -112,6 +112,22 @@ void VolumeBook::resolved(const std::string& volume, std::string claim) {
   claims_[volume] = std::move(claim);
 }
 
+bool VolumeBook::asks_for_node(TimePoint now) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    const TimePoint due = leaks_at(entry.second);
+    return entry.second.report.outcome == VolumeOutcome::unclear && now >= due && node_asked_ < due;
+  });
+}
+
+void VolumeBook::node_holds(const std::set<std::string>& attachments, TimePoint asked) {
+  held_.insert(attachments.begin(), attachments.end());
+  node_asked_ = asked;
+}
+
+TimePoint VolumeBook::leaks_at(const Entry& entry) {
+  return entry.unused_since ? *entry.unused_since + leak_hold : TimePoint::max();
+}
+
 VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoint now) const {
   // Which pods use an inline volume no object tells.
   if (entry.report.volume.empty()) return VolumeOutcome::inline_volume;
@@ -119,11 +135,11 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
   if (claim == claims_.end()) return VolumeOutcome::unclear;
   if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
   if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
-  if (left_.contains(claim->second) || entry.attachment.deleting) return VolumeOutcome::detaching;
+  if (left_.contains(claim->second) || entry.attachment.deleting || held_.contains(entry.attachment.name))
+    return VolumeOutcome::detaching;
   if (leaked_.contains(entry.attachment.uid)) return VolumeOutcome::leaked;
   if (expect_all_) return VolumeOutcome::detaching;
-  const bool settled = entry.unused_since && now >= *entry.unused_since + leak_hold;
-  return settled ? VolumeOutcome::leaked : VolumeOutcome::unclear;
+  return std::min(now, node_asked_) >= leaks_at(entry) ? VolumeOutcome::leaked : VolumeOutcome::unclear;
 }
 
 void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {

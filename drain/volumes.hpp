@@ -5,7 +5,8 @@
 // it is known through the claim that its PersistentVolume is bound to. Waited for are volumes whose users all had to
 // leave, from the moment that the last of them has gone, and whatever is being detached already. A volume that a pod
 // uses which stays is kept; one that no pod of the node was ever seen to use is leaked, after it has stood like that
-// for leak_hold. Keyed by the UID of the VolumeAttachment. A change that is told twice changes nothing.
+// for leak_hold, unless the Node's status names it then: its pods left before we looked. Keyed by the UID of the
+// VolumeAttachment. A change that is told twice changes nothing.
 #pragma once
 
 #include <map>
@@ -68,6 +69,11 @@ class VolumeBook {
   std::vector<std::string> unresolved() const;
   // Empty: it has none, or there is no such PersistentVolume.
   void resolved(const std::string& volume, std::string claim);
+  // One would count as leaked now, and it is not known what the Node's status says of it.
+  bool asks_for_node(TimePoint now) const;
+  // Names of the VolumeAttachments of what is in use on the node or still has its controller, as a request made at
+  // `asked` said. That is waited for from then on: its name goes when it is unmounted and about to be detached.
+  void node_holds(const std::set<std::string>& attachments, TimePoint asked);
   // Judges all of them.
   void look(const ClaimUse& use, TimePoint now, WallTime wall);
 
@@ -124,6 +130,8 @@ class VolumeBook {
   ReattachFacts facts_of(const Detached& volume, const ClaimUse& use, TimePoint now) const;
   static std::string say_reattach(const VolumeReport& report, const ReattachFacts& facts, const Other* other);
   void look_elsewhere(const ClaimUse& use, TimePoint now);
+  // When it counts as leaked unless somebody turns out to have it; max(): somebody has.
+  static TimePoint leaks_at(const Entry& entry);
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
   bool is_stuck(const Entry& entry, TimePoint now) const;
 
@@ -138,6 +146,8 @@ class VolumeBook {
   std::set<std::string> gone_;                 // UIDs; what still speaks of one is a repetition
   std::map<std::string, std::string> claims_;  // by PersistentVolume
   std::set<std::string> left_;  // claims of pods that left, or were about to, whatever became of the pods
+  std::set<std::string> held_;  // names, as the Node's status has told so far
+  TimePoint node_asked_ = TimePoint::min();
   std::vector<Detached> detached_;
   Others others_;                                    // none unless there is a reattach limit
   std::map<std::string, std::string> other_volume_;  // PersistentVolume, by UID of the VolumeAttachment

@@ -7,6 +7,13 @@
 
 namespace haulout::http {
 
+std::array<std::uint8_t, 32> sha256(std::string_view message) {
+  std::array<std::uint8_t, 32> digest{};
+  // Fails only when OpenSSL has no SHA-256 or no memory.
+  if (EVP_Digest(message.data(), message.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1) std::abort();
+  return digest;
+}
+
 std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message) {
   std::array<std::uint8_t, 32> digest{};
   const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());

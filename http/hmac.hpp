@@ -1,4 +1,4 @@
-// HMAC with SHA-256 (RFC 2104), here because this folder is the one that knows OpenSSL. Pure.
+// SHA-256, and HMAC with it (RFC 2104), here because this folder is the one that knows OpenSSL. Pure.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 
 namespace haulout::http {
 
+std::array<std::uint8_t, 32> sha256(std::string_view message);
 std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message);
 
 }  // namespace haulout::http

@@ -97,6 +97,11 @@ Task<List<VolumeAttachment>> Client::list_volume_attachments(TimePoint deadline)
   co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline);
 }
 
+Task<NodeVolumes> Client::get_node_volumes(std::string node, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_node(node), deadline));
+  co_return decode_node_volumes(response.body);
+}
+
 Task<PersistentVolume> Client::get_persistent_volume(std::string name, TimePoint deadline) {
   CO_TRY(const auto response, co_await send(k8s::get_persistent_volume(name), deadline));
   co_return decode_persistent_volume(response.body);

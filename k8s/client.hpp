@@ -30,6 +30,7 @@ class Client {
   Task<List<PodDisruptionBudget>> list_pdbs(TimePoint deadline);
   // Of all nodes: the API selects VolumeAttachments by name only.
   Task<List<VolumeAttachment>> list_volume_attachments(TimePoint deadline);
+  Task<NodeVolumes> get_node_volumes(std::string node, TimePoint deadline);
   Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
   Task<PersistentVolumeClaim> get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline);
   Task<Namespace> get_namespace(std::string name, TimePoint deadline);

@@ -112,6 +112,9 @@ Result<PodDisruptionBudget> decode_pdb(std::string_view json) {
 Result<DaemonSet> decode_daemon_set(std::string_view json) {
   return decode_one<DaemonSet>(json);
 }
+Result<NodeVolumes> decode_node_volumes(std::string_view json) {
+  return decode_one<NodeVolumes>(json);
+}
 Result<VolumeAttachment> decode_volume_attachment(std::string_view json) {
   return decode_one<VolumeAttachment>(json);
 }

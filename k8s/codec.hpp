@@ -23,6 +23,8 @@ Result<DaemonSet> decode_daemon_set(std::string_view json);
 Result<Workload> decode_workload(std::string_view json, std::string_view kind);
 // Of an APIResourceList: by kind, the plural of the resources that have a scale subresource.
 Result<std::map<std::string, std::string>> decode_scalable(std::string_view json);
+// Of a Node.
+Result<NodeVolumes> decode_node_volumes(std::string_view json);
 Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
 Result<PersistentVolume> decode_persistent_volume(std::string_view json);
 Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json);

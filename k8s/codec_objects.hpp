@@ -11,6 +11,7 @@ void read(const Object& json, Pod& pod);
 void read(const Object& json, Node& node);
 void read(const Object& json, PodDisruptionBudget& pdb);
 void read(const Object& json, DaemonSet& daemon_set);
+void read(const Object& json, NodeVolumes& volumes);
 void read(const Object& json, VolumeAttachment& attachment);
 void read(const Object& json, PersistentVolume& volume);
 void read(const Object& json, PersistentVolumeClaim& claim);
@@ -37,6 +38,8 @@ template <>
 inline constexpr std::string_view kind_of<PodDisruptionBudget> = "PodDisruptionBudget";
 template <>
 inline constexpr std::string_view kind_of<DaemonSet> = "DaemonSet";
+template <>
+inline constexpr std::string_view kind_of<NodeVolumes> = "Node";
 template <>
 inline constexpr std::string_view kind_of<VolumeAttachment> = "VolumeAttachment";
 template <>

@@ -15,6 +15,13 @@ std::vector<std::string> hostnames_of(const Object& term) {
 
 }  // namespace
 
+void read(const Object& json, NodeVolumes& volumes) {
+  read_identity(json.object("metadata"), volumes);
+  const auto status = json.object("status");
+  volumes.held = status.string_list("volumesInUse");
+  status.each("volumesAttached", [&](const Object& volume) { volumes.held.push_back(volume.string("name")); });
+}
+
 void read(const Object& json, VolumeAttachment& attachment) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, attachment);
@@ -55,6 +62,12 @@ void read(const Object& json, Namespace& ns) {
   json.object("status").each("conditions", [&](const Object& condition) {
     if (condition.string("status") == "True") ns.conditions.push_back(condition.string("message"));
   });
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<NodeVolumes>() {
+  static const std::vector<std::string_view> keys = {"managedFields", "annotations", "images", "conditions"};
+  return keys;
 }
 
 template <>

@@ -155,6 +155,18 @@ struct Workload {
   std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale says nothing of it
 };
 
+// The volumes that a Node's status says somebody has in hand there: its kubelet uses them (volumesInUse), or the
+// attach-detach controller of kube-controller-manager has attached them and is to detach them (volumesAttached).
+struct NodeVolumes {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::vector<std::string> held;  // by unique name: "kubernetes.io/csi/DRIVER^HANDLE"; may be in it twice
+};
+// What kube-controller-manager calls the VolumeAttachment of the volume with that unique name on that node; empty: it
+// is none of CSI, and has none. (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName)
+std::string attachment_name(std::string_view unique_name, std::string_view node);
+
 // That a volume is attached to a node. It is detached when this object has gone, not before.
 struct VolumeAttachment {
   std::string name;

@@ -24,7 +24,11 @@ http::Response error_response(const Fault& fault) {
   if (fault.proxy) return html_response(fault.code);
   StatusBody body;
   body.code = fault.code;
-  body.reason = fault.code == 503 ? "ServiceUnavailable" : fault.code == 504 ? "Timeout" : "InternalError";
+  body.reason = fault.code == 401   ? "Unauthorized"
+                : fault.code == 403 ? "Forbidden"
+                : fault.code == 503 ? "ServiceUnavailable"
+                : fault.code == 504 ? "Timeout"
+                                    : "InternalError";
   body.message = "an error on the server has prevented the request from succeeding";
   return body.response();
 }

@@ -13,6 +13,26 @@ namespace {
 // How often a controller looks again at what it cannot do yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
+std::string unique_name(const Json& volume) {
+  return fmt::format("kubernetes.io/csi/{}^{}", text(volume, "/spec/csi/driver"),
+                     text(volume, "/spec/csi/volumeHandle"));
+}
+
+// `list` of the Node's status has `entry`, or not.
+void tell(Store& store, const std::string& node, const char* list, const Json& entry, bool has) {
+  store.modify({"nodes", "", node}, [&](Json& next) {
+    Json entries = at(next, fmt::format("/status/{}", list).c_str());
+    if (!entries.is_array()) entries = Json::array();
+    const auto found = std::find(entries.begin(), entries.end(), entry);
+    if ((found != entries.end()) == has) return;
+    if (has)
+      entries.push_back(entry);
+    else
+      entries.erase(found);
+    next["status"][list] = std::move(entries);
+  });
+}
+
 bool shared_by_nodes(const Json& volume) {
   const Json& modes = at(volume, "/spec/accessModes");
   return std::any_of(modes.begin(), modes.end(),
@@ -78,20 +98,27 @@ Object Volumes::attachment_of(const Place& place) const {
 
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
-  if (!world_.switches.attach_detach || !volume || !needs_attachment(*volume)) return;
-  const Object attachment = attachment_of(place);
+  if (!volume || !needs_attachment(*volume)) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
   };
-  if (used(place)) {
+  const bool in_use = used(place);
+  const bool silent = world_.switches.stopped_kubelets.count(place.node) > 0;
+  const Duration unused = world_.now() - unused_since;
+  if (!in_use && unused < annotated(*volume, "sim.haulout.dev/unmounts-after", Duration::zero())) return again();
+  if (!silent) tell_in_use(place, *volume, in_use);
+  if (!world_.switches.attach_detach) return again();
+  const Object attachment = attachment_of(place);
+  if (in_use) {
     if (!attachment) return attach(place, *volume);
+    if (flag(*attachment, "/status/attached")) tell_attached(place, *volume, true);
     if (terminating(*attachment)) again();  // it is made anew when it has gone
     return;
   }
   if (!attachment || terminating(*attachment)) return;
   // A dead kubelet does not say that it has unmounted: after this long it is not asked any more.
-  const bool silent = world_.switches.stopped_kubelets.count(place.node) > 0;
-  if (silent && world_.now() - unused_since < world_.timing.force_detach) return again();
+  if (silent && unused < world_.timing.force_detach) return again();
+  tell_attached(place, *volume, false);
   detach({"volumeattachments", "", name_of(*attachment)});
 }
 
@@ -101,20 +128,28 @@ void Volumes::attach(const Place& place, const Json& volume) {
     return;
   }
   const std::string driver = text(volume, "/spec/csi/driver");
-  // A real name is a hash of volume handle, driver and node.
   const Object made = world_.store.create(
       "volumeattachments",
       {{"metadata",
-        {{"name", fmt::format("csi-{}-{}", place.volume, place.node)},
+        {{"name", k8s::attachment_name(unique_name(volume), place.node)},
          {"finalizers", Json::array({"external-attacher/" + driver})}}},
        {"spec", {{"attacher", driver}, {"nodeName", place.node}, {"source", {{"persistentVolumeName", place.volume}}}}},
        {"status", {{"attached", false}}}});
   if (!made) return;
-  world_.agenda.after(world_.timing.attach, [this, key = Key{"volumeattachments", "", name_of(*made)}] {
-    world_.store.modify(key, [](Json& next) {
-      if (!terminating(next)) next["status"]["attached"] = true;
-    });
+  world_.agenda.after(world_.timing.attach, [this, place, volume, key = Key{"volumeattachments", "", name_of(*made)}] {
+    const Object attachment = world_.store.get(key);
+    if (!attachment || terminating(*attachment)) return;
+    world_.store.modify(key, [](Json& next) { next["status"]["attached"] = true; });
+    tell_attached(place, volume, true);
   });
+}
+
+void Volumes::tell_in_use(const Place& place, const Json& volume, bool in_use) {
+  tell(world_.store, place.node, "volumesInUse", unique_name(volume), in_use);
+}
+
+void Volumes::tell_attached(const Place& place, const Json& volume, bool attached) {
+  tell(world_.store, place.node, "volumesAttached", {{"name", unique_name(volume)}, {"devicePath", ""}}, attached);
 }
 
 void Volumes::detach(const Key& key) {

@@ -4,7 +4,10 @@
 // A pod on a node whose claim is bound to a CSI volume gets a VolumeAttachment, unless the CSIDriver says that it needs
 // none, or another node has the volume and its access mode allows one alone. When the last pod of the node that uses
 // it has gone (or finished), the volume is unmounted and the VolumeAttachment deleted; its finalizer holds it until the
-// driver has detached. VolumeAttachments that no pod of the node ever used are left alone. A PersistentVolume may say:
+// driver has detached. VolumeAttachments that no pod of the node ever used are left alone. The Node's status names what
+// its kubelet has in use, until that is unmounted, and what the controller has attached, until it asks for the
+// detaching. A PersistentVolume may say:
+//   sim.haulout.dev/unmounts-after: 1h       the kubelet hangs that long before it has unmounted it
 //   sim.haulout.dev/detaches-after: 90s      how long the driver takes
 //   sim.haulout.dev/detach-fails-for: 60s    from its first try on; status.detachError says so
 #pragma once
@@ -26,6 +29,9 @@ class Volumes {
   void look_later(const Json& pod);
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
+  // Node.status: what the kubelet has in use, what the controller has attached.
+  void tell_in_use(const Place& place, const Json& volume, bool in_use);
+  void tell_attached(const Place& place, const Json& volume, bool attached);
   void detach(const Key& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
   std::string volume_of(const Key& claim) const;  // empty: none

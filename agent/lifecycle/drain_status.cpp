@@ -22,6 +22,7 @@ void DrainStatus::begin() {
   attached_.clear();
   reattaching_.clear();
   diagnoses_.clear();
+  trouble_.clear();
   progress_ = {};
 }
 
@@ -53,6 +54,8 @@ void DrainStatus::on_event(const drain::Event& event) {
     diagnoses_[{event.diagnosis->subject, event.diagnosis->code}] = event.diagnosis->message;
   } else if (event.diagnosis && event.type == diagnosis_withdrawn) {
     diagnoses_.erase({event.diagnosis->subject, event.diagnosis->code});
+  } else if (event.type == disconnected || event.type == reconnected) {
+    trouble_ = event.message;
   }
   next_.on_event(event);
   changed_();
@@ -100,6 +103,7 @@ std::string DrainStatus::message() const {
     const std::string& one = volumes.begin()->second;
     return volumes.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(volumes.size() - 1, "volume"));
   }
+  if (!trouble_.empty()) return trouble_;
   for (const auto& [finding, message] : diagnoses_) {
     const auto& [subject, code] = finding;
     if (!tells_of_later(code) && (subject.starts_with("node ") || subject.starts_with("pod ")))

@@ -17,8 +17,8 @@ class DrainStatus final : public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone; otherwise how
-  // far it is. What a diagnosis says of them comes before what they say themselves.
+  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone; then the
+  // API server; otherwise how far it is. What a diagnosis says of them comes before what they say themselves.
   std::string reason() const;
   std::string message() const;
   // The drain has seen the Node schedulable since it cordoned it.
@@ -41,6 +41,7 @@ class DrainStatus final : public drain::DrainObserver {
   std::map<std::string, std::string> attached_;     // by VolumeAttachment: what is said of a volume that is waited for
   std::map<std::string, std::string> reattaching_;  // likewise, until another node has it
   std::map<std::pair<std::string, std::string>, std::string> diagnoses_;  // by subject and code
+  std::string trouble_;                                                   // why the drain waits for the API server
   std::size_t seen_ = 0;
   drain::Progress progress_;
 };

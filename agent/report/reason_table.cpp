@@ -252,9 +252,11 @@ constexpr std::array table{
            "tells."},
     Reason{"VOLUMES_UNSEEN", finds, trouble, "Whether volumes are detached cannot be read from the API server.",
            "The Event has the server's words; it is asked again."},
-    Reason{"VA_LEAKED", finds, trouble,
-           "A volume is attached to the node though no pod of it was seen to use it. It is not waited for.",
-           "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
+    Reason{
+        "VA_LEAKED", finds, trouble,
+        "A volume is attached to the node though no pod of it was seen to use it, and by the Node's status neither its "
+        "kubelet nor kube-controller-manager has it in hand. It is not waited for.",
+        "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{"REPLACEMENT_UNSCHEDULABLE", finds, trouble,
            "The replacement of an evicted pod finds no node, so no further pod of its controller is evicted.",
            "The Event has the scheduler's words: make room, or change what the pod asks for."},

@@ -73,7 +73,7 @@ TEST(LiveViewTest, ProblemsStandBelowAndGoWhenTheyHeal) {
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
   const auto with = render(state, {80, 24, true, false}, samples::at(72));
   EXPECT_THAT(with, Contains("  PDB_ZERO PodDisruptionBudget shop/web: it never allows one"));
-  EXPECT_THAT(with, Contains("  not connected: reset"));
+  EXPECT_THAT(with, Contains("  waiting for the API server: reset"));
   state.apply(event(EventType::diagnosis_withdrawn, 23, nullptr, &zero));
   state.apply(event(EventType::reconnected, 24));
   EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(72)).size(), 4u);
@@ -202,7 +202,7 @@ TEST(LiveViewTest, AThrottleIsOverWithTheNextEviction) {
   EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  evictions wait: 429 Too Many Requests"));
   state.apply(event(EventType::eviction_sent, 23, &web));
   EXPECT_THAT(render(state, terminal, samples::at(72)), Not(Contains(HasSubstr("429"))));
-  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  not connected: reset"));
+  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  waiting for the API server: reset"));
 }
 
 TEST(LiveViewTest, ColoursOnlyWhereAllowed) {

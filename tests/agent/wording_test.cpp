@@ -61,8 +61,8 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero), "healed: PDB_ZERO PodDisruptionBudget shop/web"},
       {event(EventType::throttled, 0, nullptr, nullptr, "the server answered 429 Too Many Requests"),
        "evictions wait: the server answered 429 Too Many Requests"},
-      {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "connection to the API server lost: reset"},
-      {event(EventType::reconnected), "connection to the API server is back"},
+      {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "waiting for the API server: reset"},
+      {event(EventType::reconnected), "no longer waiting for the API server"},
       {event(EventType::uncordoned), "node/n1 uncordoned"},
       {event(EventType::finished), std::nullopt},
   };

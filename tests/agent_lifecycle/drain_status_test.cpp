@@ -102,6 +102,18 @@ TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
   EXPECT_EQ(status.message(), "pod shop/web-0: grant the verb");
 }
 
+TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
+  const auto see_plain = [&](EventType type, std::string message) {
+    status.on_event({.type = type, .at = {}, .node = node, .message = std::move(message), .progress = {}});
+  };
+  see_plain(EventType::disconnected, "node n1 could not be cordoned: 500");
+  EXPECT_EQ(status.message(), "node n1 could not be cordoned: 500");
+  see_plain(EventType::settling, "");
+  EXPECT_EQ(status.message(), "node n1 could not be cordoned: 500");
+  see_plain(EventType::reconnected, "");
+  EXPECT_EQ(status.message(), "looking for pods that must leave");
+}
+
 TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidWhenNoPodWaits) {
   see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
   EXPECT_EQ(status.message(), "looking for pods that must leave");

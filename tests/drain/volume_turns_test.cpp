@@ -163,6 +163,7 @@ TEST_F(VolumeTurnsTest, ALeakedVolumeHoldsNobody) {
   look();
   EXPECT_EQ(held("a"), "");
   now += VolumeBook::leak_hold;
+  volumes.node_holds({}, now);
   look();
   ASSERT_EQ(volumes.count(VolumeOutcome::leaked), 1u);
   EXPECT_EQ(held("a"), "");

@@ -92,11 +92,44 @@ TEST_F(VolumeBookTest, WhatNobodyUsesIsLeakedAfterAWhile) {
   EXPECT_EQ(outcome({}), VolumeOutcome::unclear);
   EXPECT_EQ(book.next_wake(start), start + VolumeBook::leak_hold);
   EXPECT_THAT(codes(0s), IsEmpty());
+  EXPECT_FALSE(book.asks_for_node(start));
+  EXPECT_EQ(outcome({}, VolumeBook::leak_hold), VolumeOutcome::unclear) << "the Node has not been asked";
+  EXPECT_TRUE(book.asks_for_node(start + VolumeBook::leak_hold));
+  book.node_holds({}, start + VolumeBook::leak_hold);
+  EXPECT_FALSE(book.asks_for_node(start + VolumeBook::leak_hold));
   EXPECT_EQ(outcome({}, VolumeBook::leak_hold), VolumeOutcome::leaked);
   EXPECT_THAT(codes(VolumeBook::leak_hold), ElementsAre("VA_LEAKED"));
   EXPECT_TRUE(book.all_detached());
   gone(an_attachment());
   EXPECT_THAT(told, IsEmpty()) << "it was not waited for";
+}
+
+// The pods that used it left before the drain began.
+TEST_F(VolumeBookTest, WhatTheNodeHoldsIsWaitedFor) {
+  see(an_attachment());
+  outcome({}, 0s);
+  book.node_holds({an_attachment().name, "csi-of-another"}, start + VolumeBook::leak_hold);
+  EXPECT_EQ(outcome({}, VolumeBook::leak_hold), VolumeOutcome::detaching);
+  EXPECT_FALSE(book.all_detached());
+  EXPECT_TRUE(book.past_limit(start + 2min));
+  book.node_holds({}, start + 3min);
+  EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching) << "unmounted, and not yet detached";
+  gone(an_attachment());
+  EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
+}
+
+TEST_F(VolumeBookTest, WhatTheNodeHoldsIsKeptForAPodThatStays) {
+  see(an_attachment());
+  book.node_holds({an_attachment().name}, start);
+  EXPECT_EQ(outcome({.staying = {claim}}), VolumeOutcome::kept);
+}
+
+TEST_F(VolumeBookTest, AnAnswerOfTheNodeFromBeforeProvesNoLeak) {
+  see(an_attachment());
+  book.node_holds({}, start);
+  outcome({}, 0s);
+  EXPECT_EQ(outcome({}, VolumeBook::leak_hold), VolumeOutcome::unclear);
+  EXPECT_TRUE(book.asks_for_node(start + VolumeBook::leak_hold));
 }
 
 TEST_F(VolumeBookTest, InAResumedRunNothingIsLeaked) {
@@ -133,6 +166,7 @@ TEST_F(VolumeBookTest, WhatIsLeakedIsRememberedUntilItHasGone) {
   see(an_attachment());
   outcome({});
   EXPECT_THAT(book.leaked(), IsEmpty());
+  book.node_holds({}, start + VolumeBook::leak_hold);
   outcome({}, VolumeBook::leak_hold);
   EXPECT_THAT(book.leaked(), ElementsAre(an_attachment().uid));
   gone(an_attachment());

@@ -10,8 +10,9 @@ using scenario::mounting;
 
 struct FleetVolumes : Fleet {
   // A database on n1 whose volume takes this long to be detached.
-  void database(const char* detaching) {
-    add(a_volume("data", {{"sim.haulout.dev/detaches-after", detaching}}));
+  void database(const char* detaching, const char* unmounting = "0s") {
+    add(a_volume("data",
+                 {{"sim.haulout.dev/detaches-after", detaching}, {"sim.haulout.dev/unmounts-after", unmounting}}));
     PodSpec db;
     db.spec = mounting({"data"});
     add(a_pod("db-0", db));
@@ -83,6 +84,30 @@ TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
     EXPECT_EQ(slots_held(), 0u);
   });
   run_for(4min + 30s);
+  EXPECT_FALSE(booted_with_a_volume);
+}
+
+// The first attempt ends at the limit for volumes; the next one, a run of its own, finds a volume that no pod uses.
+TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeThatIsStillMountedForNobodys) {
+  options.drain.end_at_volume_limit = true;
+  Machine& n1 = machine("n1");
+  database("2s", "24h");
+  run_for(30min);
+  EXPECT_EQ(n1.boots(), 0u) << story();
+  EXPECT_FALSE(booted_with_a_volume);
+}
+
+TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeWithoutItsControllerForNobodys) {
+  options.drain.end_at_volume_limit = true;
+  Machine& n1 = machine("n1");
+  database("2s");
+  after(5s, [&] { cluster.switches().attach_detach = false; });
+  after(30min, [&] {
+    EXPECT_EQ(n1.boots(), 0u) << story();
+    cluster.switches().attach_detach = true;
+  });
+  run_fleet(2h);
+  expect_updated(n1);
   EXPECT_FALSE(booted_with_a_volume);
 }
 

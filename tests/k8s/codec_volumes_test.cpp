@@ -37,6 +37,29 @@ TEST(Codec, VolumeAttachment) {
   EXPECT_FALSE(of_inline->deleting);
 }
 
+TEST(Codec, WhatANodeSaysOfVolumes) {
+  const auto volumes = decode_node_volumes(
+      R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"7","labels":{"a":"b"}},
+          "status":{"volumesInUse":["kubernetes.io/csi/ebs.csi.aws.com^vol-1"],"images":[{"names":["x"]}],
+                    "volumesAttached":[{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-1","devicePath":""},
+                                       {"name":"kubernetes.io/nfs/share","devicePath":""}]}})");
+  ASSERT_TRUE(volumes) << volumes.error().message();
+  EXPECT_EQ(volumes->held,
+            (std::vector<std::string>{"kubernetes.io/csi/ebs.csi.aws.com^vol-1",
+                                      "kubernetes.io/csi/ebs.csi.aws.com^vol-1", "kubernetes.io/nfs/share"}));
+  const auto none = decode_node_volumes(R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"7"}})");
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_TRUE(none->held.empty());
+}
+
+// The SHA-256 of "vol-1ebs.csi.aws.comn1".
+TEST(AttachmentName, IsAHashOfHandleDriverAndNode) {
+  EXPECT_EQ(attachment_name("kubernetes.io/csi/ebs.csi.aws.com^vol-1", "n1"),
+            "csi-ddbfb4470da740e26d0871a8e7cbfaaea0fe241c682170c176b52f44abb4a3be");
+  EXPECT_EQ(attachment_name("kubernetes.io/nfs/share", "n1"), "");
+  EXPECT_EQ(attachment_name("kubernetes.io/csi/ebs.csi.aws.com", "n1"), "");
+}
+
 TEST(Codec, PersistentVolumeAndItsClaim) {
   const auto volume = decode_persistent_volume(
       R"({"kind":"PersistentVolume","metadata":{"name":"pvc-1","uid":"u","resourceVersion":"7"},

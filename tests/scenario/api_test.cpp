@@ -20,6 +20,30 @@ TEST_F(Scenario, S01_ApiServerRestartInTheMiddle) {
   for (const auto& entry : evictions()) EXPECT_FALSE(entry.grace_seconds);
 }
 
+// A webhook that judges credentials is down, or a token has just been replaced.
+TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  way = &faults;
+  options.fail_fast = true;
+  add_pods(2, {.grace = 2});
+  faults.add(
+      {.verb = "list", .resource = "pods", .count = 3, .fault = {.kind = sim::FaultKind::server_error, .code = 401}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(faults.struck(), SizeIs(3));
+}
+
+TEST_F(Scenario, ADaemonSetThatCannotBeReadDelaysTheDrainForAMinuteAtMost) {
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  way = &faults;
+  add_pods(2, {.grace = 2});
+  for (int i = 0; i < 3; ++i) add(a_workload("DaemonSet", "agent-" + std::to_string(i), 0, {}));
+  faults.add({.verb = "get", .resource = "daemonsets", .fault = {.kind = sim::FaultKind::server_error, .code = 500}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 75s);
+  EXPECT_EQ(told.count(EventType::disconnected), told.count(EventType::reconnected));
+  EXPECT_GE(told.count(EventType::disconnected), 1u);
+}
+
 TEST_F(Scenario, S03_WatchClosedSilentlyAgainAndAgain) {
   add_pods(5, {.grace = 60});
   for (int i = 1; i < 40; ++i) after(i * 3s, [this] { cluster.close_watches(); });

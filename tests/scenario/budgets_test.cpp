@@ -19,6 +19,30 @@ const Json web = {{"matchLabels", {{"app", "web"}}}};
 class Budgets : public Scenario {
  protected:
   const PodSpec labelled{.labels = {{"app", "web"}}};
+  // A budget that opens late: what is sent then is sent as soon as the watch can tell.
+  void drained_as_it_opens() {
+    add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 1}},
+                   {{"sim.haulout.dev/prefers-node", "n1"}}));
+    add(a_workload("Deployment", "canary", 1, {},
+                   {{"sim.haulout.dev/prefers-node", "n2"}, {"sim.haulout.dev/starts-after", "240s"}}));
+    add(a_budget("web", {{"minAvailable", 2}}));
+    std::vector<WallTime> opened;
+    cluster.on_change([&](const sim::Change& change) {
+      if (change.key.resource != "poddisruptionbudgets" || !change.object || !change.before) return;
+      if (sim::number(*change.object, "/status/disruptionsAllowed") >
+          sim::number(*change.before, "/status/disruptionsAllowed"))
+        opened.push_back(clock.wall_now());
+    });
+    EXPECT_THAT(drain(), Ended(Outcome::drained));
+    ASSERT_GE(opened.size(), 1u);
+    for (const auto& entry : told.entries) {
+      if (entry.type != EventType::eviction_sent || entry.at < opened.front()) continue;
+      const auto last = std::max_element(opened.begin(), opened.end(), [&](WallTime a, WallTime b) {
+        return (a <= entry.at ? a : WallTime{}) < (b <= entry.at ? b : WallTime{});
+      });
+      EXPECT_LE(entry.at - *last, 10ms) << entry.pod << ": only the watch's own latency";
+    }
+  }
   void replace_budget(const Json& spec) { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", spec}}); }
 };
 
@@ -40,27 +64,19 @@ TEST_F(Budgets, S20_PdbZeroIsSaidWithin30SecondsAndOthersLeave) {
 }
 
 TEST_F(Budgets, S21_ABudgetThatOpensLateWakesAtOnce) {
-  add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 1}},
-                 {{"sim.haulout.dev/prefers-node", "n1"}}));
-  add(a_workload("Deployment", "canary", 1, {},
-                 {{"sim.haulout.dev/prefers-node", "n2"}, {"sim.haulout.dev/starts-after", "240s"}}));
-  add(a_budget("web", {{"minAvailable", 2}}));
-  std::vector<WallTime> opened;
-  cluster.on_change([&](const sim::Change& change) {
-    if (change.key.resource != "poddisruptionbudgets" || !change.object || !change.before) return;
-    if (sim::number(*change.object, "/status/disruptionsAllowed") >
-        sim::number(*change.before, "/status/disruptionsAllowed"))
-      opened.push_back(clock.wall_now());
-  });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  ASSERT_GE(opened.size(), 1u);
-  for (const auto& entry : told.entries) {
-    if (entry.type != EventType::eviction_sent || entry.at < opened.front()) continue;
-    const auto last = std::max_element(opened.begin(), opened.end(), [&](WallTime a, WallTime b) {
-      return (a <= entry.at ? a : WallTime{}) < (b <= entry.at ? b : WallTime{});
-    });
-    EXPECT_LE(entry.at - *last, 10ms) << entry.pod << ": only the watch's own latency";
-  }
+  drained_as_it_opens();
+}
+
+// A server that has just come up refuses what it allows a moment later.
+TEST_F(Budgets, S21_AlsoWhereTheFirstLookAtBudgetsWasRefused) {
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  faults.add({.verb = "list",
+              .resource = "poddisruptionbudgets",
+              .count = 1,
+              .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  drained_as_it_opens();
+  EXPECT_THAT(faults.struck(), SizeIs(1));
 }
 
 TEST_F(Budgets, S22_BudgetCreatedInTheMiddle) {

@@ -74,6 +74,53 @@ TEST_F(Cordon, P5_TakingItBackSurvivesAFault) {
   EXPECT_FALSE(unschedulable());
 }
 
+TEST_F(Cordon, P5_TakingItBackSurvivesCredentialsThatFailForAWhile) {
+  never_drained();
+  faults.add({.verb = "patch",
+              .resource = "nodes",
+              .skip = 1,
+              .count = 2,
+              .fault = {.kind = sim::FaultKind::server_error, .code = 401}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+}
+
+// The patch took effect, its answer was lost, and then nobody knew us any more.
+TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
+  never_drained();
+  options.timeout = 20s;
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add({.verb = "get",
+              .resource = "nodes",
+              .skip = 2,
+              .count = 6,
+              .fault = {.kind = sim::FaultKind::server_error, .code = 401}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {
+  add_pods(1);
+  options.timeout = 2min;
+  faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error, .code = 500}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  const auto said = std::find_if(told.entries.begin(), told.entries.end(),
+                                 [](const auto& entry) { return entry.type == EventType::disconnected; });
+  ASSERT_NE(said, told.entries.end());
+  EXPECT_THAT(said->message, ::testing::HasSubstr("node n1 could not be cordoned: "));
+  EXPECT_LE(said->at - told.entries.front().at, 30s);
+  EXPECT_EQ(told.count(EventType::disconnected), 1u) << "the same is not said twice";
+  EXPECT_EQ(told.count(EventType::reconnected), 1u);
+}
+
+TEST_F(Cordon, ATroubleThatIsOverInAMomentIsNotSaid) {
+  add_pods(1);
+  faults.add(
+      {.verb = "patch", .resource = "nodes", .count = 2, .fault = {.kind = sim::FaultKind::server_error, .code = 500}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::disconnected), 0u);
+}
+
 TEST_F(Cordon, P3_TheSettleTimeBeginsAnewWithANewCordon) {
   add_pods(1, {.grace = 30});
   after(10s, [this] { cluster.uncordon("n1"); });

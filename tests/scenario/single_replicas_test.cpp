@@ -24,6 +24,32 @@ TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
   EXPECT_FALSE(unschedulable());
 }
 
+// With several nodes this one's turn may come long after its plan was made.
+TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
+  deploy("web", 2);
+  deploy("api", 2);
+  options.guards.single_replica = SingleReplica::block;
+  options.timeout = 1min;
+  std::optional<drain::Report> report;
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 5s);
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain drain(client, rng, told, options, "n1");
+    EXPECT_TRUE(co_await drain.preflight());
+    EXPECT_TRUE(co_await drain.cordon());
+    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
+    co_await clock.sleep_until(clock.now() + 10min);
+    static_cast<void>(co_await drain.evict());
+    report = drain.report();
+  };
+  run(with_task_group(body));
+  EXPECT_THAT(*report, Ended(Outcome::blocked));
+  EXPECT_THAT(parked_with("SingleReplica"), HasSubstr("shop/web-"));
+  EXPECT_EQ(ready_of("web"), 1u);
+  EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
+}
+
 TEST_F(Guards, ASingleReplicaIsWarnedOf) {
   deploy("web", 1);
   options.guards.single_replica = SingleReplica::warn;

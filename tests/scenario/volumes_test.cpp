@@ -1,6 +1,5 @@
 // Volumes: what is attached to the node when its pods have gone.
-#include "sim/status_bodies.hpp"
-#include "tests/scenario/scenario.hpp"
+#include "tests/scenario/volumes_fixture.hpp"
 
 namespace haulout::scenario {
 using namespace std::chrono_literals;
@@ -11,28 +10,6 @@ using drain::VolumeOutcome;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class Volumes : public Scenario {
- protected:
-  void add_pod_with(const std::string& pod, const std::string& claim, PodSpec spec = {}) {
-    spec.spec = mounting({claim});
-    add(a_pod(pod, spec));
-  }
-  // Of a claim of that name that was deleted; its VolumeAttachment stayed behind on n1.
-  void add_released_volume(const std::string& name, const std::string& claim) {
-    Json volume = a_volume(claim)["items"][0];
-    volume["metadata"]["name"] = name;
-    volume["spec"]["claimRef"]["uid"] = "uid-of-a-claim-before";
-    volume["status"] = {{"phase", "Released"}};
-    add(volume);
-    add(a_volume_attachment(name));
-  }
-  std::size_t attached_to(const std::string& node) const {
-    const auto all = cluster.all("volumeattachments");
-    return static_cast<std::size_t>(std::count_if(
-        all.begin(), all.end(), [&](const Json& object) { return sim::text(object, "/spec/nodeName") == node; }));
-  }
-};
 
 TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}, {"sim.haulout.dev/detach-fails-for", "30s"}}));
@@ -109,61 +86,6 @@ TEST_F(Volumes, S66_ASharedVolumeIsWaitedForAfterItsLastUser) {
   EXPECT_EQ(told.count(EventType::volume_waiting), 2u) << "unmounted, then being detached: both after the last";
 }
 
-// A kubelet's credential: neither lists nor watches of VolumeAttachments.
-TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
-  cluster.forbid("list", "volumeattachments");
-  cluster.forbid("watch", "volumeattachments");
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
-  add_pod_with("db-0", "data");
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
-  ASSERT_THAT(report.diagnoses, SizeIs(1));
-  EXPECT_THAT(report.diagnoses.front().message, HasSubstr("volumeattachments"));
-}
-
-TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched) {
-  cluster.forbid("list", "volumeattachments");
-  options.volumes = drain::VolumeWait::required;
-  add(a_volume("data"));
-  add_pod_with("db-0", "data");
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::failed));
-  EXPECT_TRUE(report.connection_failed);
-  EXPECT_THAT(evictions(), IsEmpty());
-  EXPECT_FALSE(unschedulable());
-}
-
-TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
-  add_pod_with("db-0", "data");
-  after(20s, [this] {
-    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
-    cluster.close_watches();
-  });
-  after(5min, [this] {
-    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
-  });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_GE(took(), 5min);
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
-  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
-}
-
-TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
-  add_pod_with("db-0", "data");
-  after(20s, [this] {
-    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
-    cluster.close_watches();
-  });
-  after(23s, [this] {
-    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
-  });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("RBAC_DENIED"));
-}
-
 TEST_F(Volumes, S68_TheDeadlineDuringTheWaitIsNoSuccess) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add_pod_with("db-0", "data");
@@ -230,19 +152,27 @@ TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
-  add_pod_with("db-0", "data", {.grace = 30});
-  add(a_volume("late", {{"sim.haulout.dev/detaches-after", "60s"}}));
-  after(3s, [this] {
-    cluster.forbid("get", "persistentvolumes");
-    cluster.create("pods", a_pod("late", {.grace = 2, .spec = mounting({"late"})}));
+// The command has no memory, and a cordon of a person bears no mark: only the Node tells that somebody has the volume.
+TEST_F(Volumes, S64_TheNextDrainWaitsForWhatIsNeitherUnmountedNorBeingDetached) {
+  options.volumes = drain::VolumeWait::required;
+  options.timeout = 5min;
+  add(a_volume("data", {{"sim.haulout.dev/unmounts-after", "24h"}}));
+  add_pod_with("db-0", "data");
+  cluster.patch("nodes", "", "n1", {{"spec", {{"unschedulable", true}}}});
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  options.run_id = "another";
+  auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detaching);
+  EXPECT_FALSE(told.raised("VA_LEAKED"));
+  after(30s, [this] {
+    cluster.patch("persistentvolumes", "", "pv-data",
+                  {{"metadata", {{"annotations", {{"sim.haulout.dev/unmounts-after", "1s"}}}}}});
   });
-  after(2min, [this] { cluster.permit("get", "persistentvolumes"); });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_EQ(attached_to("n1"), 0u);
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
-  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+  options.run_id = "a third";
+  report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
 TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
@@ -324,72 +254,6 @@ TEST_F(Volumes, AReleasedVolumeWhoseClaimHasGoneIsStillItsPods) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_GE(took(), 70s);
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
-}
-
-// Which claim it is that has the name cannot be seen: then it is waited for.
-TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
-  add_released_volume("pv-before", "data");
-  add(a_volume("data"));
-  add_pod_with("db-0", "data", {.grace = 30});
-  cluster.forbid("get", "persistentvolumeclaims");
-  options.timeout = 5min;
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_EQ(volume(report, "pv-before").outcome, VolumeOutcome::detaching);
-  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
-  EXPECT_LE(requests("get", "persistentvolumeclaims").size(), 2u);
-}
-
-TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
-  for (const char* name : {"a", "b", "c", "d"}) {
-    add(a_volume(name, {{"sim.haulout.dev/detaches-after", "60s"}}));
-    add_pod_with(name, name);
-  }
-  const auto unreadable = std::make_shared<std::string>();  // the first that is asked for
-  cluster.server().intercept(
-      [unreadable](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
-        if (!call.info || call.info->resource != "persistentvolumes") return std::nullopt;
-        if (unreadable->empty()) *unreadable = call.name;
-        if (call.name != *unreadable) return std::nullopt;
-        sim::StatusBody body;
-        body.code = 500;
-        body.reason = "InternalError";
-        body.message = "etcdserver: request timed out";
-        return body.response();
-      });
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::drained));
-  for (const char* name : {"a", "b", "c", "d"}) {
-    const std::string volume = std::string("pv-") + name;
-    EXPECT_EQ(told.time_of(EventType::volume_waiting, volume).has_value(), volume != *unreadable) << volume;
-  }
-  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
-  EXPECT_TRUE(told.withdrawn("VOLUMES_UNSEEN")) << "it has gone, whosever it was";
-  EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
-}
-
-// What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
-TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
-  options.volumes = drain::VolumeWait::off;
-  options.volume_turns = drain::VolumeWait::if_permitted;
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
-  add_pod_with("db-0", "data");
-  add(a_pod("slow", {.grace = 315}));
-  after(1min, [this] {
-    cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
-      if (!call.info || call.info->resource != "volumeattachments" || call.verb != "list") return std::nullopt;
-      sim::StatusBody body;
-      body.code = 429;
-      body.reason = "TooManyRequests";
-      body.message = "too many requests";
-      body.retry_after = 60;
-      return body.response();
-    });
-  });
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_GE(requests("list", "volumeattachments").size(), 2u) << "it was asked";
-  EXPECT_LT(took(), 317s);
 }
 
 }  // namespace

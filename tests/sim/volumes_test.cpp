@@ -1,4 +1,5 @@
 // Volumes that are attached, detached, and fail to be.
+#include "k8s/objects.hpp"
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -32,6 +33,11 @@ class VolumesTest : public SimTest {
       if (sim::text(object, "/spec/nodeName") == node) return object;
     return {};
   }
+  // Of Node.status: "volumesInUse", "volumesAttached".
+  std::size_t told(const char* list, const std::string& node = "n1") const {
+    const Json status = cluster.get("nodes", "", node).value("status", Json::object());
+    return status.contains(list) ? status.at(list).size() : 0;
+  }
   bool attached(const std::string& node = "n1") const { return !attachment(node).is_null(); }
 };
 
@@ -49,6 +55,45 @@ TEST_F(VolumesTest, AttachedForAPodDetachedAfterIt) {
     co_await pass(1s);
     EXPECT_TRUE(sim::terminating(attachment()));
     co_await pass(2s);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, TheNodeTellsWhatIsInUseAndAttached) {
+  add_volume({{"sim.haulout.dev/unmounts-after", "20s"}});
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    EXPECT_EQ(cluster.get("nodes", "", "n1")["status"]["volumesInUse"],
+              Json::array({"kubernetes.io/csi/csi.example.com^h"}));
+    EXPECT_EQ(cluster.get("nodes", "", "n1")["status"]["volumesAttached"],
+              Json::array({{{"name", "kubernetes.io/csi/csi.example.com^h"}, {"devicePath", ""}}}));
+    EXPECT_EQ(sim::name_of(attachment()), k8s::attachment_name("kubernetes.io/csi/csi.example.com^h", "n1"));
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(15s);
+    EXPECT_EQ(told("volumesInUse"), 1u);
+    EXPECT_FALSE(sim::terminating(attachment())) << "it is not unmounted";
+    co_await pass(20s);
+    EXPECT_EQ(told("volumesInUse"), 0u);
+    EXPECT_EQ(told("volumesAttached"), 0u);
+    EXPECT_FALSE(attached());
+  });
+}
+
+TEST_F(VolumesTest, WithoutItsControllerAVolumeStaysAttachedAndIsSoTold) {
+  add_volume();
+  cluster.create("pods", user("db-0", "n1"));
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.switches().attach_detach = false;
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(1h);
+    EXPECT_EQ(told("volumesInUse"), 0u);
+    EXPECT_EQ(told("volumesAttached"), 1u);
+    EXPECT_FALSE(sim::terminating(attachment()));
+    cluster.switches().attach_detach = true;
+    co_await pass(10s);
+    EXPECT_EQ(told("volumesAttached"), 0u);
     EXPECT_FALSE(attached());
   });
 }
@@ -129,6 +174,7 @@ TEST_F(VolumesTest, ASilentKubeletCostsSixMinutes) {
     cluster.remove("pods", "shop", "db-0");
     co_await pass(5min);
     EXPECT_TRUE(attached());
+    EXPECT_EQ(told("volumesInUse"), 1u) << "it said so, and says no more";
     co_await pass(90s);
     EXPECT_FALSE(attached());
   });

@@ -1,0 +1,181 @@
+// Volumes that may not be seen, or not for a while, and those of which it cannot be told whose they are.
+#include "sim/status_bodies.hpp"
+#include "tests/scenario/volumes_fixture.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::VolumeOutcome;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A kubelet's credential: neither lists nor watches of VolumeAttachments.
+TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
+  cluster.forbid("list", "volumeattachments");
+  cluster.forbid("watch", "volumeattachments");
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  ASSERT_THAT(report.diagnoses, SizeIs(1));
+  EXPECT_THAT(report.diagnoses.front().message, HasSubstr("volumeattachments"));
+}
+
+TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched) {
+  cluster.forbid("list", "volumeattachments");
+  options.volumes = drain::VolumeWait::required;
+  add(a_volume("data"));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Volumes, S67_NorWhereItMayNotBeSeenWhoseTheyAre) {
+  cluster.forbid("get", "persistentvolumes");
+  options.volumes = drain::VolumeWait::required;
+  options.timeout = 10min;
+  add(a_volume("data"));
+  add_pod_with("db-0", "data");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(report.message, HasSubstr("persistentvolumes"));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(20s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
+    cluster.close_watches();
+  });
+  after(5min, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(took(), 5min);
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+}
+
+TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data");
+  after(20s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
+    cluster.close_watches();
+  });
+  after(23s, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("RBAC_DENIED"));
+}
+
+TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  options.timeout = 5min;
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  after(10s, [&] {
+    faults.add({.verb = "get", .resource = "nodes", .count = 5, .fault = {.kind = sim::FaultKind::server_error}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
+}
+
+TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  add_pod_with("db-0", "data", {.grace = 30});
+  add(a_volume("late", {{"sim.haulout.dev/detaches-after", "60s"}}));
+  after(3s, [this] {
+    cluster.forbid("get", "persistentvolumes");
+    cluster.create("pods", a_pod("late", {.grace = 2, .spec = mounting({"late"})}));
+  });
+  after(2min, [this] { cluster.permit("get", "persistentvolumes"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+}
+
+// Which claim it is that has the name cannot be seen: then it is waited for.
+TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
+  add_released_volume("pv-before", "data");
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 30});
+  cluster.forbid("get", "persistentvolumeclaims");
+  options.timeout = 5min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(volume(report, "pv-before").outcome, VolumeOutcome::detaching);
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+  EXPECT_LE(requests("get", "persistentvolumeclaims").size(), 2u);
+}
+
+TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    add(a_volume(name, {{"sim.haulout.dev/detaches-after", "60s"}}));
+    add_pod_with(name, name);
+  }
+  const auto unreadable = std::make_shared<std::string>();  // the first that is asked for
+  cluster.server().intercept(
+      [unreadable](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+        if (!call.info || call.info->resource != "persistentvolumes") return std::nullopt;
+        if (unreadable->empty()) *unreadable = call.name;
+        if (call.name != *unreadable) return std::nullopt;
+        sim::StatusBody body;
+        body.code = 500;
+        body.reason = "InternalError";
+        body.message = "etcdserver: request timed out";
+        return body.response();
+      });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const std::string volume = std::string("pv-") + name;
+    EXPECT_EQ(told.time_of(EventType::volume_waiting, volume).has_value(), volume != *unreadable) << volume;
+  }
+  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_TRUE(told.withdrawn("VOLUMES_UNSEEN")) << "it has gone, whosever it was";
+  EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
+}
+
+// What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
+TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
+  options.volumes = drain::VolumeWait::off;
+  options.volume_turns = drain::VolumeWait::if_permitted;
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add_pod_with("db-0", "data");
+  add(a_pod("slow", {.grace = 315}));
+  after(1min, [this] {
+    cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+      if (!call.info || call.info->resource != "volumeattachments" || call.verb != "list") return std::nullopt;
+      sim::StatusBody body;
+      body.code = 429;
+      body.reason = "TooManyRequests";
+      body.message = "too many requests";
+      body.retry_after = 60;
+      return body.response();
+    });
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(requests("list", "volumeattachments").size(), 2u) << "it was asked";
+  EXPECT_LT(took(), 317s);
+}
+
+}  // namespace
+}  // namespace haulout::scenario
