@@ -22,6 +22,7 @@ func TestVolumes(t *testing.T) {
 	t.Run("WhatTheDriverSaysIsToldAtOnce", volumesTold)
 	t.Run("NotWaitedForUnasked", volumesNotWaitedFor)
 	t.Run("StuckEndsTheDrain", volumesStuck)
+	t.Run("LeftBehindIsWaitedForByTheNext", volumesLeftBehind)
 }
 
 // diskWorld has on its node "old" two databases, each with a disk, two web servers that share one, and a DaemonSet.
@@ -316,4 +317,30 @@ func volumesStuck(t *testing.T) {
 	}
 	compare(t, outcome{evicted: "db=2 web=2", cordoned: "old"}, observe(t, w, result))
 	expectOnlyLooks(t, w)
+}
+
+// A drain ends while the kubelet hangs, and its cordon is taken back with its mark. The next drain finds a volume that no
+// pod uses and that nobody has asked to be detached; that the kubelet has it the Node says.
+func volumesLeftBehind(t *testing.T) {
+	t.Parallel()
+	w, d := diskWorld(t, Disk{}, Disk{}, Disk{}, Annotate(UnmountsAfter, "24h"))
+	must(t, d.AddNode(t.Context(), "new"))
+	drain := []string{"drain", w.Node("old"), "--settle=0", "--wait-volumes", "--volume-limit=3s", "--stuck-volume=fail",
+		"-o", "json"}
+	run(t, w, 1, haulout, drain...)
+	run(t, w, 0, haulout, "uncordon", w.Node("old"))
+	result := run(t, w, 1, haulout, drain...)
+	expectAttached(t, d, "old", "shared")
+	report, err := result.Report()
+	must(t, err)
+	if len(report.Volumes) != 1 || report.Volumes[0].Volume != d.Volume("shared") ||
+		report.Volumes[0].Outcome != "detaching" || report.Outcome != "blocked" {
+		t.Errorf("the report says %s, volumes %+v", report.Outcome, report.Volumes)
+	}
+	if was := d.Attachments("old"); slices.ContainsFunc(was, func(a Attachment) bool {
+		return a.Volume == d.Volume("shared") && !a.Asked.IsZero()
+	}) {
+		t.Errorf("the controller has asked for its detaching: %+v", was)
+	}
+	t.Logf("ended after %.1f s", result.Wall.Seconds())
 }
