@@ -1,4 +1,5 @@
 #include "drain/pipeline.hpp"
+#include "k8s/grace.hpp"
 
 #include <algorithm>
 
@@ -252,12 +253,11 @@ bool Pipeline::any_in_doubt() const {
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
-  const auto grace = std::chrono::seconds(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
+  const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;
   // As long as the server says, by its clock: somebody may have deleted it long ago.
   const Duration left = *tracked.pod.deletion_timestamp - server_now_();
-  const TimePoint until =
-      now + std::clamp<Duration>(left, Duration::zero(), std::max(grace, std::chrono::seconds::zero())) + place_margin;
+  const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
   become(tracked, PodState::terminating);
   tracked.report.outcome = PodOutcome::terminating;

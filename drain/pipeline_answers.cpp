@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
+#include "k8s/grace.hpp"
 
 namespace haulout::drain {
 
@@ -24,8 +25,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
     tracked.accepted_until = now + acceptance_limit;
     if (tracked.state == PodState::in_flight) {
-      const auto grace =
-          std::chrono::seconds(std::max<std::int64_t>(0, options_.grace_seconds.value_or(tracked.pod.grace_seconds)));
+      const auto grace = k8s::grace_period(options_.grace_seconds.value_or(tracked.pod.grace_seconds));
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
       tracked.terminating_until = now + grace + place_margin;

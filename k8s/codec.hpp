@@ -61,8 +61,8 @@ template <class T>
 Result<WatchEvent<T>> decode_watch_event(
     std::string_view line);  // for Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease, ConfigMap
 
-// RFC 3339 as the API writes it, with or without fraction. format_time writes whole seconds, format_micro_time six
-// digits.
+// RFC 3339, with or without fraction; clamped to 1900 … 2190, so that a Duration can hold what lies between any two.
+// format_time writes whole seconds, format_micro_time six digits.
 Result<WallTime> parse_time(std::string_view text);
 std::string format_time(WallTime time);
 std::string format_micro_time(WallTime time);

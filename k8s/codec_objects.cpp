@@ -42,6 +42,11 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
+// The API server lets no other in.
+bool is_complete(const OwnerReference& owner) {
+  return !owner.api_version.empty() && !owner.kind.empty() && !owner.name.empty() && !owner.uid.empty();
+}
+
 void read_metadata(const Object& metadata, Pod& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels");
@@ -50,7 +55,8 @@ void read_metadata(const Object& metadata, Pod& pod) {
     if (text && kept_annotation(key)) pod.annotations.emplace(key, std::string_view(text->data(), text->size()));
   });
   metadata.each("ownerReferences", [&](const Object& owner) {
-    if (owner.boolean("controller")) pod.controller = read_owner(owner);
+    if (!owner.boolean("controller")) return;
+    if (auto controller = read_owner(owner); is_complete(controller)) pod.controller = std::move(controller);
   });
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");

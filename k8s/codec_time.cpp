@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "k8s/codec.hpp"
@@ -121,12 +122,16 @@ std::optional<WallTime> scan_time(std::string_view text) {
   return time;
 }
 
+// Between any two of these lies what a Duration can hold.
+constexpr WallTime earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
+constexpr WallTime latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
+
 }  // namespace
 
 Result<WallTime> parse_time(std::string_view text) {
   const auto time = scan_time(text);
   if (!time) return Error(Errc::decode, fmt::format("'{}' is not a time in RFC 3339", text));
-  return *time;
+  return std::clamp(*time, earliest, latest);
 }
 
 std::string format_time(WallTime time) {

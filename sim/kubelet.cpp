@@ -1,6 +1,7 @@
 #include "sim/kubelet.hpp"
 
 #include "k8s/codec.hpp"
+#include "k8s/grace.hpp"
 #include "sim/pod_lifecycle.hpp"
 
 namespace haulout::sim {
@@ -21,7 +22,7 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
 constexpr Duration overdue = std::chrono::seconds(60);
 
 Duration grace_of(const Json& pod) {
-  return std::chrono::seconds(number(pod, "/metadata/deletionGracePeriodSeconds"));
+  return k8s::grace_period(number(pod, "/metadata/deletionGracePeriodSeconds"));
 }
 
 bool never_stops(const Json& pod) {

@@ -1,6 +1,7 @@
 #include "sim/pod_lifecycle.hpp"
 
 #include "k8s/codec.hpp"
+#include "k8s/grace.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -21,7 +22,7 @@ std::optional<Json> terminating_state(const World& world, const Json& pod, std::
   Json next = pod;
   if (!terminating(pod)) {
     const std::int64_t grace = first_grace(pod, wanted);
-    set_deletion(next, world.wall_now() + std::chrono::seconds(grace), grace);
+    set_deletion(next, world.wall_now() + k8s::grace_period(grace), grace);
     if (grace > 0) next["metadata"]["generation"] = number(pod, "/metadata/generation", 1) + 1;
     return next;
   }
@@ -30,7 +31,7 @@ std::optional<Json> terminating_state(const World& world, const Json& pod, std::
   const std::int64_t grace = *wanted < 0 ? 1 : *wanted;
   if (grace >= old_grace) return std::nullopt;
   const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
-  set_deletion(next, grace == 0 ? world.wall_now() : end.value() - std::chrono::seconds(old_grace - grace), grace);
+  set_deletion(next, grace == 0 ? world.wall_now() : end.value() - k8s::grace_period(old_grace - grace), grace);
   return next;
 }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "k8s/codec.hpp"
+
 namespace haulout::sim {
 namespace {
 
-enum class Shape { object, list, text, integer, flag, integer_or_text };
+enum class Shape { object, list, text, integer, flag, integer_or_text, time };
 
 struct Field {
   std::string_view path;  // `*` is every value of an object, `[]` every entry of a list
@@ -26,8 +28,8 @@ constexpr Field fields[] = {
     {"metadata.labels.*", Shape::text},
     {"metadata.annotations", Shape::object},
     {"metadata.annotations.*", Shape::text},
-    {"metadata.creationTimestamp", Shape::text},
-    {"metadata.deletionTimestamp", Shape::text},
+    {"metadata.creationTimestamp", Shape::time},
+    {"metadata.deletionTimestamp", Shape::time},
     {"metadata.deletionGracePeriodSeconds", Shape::integer},
     {"metadata.finalizers", Shape::list},
     {"metadata.finalizers.[]", Shape::text},
@@ -99,6 +101,7 @@ bool has(const Json& value, Shape shape) {
     case Shape::integer: return value.is_number_integer();
     case Shape::flag: return value.is_boolean();
     case Shape::integer_or_text: return value.is_number_integer() || value.is_string();
+    case Shape::time: return value.is_string() && k8s::parse_time(value.get<std::string>());
   }
   return false;
 }
@@ -111,6 +114,7 @@ const char* name_of(Shape shape) {
     case Shape::integer: return "an integer";
     case Shape::flag: return "a boolean";
     case Shape::integer_or_text: return "an integer or a string";
+    case Shape::time: return "a time in RFC 3339";
   }
   return "";
 }

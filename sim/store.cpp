@@ -87,7 +87,7 @@ Object Store::create(std::string_view resource, Json object) {
   object["kind"] = info->kind;
   object["apiVersion"] = info->api_version();
   if (info->namespaced) metadata["namespace"] = key.ns;
-  if (!metadata.contains("uid")) metadata["uid"] = new_uid();
+  if (metadata.value("uid", "").empty()) metadata["uid"] = new_uid();
   if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = k8s::format_time(clock_.wall_now());
   if (!metadata.contains("generation")) metadata["generation"] = 1;
   metadata["resourceVersion"] = std::to_string(++revision_);

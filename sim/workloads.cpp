@@ -117,7 +117,8 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
                 {"ownerReferences", Json::array({owner_reference(deployment)})}}},
               {"spec", {{"replicas", replicas}}}};
   for (const char* field : {"selector", "template"})
-    if (deployment["spec"].contains(field)) set["spec"][field] = deployment["spec"][field];
+    if (const Json& value = at(at(deployment, "/spec"), fmt::format("/{}", field).c_str()); !value.is_null())
+      set["spec"][field] = value;
   world_.store.create("replicasets", std::move(set));
 }
 

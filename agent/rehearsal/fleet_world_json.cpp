@@ -6,6 +6,7 @@
 #include "agent/node_labels.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/grace.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -80,7 +81,7 @@ Duration longest_grace(const sim::Cluster& cluster) {
   std::int64_t longest = 30;
   for (const sim::Object& pod : cluster.store().list("pods"))
     longest = std::max(longest, sim::number(*pod, "/spec/terminationGracePeriodSeconds", 30));
-  return std::chrono::seconds(longest);
+  return k8s::grace_period(longest);
 }
 
 }  // namespace haulout::agent

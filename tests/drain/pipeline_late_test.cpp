@@ -38,6 +38,18 @@ TEST_F(PipelineTest, APodThatWasOverdueBeforeWeLookedIsStuckAMinuteLater) {
   EXPECT_TRUE(tracked(pod).stuck);
 }
 
+TEST_F(PipelineTest, AGracePeriodThatNeverEndsIsNoPast) {
+  make();
+  auto pod = a_pod("for ever");
+  pod.grace_seconds = std::numeric_limits<std::int64_t>::max();
+  plan({pod});
+  take();
+  accept(pod);
+  pipeline->pod_changed(terminating(pod, wall, 4'000'000'000), now);
+  pipeline->time_passed(now + 24h * 365 * 90);
+  EXPECT_FALSE(tracked(pod).stuck);
+}
+
 TEST_F(PipelineTest, LatePodsGoThroughTheSameFilter) {
   policy.unmanaged = Treatment::refuse;
   make();

@@ -18,9 +18,10 @@ static void one(std::string_view input) {
   const auto objects = sim::read_objects(input);
   if (!objects) return must(!objects.error().message().empty(), "an error says what it is");
   if (!small(*objects)) return;
-  agent::RehearsalInput rehearsal{.snapshot = {.documents = {std::string(input)}, .stored = true},
-                                  .nodes = {"n1"},
-                                  .drain = agent::Settings::kubectl_defaults()};
+  agent::RehearsalInput rehearsal;
+  rehearsal.snapshot = {.documents = {std::string(input)}, .stored = true};
+  rehearsal.nodes = {"n1"};
+  rehearsal.drain = agent::Settings::kubectl_defaults();
   rehearsal.drain.policy.daemon_set = drain::Treatment::skip;
   rehearsal.assumptions.give_up = std::chrono::minutes(10);
   const auto played = agent::rehearse(rehearsal);

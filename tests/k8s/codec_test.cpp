@@ -348,6 +348,17 @@ TEST(Codec, WriteAnswers) {
   }
 }
 
+TEST(Codec, AnOwnerThatNamesNobodyIsNone) {
+  for (const char* owner : {R"({"controller":true})", R"({"controller":true,"kind":"DaemonSet","uid":"u"})",
+                            R"({"controller":true,"apiVersion":"v1","kind":"A","name":"a","uid":""})"}) {
+    const auto pod = decode_pod(
+        std::string(R"({"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"1",)") +
+        R"("ownerReferences":[)" + owner + "]}}");
+    ASSERT_TRUE(pod) << owner;
+    EXPECT_FALSE(pod->controller) << owner;
+  }
+}
+
 TEST(Codec, Times) {
   const std::vector<std::pair<const char*, const char*>> good = {
       {"2026-11-21T01:02:03Z", "2026-11-21T01:02:03.000000Z"},
@@ -357,6 +368,8 @@ TEST(Codec, Times) {
       {"2026-11-21T23:02:03-01:00", "2026-11-22T00:02:03.000000Z"},
       {"2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000000Z"},
       {"1969-12-31T23:59:59.000001Z", "1969-12-31T23:59:59.000001Z"},
+      {"0001-01-01T00:00:00Z", "1900-01-01T00:00:00.000000Z"},
+      {"9999-12-31T23:59:59Z", "2190-01-01T00:00:00.000000Z"},
   };
   for (const auto& [text, expected] : good) {
     const auto time = parse_time(text);

@@ -62,6 +62,8 @@ TEST_F(ClusterTest, BadInputNamesTheFieldOfTheWrongType) {
             "Pod shop/a: status has to be an object"},
            {R"({"kind": "Node", "metadata": {"name": "n1", "labels": {"zone": 1}}})",
             "Node n1: metadata.labels.* has to be a string"},
+           {R"({"kind": "Pod", "metadata": {"name": "a", "deletionTimestamp": "now"}})",
+            "Pod a: metadata.deletionTimestamp has to be a time in RFC 3339"},
            {R"({"kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{"type": 1}]}})",
             "Node n1: status.conditions.[].type has to be a string"},
            {R"({"kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {"minAvailable": [1]}})",
@@ -72,6 +74,12 @@ TEST_F(ClusterTest, BadInputNamesTheFieldOfTheWrongType) {
     EXPECT_EQ(loaded.error().code(), Errc::invalid);
     EXPECT_THAT(loaded.error().message(), ::testing::HasSubstr(row.problem));
   }
+}
+
+TEST_F(ClusterTest, ADeploymentThatSaysNothingIsNoEnd) {
+  ASSERT_TRUE(cluster.load(R"({"kind": "Deployment", "metadata": {"name": "a", "uid": ""}})"));
+  in_world([&]() -> boost::asio::awaitable<void> { co_await clock.sleep_until(clock.now() + 10s); });
+  EXPECT_FALSE(sim::uid_of(cluster.get("deployments", "default", "a")).empty());
 }
 
 TEST_F(ClusterTest, NullIsAsGoodAsAbsent) {
