@@ -112,11 +112,14 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   });
   own_seen_ = versions_of(own);
   refused_.clear();
-  for (const k8s::Lease& before : std::exchange(unlisted_, {})) {
+  std::vector<k8s::Lease> still_unlisted;
+  for (const k8s::Lease& before : unlisted_) {
     auto lease = co_await client_.get_lease(before.ns, before.name, deadline);
-    if (lease && is_unlisted(*lease)) unlisted_.push_back(*std::move(lease));
-    if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
+    if (!lease && k8s::is_gone(lease.error())) continue;
+    if (!lease) co_return std::move(lease).error();
+    if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
   }
+  unlisted_ = std::move(still_unlisted);
   leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
   co_return std::move(leases.items);
 }
