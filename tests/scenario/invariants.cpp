@@ -105,8 +105,9 @@ void Invariants::see(const sim::Change& change) {
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   if (sim::terminating(*change.object)) {
     const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
-    // A minute after its deletionTimestamp, which has whole seconds.
-    pod.place_until = std::min(pod.place_until, now + grace + place_margin - 1s);
+    // A minute after its deletionTimestamp, which has whole seconds, or when it is not waited for any more.
+    const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
+    pod.place_until = std::min(pod.place_until, now + grace + margin - 1s);
     if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
     if (!pod.terminating) pod.terminating = now;
   }
