@@ -1,5 +1,6 @@
 #include "drain/pipeline.hpp"
 #include "k8s/grace.hpp"
+#include "k8s/resource_version.hpp"
 
 #include <algorithm>
 
@@ -36,12 +37,12 @@ bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
 }
 
-// Resource versions of one kind of object are comparable numbers; of what is none, nothing is known.
+// Of what is no number, nothing is known.
 bool is_newer(const std::string& version, const std::string& than) {
   const auto number = [](const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   };
-  return number(version) && number(than) && std::pair(version.size(), version) > std::pair(than.size(), than);
+  return number(version) && number(than) && k8s::is_older(than, version);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/entries.hpp"
+#include "k8s/resource_version.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -19,11 +20,6 @@ constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chron
 constexpr Duration no_rival_for = std::chrono::minutes(5);
 // So many foreign records in a row are no late writes of a predecessor, and no person's doing.
 constexpr unsigned surely_a_rival = 3;
-
-// Our own writes are known before the watch tells of them.
-bool older(const std::string& a, const std::string& b) {
-  return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
 
 // The record as a Node shows it; empty when it has none.
 std::string shown_record(const k8s::Node& node) {
@@ -157,9 +153,9 @@ void Agent::Impl::see_node(const k8s::Node& node) {
   changed_->notify();
 }
 
-// The answer to a request may be overtaken by the watch.
+// The answer to a request may be overtaken by the watch, and our own writes are known before it tells of them.
 void Agent::Impl::learn(k8s::Node node) {
-  if (node.uid != node_.uid || !older(node.resource_version, node_.resource_version)) node_ = std::move(node);
+  if (node.uid != node_.uid || !k8s::is_older(node.resource_version, node_.resource_version)) node_ = std::move(node);
 }
 
 // Somebody took the record away, or another agent wrote one: what stands there counts.
