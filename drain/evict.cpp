@@ -221,12 +221,7 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
       [this] { changed_->notify(); });
   if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
   // Optional: without it every namespace is one lane and refusals are polled.
-  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::minutes(1), BackoffOptions::Jitter::equal});
-  for (;;) {
-    auto ended = co_await budgets_view_->run();
-    if (ended) co_return;
-    co_await clock_.sleep_until(now() + backoff.next(rng_, ended.error().retry_after));
-  }
+  co_await run_view(*budgets_view_, std::chrono::minutes(1));
 }
 
 asio::awaitable<void> Drain::Impl::follow_node() {

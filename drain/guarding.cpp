@@ -242,12 +242,7 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
     view->seed(std::move(listed->second));
     listed_namespaces_.erase(listed);
   }
-  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
-  for (;;) {
-    auto ended = co_await view->run();
-    if (ended) co_return;
-    co_await clock_.sleep_until(now() + backoff.next(rng_, ended.error().retry_after));
-  }
+  co_await run_view(*view, std::chrono::seconds(30));
 }
 
 void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
