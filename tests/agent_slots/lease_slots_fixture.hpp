@@ -50,6 +50,12 @@ class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
          {"metadata", {{"name", lease}, {"namespace", "haulout"}, {"labels", {{"haulout.dev/pool", "default"}}}}},
          {"spec", {{"holderIdentity", by + "/" + by + "-uid"}}}});
   }
+  // The first turn, by a Lease that was made by hand or has lost its label.
+  void hold_unlabelled(const std::string& by) {
+    hold("haulout-default-0", by);
+    cluster.patch("leases", "haulout", "haulout-default-0",
+                  {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  }
   TimePoint soon() const { return clock.now() + std::chrono::seconds(30); }
   std::vector<std::string> leases() const {
     std::vector<std::string> names;

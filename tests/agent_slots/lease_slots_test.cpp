@@ -88,9 +88,7 @@ TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
-  hold("haulout-default-0", "b1");
-  cluster.patch("leases", "haulout", "haulout-default-0",
-                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  hold_unlabelled("b1");
   live([this]() -> asio::awaitable<void> {
     LeaseSlots& slots = node("a1").slots;
     const auto first = co_await slots.take(soon());
@@ -114,9 +112,7 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
 TEST_F(LeaseSlotsTest, AnOwnLeaseWithoutItsLabelIsFoundAgain) {
   options.grouping = {};
   options.limit = [](std::size_t) { return std::size_t{1}; };
-  hold("haulout-default-0", "a1");
-  cluster.patch("leases", "haulout", "haulout-default-0",
-                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  hold_unlabelled("a1");
   live([this]() -> asio::awaitable<void> {
     LeaseSlots& slots = node("a1").slots;
     const auto first = co_await slots.take(soon());
@@ -131,9 +127,7 @@ TEST_F(LeaseSlotsTest, AnOwnLeaseWithoutItsLabelIsFoundAgain) {
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
   options.grouping = {};
   options.limit = [](std::size_t) { return std::size_t{1}; };
-  hold("haulout-default-0", "b1");
-  cluster.patch("leases", "haulout", "haulout-default-0",
-                {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+  hold_unlabelled("b1");
   live([this]() -> asio::awaitable<void> {
     LeaseSlots& slots = node("a1").slots;
     const auto first = co_await slots.take(soon());

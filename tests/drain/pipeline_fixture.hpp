@@ -37,6 +37,12 @@ class PipelineTest : public ::testing::Test {
   void accept(const k8s::Pod& pod) { pipeline->answered(pod.uid, Result<>(), now, wall); }
   void refuse(const k8s::Pod& pod, Error error) { pipeline->answered(pod.uid, Result<>(std::move(error)), now, wall); }
   void gone(const k8s::Pod& pod) { pipeline->pod_gone(pod.uid, now, wall); }
+  // What may be evicted is, and this one has vanished.
+  void take_and_lose(const k8s::Pod& pod) {
+    take();
+    accept(pod);
+    gone(pod);
+  }
   const TrackedPod& tracked(const k8s::Pod& pod) const { return pipeline->pods().at(pod.uid); }
   std::vector<k8s::Pod> pods_named(std::initializer_list<const char*> names) const {
     std::vector<k8s::Pod> pods;

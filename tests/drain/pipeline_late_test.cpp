@@ -92,9 +92,7 @@ TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
   plan({replica(0)});
-  take();
-  accept(replica(0));
-  gone(replica(0));
+  take_and_lose(replica(0));
   now += 1s;
   for (int n = 1; n < 5; ++n) pipeline->pod_changed(replica(n), now);
   EXPECT_THAT(take(), SizeIs(4));
@@ -104,9 +102,7 @@ TEST_F(PipelineTest, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) 
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
   plan({replica(0)});
-  take();
-  accept(replica(0));
-  gone(replica(0));
+  take_and_lose(replica(0));
   now += 1min;
   pipeline->set_paused(true, now);
   pipeline->pod_changed(replica(1), now);
@@ -123,9 +119,7 @@ TEST_F(PipelineTest, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
   plan({replica(0)});
-  take();
-  accept(replica(0));
-  gone(replica(0));
+  take_and_lose(replica(0));
   now += 1min;
   for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
   EXPECT_EQ(tracked(replica(3)).report.reason, "PodPinned");
