@@ -8,15 +8,11 @@ namespace haulout::drain {
 
 namespace {
 
-bool must_leave(const TrackedPod& tracked) {
-  return tracked.state != PodState::left && tracked.state != PodState::vanished;
-}
-
 bool only_own_pod_left(const Pipeline& pipeline, const std::string& own_uid) {
   const auto own = pipeline.pods().find(own_uid);
-  if (own_uid.empty() || own == pipeline.pods().end() || !must_leave(own->second)) return false;
+  if (own_uid.empty() || own == pipeline.pods().end() || !must_leave(own->second.state)) return false;
   return std::none_of(pipeline.pods().begin(), pipeline.pods().end(),
-                      [&](const auto& entry) { return entry.first != own_uid && must_leave(entry.second); });
+                      [&](const auto& entry) { return entry.first != own_uid && must_leave(entry.second.state); });
 }
 
 void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {

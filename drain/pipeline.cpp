@@ -1,6 +1,4 @@
 #include "drain/pipeline.hpp"
-#include "k8s/grace.hpp"
-#include "k8s/resource_version.hpp"
 
 #include <algorithm>
 
@@ -8,41 +6,8 @@ namespace haulout::drain {
 
 namespace {
 
-std::string controller_of(const k8s::Pod& pod) {
-  return pod.controller ? pod.controller->kind + "/" + pod.controller->name : std::string();
-}
-
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-bool must_leave(PodState state) {
-  return state == PodState::queued || state == PodState::in_flight || state == PodState::terminating ||
-         state == PodState::parked;
-}
-
 bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
   return tracked->order < order;
-}
-
-// The server knows no such pod, or another one under its name; the view still has it.
-bool said_gone(const TrackedPod& tracked) {
-  return tracked.state == PodState::parked &&
-         (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
-}
-
-// What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
-bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
-  return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
-         a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
-}
-
-// Of what is no number, nothing is known.
-bool is_newer(const std::string& version, const std::string& than) {
-  const auto number = [](const std::string& text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  };
-  return number(version) && number(than) && k8s::is_older(than, version);
 }
 
 }  // namespace
@@ -72,23 +37,6 @@ void Pipeline::unpin() {
   returns_.clear();
   for (TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::pinned) queue(*tracked);
-}
-
-void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
-  TrackedPod& tracked = pods_[pod.uid];
-  tracked.pod = pod;
-  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order);
-  tracked.report.ns = pod.ns;
-  tracked.report.name = pod.name;
-  tracked.report.uid = pod.uid;
-  tracked.report.controller = controller_of(pod);
-  tracked.budgets = book_.selection(pod);
-  tracked.is_late = started_.has_value();
-  tracked.known_since = tracked.told_at = now;
-  tracked.state = PodState::left;
-  ++count_of(PodState::left);
-  apply_decision(tracked, now);
-  if (tracked.is_late) note_late(tracked, now);
 }
 
 void Pipeline::become(TrackedPod& tracked, PodState state) {
@@ -138,191 +86,6 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
     hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
   } else if (tracked.state == PodState::left || tracked.hold == TrackedPod::Hold::policy) {
     queue(tracked);
-  }
-}
-
-void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
-  if (!must_leave(tracked.state)) return;
-  emit_(EventType::late_pod, tracked.report);
-  const auto& controller = tracked.pod.controller;
-  // A node that takes pods has them come back, and for a moment longer those on their way.
-  if (!controller || paused_ || now < taking_no_pods_since_ + race_window) return;
-  if (vanished_of_[controller->uid] == 0) return;
-  unsigned& returns = returns_[controller->uid];
-  if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
-  hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
-       fmt::format("{} {} has come back to this cordoned node {} times: evicting it again changes nothing; remove its "
-                   "toleration, nodeName or node affinity, or scale it down",
-                   controller->kind, controller->name, returns));
-}
-
-void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
-  const auto found = pods_.find(pod.uid);
-  if (found == pods_.end()) {
-    track(pod, now);
-    return;
-  }
-  TrackedPod& tracked = found->second;
-  if (tracked.state == PodState::vanished) return;
-  tracked.told_at = now;
-  // An event that was held back while a list told more. If a deletion was really taken back, the next list says so.
-  if (tracked.pod.terminating() && !pod.terminating()) return;
-  change(tracked, pod, now);
-}
-
-void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
-  const bool relevant = differs_for_eviction(tracked.pod, pod);
-  const bool revived = tracked.pod.terminating() && !pod.terminating();
-  // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
-  const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
-  tracked.pod = pod;
-  if (other_budgets) tracked.budgets = book_.selection(pod);
-  if (pod.terminating() && tracked.state != PodState::left) {
-    see_terminating(tracked, now);
-    return;
-  }
-  if (revived && tracked.state == PodState::terminating && !tracked.request_out) {
-    tracked.holds_place = false;
-    queue(tracked);
-  }
-  if (tracked.state == PodState::in_flight) return;
-  apply_decision(tracked, now);
-  if (!relevant) return;
-  wake(tracked, now);
-  // It may need no replacement any more, or say itself how many it takes.
-  if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
-    tracked.wake_at = std::min(tracked.wake_at, now);
-}
-
-void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
-  const auto found = pods_.find(pod.uid);
-  if (found == pods_.end()) {
-    track(pod, now);
-    pods_.at(pod.uid).listed_at = pods_.at(pod.uid).told_at = asked;
-    return;
-  }
-  TrackedPod& tracked = found->second;
-  tracked.listed_at = std::max(tracked.listed_at, asked);
-  if (tracked.state == PodState::vanished) {
-    // While the list was under way the watch has said more: a UID never comes back by itself.
-    if (tracked.vanished_since > asked) return;
-    become(tracked, PodState::left);
-    tracked.report.vanished_at.reset();
-  }
-  // Nor is anything else of it taken back. An etcd that was restored counts anew, but ends its watches.
-  if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
-  // Nor does a deletion: the list is older than what the watch or the answer has said since.
-  if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
-  change(tracked, pod, now);
-}
-
-void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall) {
-  std::set<std::string> present;
-  for (const k8s::Pod& pod : listed) {
-    present.insert(pod.uid);
-    pod_listed(pod, asked, now);
-  }
-  std::vector<std::string> missing;
-  for (const auto& [uid, tracked] : pods_)
-    if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
-      missing.push_back(uid);
-  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
-}
-
-// A UID comes once and goes once: what was there before the list was asked for, and is not in it, has gone.
-void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
-  const TrackedPod& tracked = found->second;
-  const bool was_there = tracked.known_since <= asked && tracked.listed_at <= asked;
-  if (was_there || tracked.listed_at == asked) pod_gone(uid, now, wall);
-}
-
-void Pipeline::only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now,
-                           WallTime wall) {
-  std::vector<std::string> missing;
-  for (const auto& [uid, tracked] : pods_)
-    if (!listed.contains(uid)) missing.push_back(uid);
-  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
-}
-
-bool Pipeline::any_in_doubt() const {
-  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
-    return (said_gone(*tracked) && tracked->refusals >= 2) ||
-           (tracked->state == PodState::terminating && tracked->stuck);
-  });
-}
-
-void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
-  const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
-  const bool first = tracked.state != PodState::terminating;
-  // As long as the server says, by its clock: somebody may have deleted it long ago.
-  const Duration left = *tracked.pod.deletion_timestamp - server_now_();
-  const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
-  tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
-  become(tracked, PodState::terminating);
-  tracked.report.outcome = PodOutcome::terminating;
-  if (!first) return;
-  tracked.terminating_since = now;
-  tracked.stuck = false;
-  tracked.report.reason.clear();
-  tracked.report.message.clear();
-  if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
-    // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
-    tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
-    tracked.inferred = tracked.request_out;
-    tracked.holds_place = true;
-    emit_(EventType::evicted, tracked.report);
-  } else if (started_ && !tracked.report.evicted_at) {
-    emit_(EventType::terminating, tracked.report);
-  }
-}
-
-void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
-  const bool mattered = must_leave(tracked.state);
-  remove_from_order(tracked);
-  tracked.holds_place = false;
-  become(tracked, PodState::vanished);
-  tracked.vanished_since = now;
-  if (!mattered) return;
-  tracked.report.outcome = tracked.report.evicted_at ? PodOutcome::evicted : PodOutcome::gone;
-  tracked.report.vanished_at = wall;
-  tracked.report.reason.clear();
-  tracked.report.message.clear();
-  if (tracked.pod.controller && tracked.report.attempts > 0) ++vanished_of_[tracked.pod.controller->uid];
-  emit_(EventType::vanished, tracked.report);
-}
-
-void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.state == PodState::vanished) return;
-  TrackedPod& tracked = found->second;
-  // The answer was lost or is still under way: the eviction had been sent, so the pod counts as evicted by us.
-  if (tracked.state == PodState::in_flight && !tracked.report.evicted_at) {
-    tracked.report.evicted_at = wall;
-    tracked.inferred = true;
-  }
-  if (tracked.state == PodState::left) {
-    --count_of(PodState::left);
-    pods_.erase(found);  // a skipped pod that went away is no part of the report
-    return;
-  }
-  vanish(tracked, now, wall);
-}
-
-void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
-  const auto [ns, selection_changed] = book_.update(uid, budget);
-  if (!selection_changed && count_of(PodState::parked) == 0) return;
-  for (TrackedPod* tracked : order_) {
-    if (tracked->pod.ns != ns) continue;
-    bool helped = false;
-    if (selection_changed) {
-      auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
-      helped = before != tracked->budgets;
-    }
-    // Its counts can help only those that it held back: not a webhook's denial, not an overlap.
-    helped = helped || (tracked->last_verdict == EvictionVerdict::budget && contains(*tracked->budgets, uid));
-    if (helped && book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
   }
 }
 

@@ -34,6 +34,11 @@ namespace haulout::drain {
 
 enum class PodState { left, queued, in_flight, terminating, parked, vanished };
 
+// It is to go and has not gone yet.
+constexpr bool must_leave(PodState state) {
+  return state != PodState::left && state != PodState::vanished;
+}
+
 struct PipelineOptions {
   std::size_t max_places = 5;  // 0: unlimited
   // Eviction requests on the wire at once, whatever the places: each needs a connection of its own in HTTP/1.1.

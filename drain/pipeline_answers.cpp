@@ -1,4 +1,4 @@
-// The half of the pipeline that takes answers and time, and the questions that can be put to it.
+// The part of the pipeline that takes answers and time, and the questions that can be put to it.
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
