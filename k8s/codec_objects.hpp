@@ -19,6 +19,9 @@ void read(const Object& json, Namespace& ns);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
+OwnerReference read_owner(const Object& owner);
+// Of the conditions of a status, the last one of this type.
+bool condition_true(const Object& status, std::string_view type);
 // As far as the type keeps it.
 template <class T>
 void read_identity(const Object& metadata, T& object) {

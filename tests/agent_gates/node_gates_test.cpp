@@ -1,11 +1,4 @@
-// The gates of a node on the simulated cluster. It is 2026-01-01T00:00:00Z, a Thursday.
-#include "agent/gates/node_gates.hpp"
-
-#include <fstream>
-
-#include "tests/agent_gates/fake_prometheus.hpp"
-#include "tests/agent_gates/gates_support.hpp"
-#include "tests/scenario/scenario.hpp"
+#include "tests/agent_gates/node_gates_fixture.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -18,69 +11,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Verdict = Gate::Verdict;
 using When = GateQuestion::When;
-
-struct NodeGatesTest : haulout::testing::VirtualTimeTest {
-  NodeGatesTest() {
-    add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
-    add(scenario::a_node("n1"));
-    options.node = "n1";
-    options.own_pool = [this](const k8s::Node&) { return pool; };
-    question.node.name = "n1";
-    question.pending = {Need::yes, {"kernel"}, "1.1"};
-  }
-
-  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
-  void pause(const Json& data) {
-    add({{"apiVersion", "v1"},
-         {"kind", "ConfigMap"},
-         {"metadata", {{"name", "haulout"}, {"namespace", "haulout"}}},
-         {"data", data}});
-  }
-  static Json because(const std::string& reason) { return Json{{"reason", reason}}.dump(); }
-
-  // Runs `story` in a world that goes on.
-  void in_the_world(std::function<boost::asio::awaitable<void>()> story) {
-    if (!gates) gates = std::make_unique<NodeGates>(client, rng, with_prometheus ? &prometheus : nullptr, options);
-    run(with_task_group([&](TaskGroup& group) {
-      group.spawn(cluster.run());
-      return story();
-    }));
-  }
-  GateAnswer ask(When when = When::before_turn, Duration limit = 30s) {
-    GateAnswer answer;
-    question.when = when;
-    in_the_world(
-        [&]() -> boost::asio::awaitable<void> { answer = co_await gates->ask(question, clock.now() + limit); });
-    return answer;
-  }
-  // How long after `action` changed() returns.
-  Duration woken_by(std::function<void()> action) {
-    Duration took{};
-    in_the_world([&]() -> boost::asio::awaitable<void> {
-      const TimePoint due = clock.now() + 10s;
-      cluster.at(due, std::move(action));
-      co_await gates->changed();
-      took = clock.now() - due;
-    });
-    return took;
-  }
-  static const Gate& row(const GateAnswer& answer, const std::string& name) {
-    for (const Gate& gate : answer.gates)
-      if (gate.name == name) return gate;
-    throw std::logic_error("no row " + name);
-  }
-
-  SeededRng world_rng{1};
-  SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
-  FakePrometheus prometheus;
-  bool with_prometheus = false;
-  NodeGatesOptions options;
-  OwnPool pool{"web"};  // of n1, as it is now
-  GateQuestion question;
-  std::unique_ptr<NodeGates> gates;
-};
 
 TEST_F(NodeGatesTest, EachGateHasItsRow) {
   const GateAnswer answer = ask();
@@ -299,90 +229,6 @@ TEST_F(NodeGatesTest, WithoutTheRightToListNodesTheFleetIsNotJudged) {
   EXPECT_EQ(row(ask(), "fleet").verdict, Verdict::open);
   cluster.forbid("list", "nodes");
   EXPECT_EQ(ask().reason(), "FleetUnknown") << "a right that was there once";
-}
-
-TEST_F(NodeGatesTest, AlertsAreAskedForThisNode) {
-  with_prometheus = true;
-  options.alerts.query = R"(ALERTS{node="$node"})";
-  EXPECT_TRUE(ask().open());
-  ASSERT_THAT(prometheus.requests, SizeIs(1));
-  EXPECT_EQ(prometheus.requests[0].target, "/api/v1/query?query=ALERTS%7Bnode%3D%22n1%22%7D");
-  prometheus.fire({"DiskFull"});
-  const GateAnswer closed = ask(When::with_turn);
-  EXPECT_EQ(closed.reason(), "BlockedByAlert");
-  ASSERT_NE(closed.look_again(), std::nullopt) << "nothing tells when it ends";
-  EXPECT_GT(*closed.look_again(), clock.wall_now() + 40s);
-  EXPECT_LT(*closed.look_again(), clock.wall_now() + 80s);
-}
-
-// Before a turn an answer may be some seconds old; with the turn it is asked again.
-TEST_F(NodeGatesTest, AlertsAreAskedAnewWithTheTurn) {
-  with_prometheus = true;
-  EXPECT_TRUE(ask(When::before_turn).open());
-  EXPECT_TRUE(ask(When::before_turn).open());
-  EXPECT_THAT(prometheus.requests, SizeIs(1));
-  EXPECT_TRUE(ask(When::with_turn).open());
-  EXPECT_THAT(prometheus.requests, SizeIs(2));
-  in_the_world([&]() -> boost::asio::awaitable<void> { co_await clock.sleep_until(clock.now() + 11s); });
-  EXPECT_TRUE(ask(When::before_turn).open());
-  EXPECT_THAT(prometheus.requests, SizeIs(3));
-}
-
-TEST_F(NodeGatesTest, ADrainUnderWayAsksNoAlerts) {
-  with_prometheus = true;
-  prometheus.fire({"DiskFull"});
-  EXPECT_TRUE(ask(When::under_way).open());
-  EXPECT_THAT(prometheus.requests, IsEmpty());
-}
-
-TEST_F(NodeGatesTest, APasswordIsReadForEachRequest) {
-  with_prometheus = true;
-  const std::string file = ::testing::TempDir() + "haulout-prometheus-password";
-  options.alerts.username = "joe";
-  options.alerts.password_file = file;
-  std::ofstream(file) << "first\n";
-  EXPECT_TRUE(ask(When::with_turn).open());
-  std::ofstream(file) << "second";
-  EXPECT_TRUE(ask(When::with_turn).open());
-  std::remove(file.c_str());
-  EXPECT_EQ(ask(When::with_turn).reason(), "PrometheusUnavailable");
-  ASSERT_THAT(prometheus.requests, SizeIs(2));
-  EXPECT_EQ(prometheus.requests[0].headers.find("Authorization"), "Basic am9lOmZpcnN0");
-  EXPECT_EQ(prometheus.requests[1].headers.find("Authorization"), "Basic am9lOnNlY29uZA==");
-}
-
-TEST_F(NodeGatesTest, OldAlertsHoldNobodyWhenAMaximumAgeIsSet) {
-  with_prometheus = true;
-  options.alerts.max_age = 1h;
-  double since = 1767225600 - 7200;
-  bool ages = true;
-  prometheus.answer = [&](const http::Request& request) -> Result<http::Response> {
-    if (request.target != "/api/v1/query?query=ALERTS_FOR_STATE")
-      return http::Response{200, {}, FakePrometheus::vector_of({"Old"})};
-    if (!ages) return Error(Errc::timeout, "no answer in time");
-    return http::Response{200,
-                          {},
-                          fmt::format(R"({{"status":"success","data":{{"resultType":"vector","result":[)"
-                                      R"({{"metric":{{"__name__":"ALERTS_FOR_STATE","alertname":"Old"}},)"
-                                      R"("value":[1767225600,"{}"]}}]}}}})",
-                                      since)};
-  };
-  EXPECT_TRUE(ask(When::with_turn).open());
-  since += 7000;
-  EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "it is young";
-  since -= 7000;
-  ages = false;
-  EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "nobody knows how old it is";
-}
-
-// A querier that lost a store answers with less than all, and a warning.
-TEST_F(NodeGatesTest, AnEmptyAnswerWithAWarningIsNone) {
-  with_prometheus = true;
-  prometheus.answer = [](const http::Request&) {
-    return http::Response{
-        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[]},"warnings":["store is away"]})"};
-  };
-  EXPECT_EQ(ask().reason(), "PrometheusUnavailable");
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+// What lists and watches tell, late, twice or against each other.
+#include "tests/drain/pipeline_fixture.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_budget;
+using testing::a_pod;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::owned_by;
+using ::testing::SizeIs;
+using testing::status_error;
+using testing::terminating;
+
+using testing::closed_budget;
+using testing::PipelineTest;
+
+TEST_F(PipelineTest, AVanishedPodEndsItsWaitWhateverItWasDoing) {
+  make();
+  const auto pods = pods_named({"flying", "parked", "queued", "terminating"});
+  plan(pods);
+  EXPECT_THAT(take(), SizeIs(4));
+  refuse(pods[1], closed_budget);
+  refuse(pods[2], closed_budget);
+  pipeline->pod_changed(terminating(pods[3]), now);
+  for (const auto& pod : pods) gone(pod);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(pods[0]).report.outcome, PodOutcome::evicted) << "its eviction was under way";
+  EXPECT_EQ(tracked(pods[1]).report.outcome, PodOutcome::gone);
+  accept(pods[0]);
+  gone(pods[0]);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(std::count(events.begin(), events.end(), "vanished flying"), 1);
+}
+
+TEST_F(PipelineTest, AnAcceptedEvictionThatNeverShowsIsSentAgain) {
+  make();
+  auto slow = a_pod("slow");
+  slow.grace_seconds = 3600;
+  plan({slow});
+  take();
+  accept(slow);
+  pipeline->pod_changed(slow, now);  // its condition was written first
+  EXPECT_THAT(take(), IsEmpty());
+  now = pipeline->next_wake(now);
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("slow"));
+  accept(slow);
+  pipeline->pod_changed(terminating(slow), now);
+  now += 600s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(PipelineTest, AVanishedPodComesBackOnlyByAList) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  gone(pod);
+  pipeline->pod_changed(pod, now);
+  EXPECT_TRUE(pipeline->clear()) << "an event that is replayed";
+  pipeline->reconcile({pod}, now + 1ms, now + 2ms, wall);
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(PipelineTest, AListThatWasUnderWayBringsNoVanishedPodBack) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  const TimePoint asked = now;
+  now += 1ms;
+  wall -= 1h;  // somebody sets the clock
+  gone(pod);
+  pipeline->reconcile({pod}, asked, now + 1ms, wall);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PipelineTest, APodThatTheServerTwiceSaysIsGoneIsLookedFor) {
+  for (const Error& gone : {status_error(404, "NotFound", "pods"), status_error(409, "Conflict", "Pod")}) {
+    make();
+    const auto pod = a_pod("a");
+    plan({pod});
+    for (const bool in_doubt : {false, true}) {
+      EXPECT_THAT(take(), ElementsAre("a"));
+      refuse(pod, gone);
+      EXPECT_EQ(pipeline->any_in_doubt(), in_doubt) << gone.message();
+      now += 30s;
+    }
+    pipeline->reconcile({}, now, now, wall);
+    EXPECT_TRUE(pipeline->clear()) << gone.message();
+  }
+}
+
+TEST_F(PipelineTest, AListThatWasAskedForBeforeTheEvictionTakesNothingBack) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  const TimePoint asked = now;
+  now += 2ms;
+  wall += 1h;
+  take();
+  pipeline->pod_changed(terminating(pod), now);
+  accept(pod);
+  pipeline->reconcile({pod}, asked, now + 1ms, wall);
+  EXPECT_EQ(tracked(pod).state, PodState::terminating);
+  EXPECT_EQ(pipeline->places_taken(), 1u);
+}
+
+// The bound of pods that leave at once was broken: an event that had been held back took its place from a pod that a
+// list had meanwhile shown terminating.
+TEST_F(PipelineTest, AnEventThatWasHeldBackTakesNoDeletionBack) {
+  make({.max_places = 1});
+  const auto pods = pods_named({"a", "b"});
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  accept(pods[0]);
+  pipeline->reconcile({terminating(pods[0]), pods[1]}, now, now, wall);
+  auto condition_written = pods[0];
+  condition_written.resource_version = "2";
+  pipeline->pod_changed(condition_written, now + 1ms);
+  EXPECT_EQ(tracked(pods[0]).state, PodState::terminating);
+  EXPECT_TRUE(tracked(pods[0]).pod.terminating());
+  EXPECT_EQ(pipeline->places_taken(), 1u);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(PipelineTest, AListTellsOfDeletionsThatTheWatchHasLost) {
+  make();
+  const auto leaving = a_pod("leaving"), waiting = a_pod("waiting");
+  plan({leaving, waiting});
+  take();
+  accept(leaving);
+  pipeline->pod_changed(terminating(leaving), now);
+  refuse(waiting, closed_budget);
+  pipeline->reconcile({waiting}, now, now, wall);
+  EXPECT_EQ(tracked(leaving).state, PodState::vanished);
+  EXPECT_EQ(tracked(waiting).state, PodState::parked);
+}
+
+TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
+  make();
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  refuse(pod, status_error(404, "NotFound", "pods"));
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_EQ(pipeline->places_taken(), 0u);
+  gone(pod);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+}  // namespace
+}  // namespace haulout::drain
