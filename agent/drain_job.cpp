@@ -33,7 +33,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     co_return;
   }
   drain::Options options = settings_.drain;
-  options.fit_without = {names->begin(), names->end()};
+  options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
     NodeDrain& node = nodes_.emplace_back();
     node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, options, name);

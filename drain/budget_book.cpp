@@ -100,6 +100,9 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.condition_reason == "SyncFailed")
     return fmt::format("blocked by PodDisruptionBudget {}, which cannot be computed: {}", budget.key(),
                        budget.condition_message);
+  // Before the counts of its controller, which the server does not compare with anything then.
+  if (budget.expected_pods <= 0)
+    return fmt::format("blocked by PodDisruptionBudget {}: it counts no pod, so it allows no disruption", budget.key());
   if (budget.disruptions_allowed > 0)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.disruptions_allowed);

@@ -148,6 +148,7 @@ class Drain::Impl {
   boost::asio::awaitable<void> doubt_pods();
 
   // evict.cpp
+  bool plan_holds() const;
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
   // What needs a look at every pod. True when the loop is to end: the outcome is set.

@@ -21,8 +21,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   pipeline_->start(now());
-  if (now() < saturating_add(planned_at_, plan_keeps) || co_await look_again())
-    co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+  if (plan_holds() || co_await look_again()) co_await with_task_group([this](TaskGroup& group) { return loop(group); });
   pods_view_.reset();
   budgets_view_.reset();
   node_view_.reset();
@@ -31,6 +30,12 @@ asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
   co_await restore_cordon();
   emit(EventType::finished, nullptr, nullptr, report_.message);
   co_return report_.outcome == Outcome::drained;
+}
+
+// Guards count what left the other nodes a moment ago, too.
+bool Drain::Impl::plan_holds() const {
+  if (options_.drained_together.size() > 1 && options_.guards.follows_pods()) return false;
+  return now() < saturating_add(planned_at_, plan_keeps);
 }
 
 // Other nodes were drained since the plan was made: pods have gone, come back under the same names, been protected.

@@ -21,7 +21,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   const auto mark = mark_of(node_);
   const bool begun = mark && !options_.run_id.empty() && mark->run == options_.run_id;
   if (options_.fit == FitPolicy::off || begun) co_return true;
-  std::set<std::string> closed = options_.fit_without;
+  std::set<std::string> closed = options_.drained_together;
   closed.insert(node_name_);
   const std::set<std::string> leaving = leaving_pods();
   const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";

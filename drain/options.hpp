@@ -67,7 +67,8 @@ struct Options {
   bool fail_fast = false;
   Duration unreachable_limit = std::chrono::seconds(10);
   FitPolicy fit = FitPolicy::off;
-  std::set<std::string> fit_without;    // nodes that will be cordoned besides, for that question
+  // The nodes of one command, this one among them: first all are cordoned, then one is drained after the other.
+  std::set<std::string> drained_together;
   bool review_access = true;            // SelfSubjectAccessReview before the cordon; wrong under impersonation
   std::string cordoned_by = "haulout";  // goes into the mark: who
   std::string run_id;                   // goes into the mark: which run

@@ -1,9 +1,10 @@
 // In which order pods are evicted. Pure.
 //
-// Tiers, in this order: the pod's own drain-order annotation, else the first rule that selects it (lower first, neither
+// The pod that the drain itself runs in is last of all: whoever evicts it first evicts nothing after it. Before it
+// tiers, in this order: the pod's own drain-order annotation, else the first rule that selects it (lower first, neither
 // counts as 0), non-critical before critical, storage controllers after the others and servers of admission webhooks
-// after those, priority ascending, the agent's own pod last. Inside a tier the longest grace period goes first: that
-// bounds the makespan of list scheduling. Namespace and name break ties, so that two runs take the same order.
+// after those, priority ascending. Inside a tier the longest grace period goes first: that bounds the makespan of list
+// scheduling. Namespace and name break ties, so that two runs take the same order.
 //
 // Webhooks come after storage because of what their absence stops: without a webhook's server the API server may refuse
 // each eviction that is left and each replacement, that of the storage controller among them; without a storage
@@ -34,12 +35,12 @@ struct OrderRule {
 Result<OrderRule> parse_order_rule(std::string_view text);
 
 struct Tier {
+  bool own = false;
   std::int64_t explicit_order = 0;
   bool critical = false;
   bool webhook = false;
   bool storage = false;
   std::int32_t priority = 0;
-  bool own = false;
   auto operator<=>(const Tier&) const = default;
 };
 

@@ -73,7 +73,7 @@ class Drains {
 
   // As the command does it: all preflights, all cordons, then one node after the other.
   asio::awaitable<void> drain_all(std::vector<std::string> names) {
-    options_.fit_without = {names.begin(), names.end()};
+    options_.drained_together = {names.begin(), names.end()};
     std::vector<std::unique_ptr<drain::Drain>> drains;
     drains.reserve(names.size());
     std::vector<bool> goes_on(names.size(), true);

@@ -53,6 +53,16 @@ TEST_F(BudgetBookTest, AnEvictionThatTheControllerHasNotCountedYet) {
             "blocked by PodDisruptionBudget shop/web: evictions under way have taken all it allows (1)");
 }
 
+// As the disruption controller leaves it for maxUnavailable over pods without a controller.
+TEST_F(BudgetBookTest, ABudgetThatCountsNoPod) {
+  auto budget = a_budget("web", 0);
+  budget.expected_pods = budget.desired_healthy = 0;
+  budget.current_healthy = 1;
+  put(budget);
+  EXPECT_EQ(book.explain(book.selecting(pod)),
+            "blocked by PodDisruptionBudget shop/web: it counts no pod, so it allows no disruption");
+}
+
 TEST_F(BudgetBookTest, RefusedEvictionsCountForNothing) {
   put(a_budget("web", 1));
   const auto lanes = book.sent(pod, book.selecting(pod));

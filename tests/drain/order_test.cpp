@@ -28,7 +28,7 @@ TEST(Order, TiersThenLongestGraceFirst) {
   });
   std::vector<std::string> names;
   for (const auto& pod : pods) names.push_back(pod.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("first", "low", "slow", "garbled", "quick", "own", "high", "dns", "last"));
+  EXPECT_THAT(names, ::testing::ElementsAre("first", "low", "slow", "garbled", "quick", "high", "dns", "last", "own"));
 }
 
 TEST(Order, RulesAndStorage) {

@@ -147,7 +147,7 @@ TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
 
 TEST_F(FitElsewhere, NodesThatAreCordonedTogetherAreNoRefuge) {
   options.fit = FitPolicy::block;
-  options.fit_without = {"n1", "n2"};
+  options.drained_together = {"n1", "n2"};
   add_workload("small", "150m");
   EXPECT_THAT(drain(), Ended(Outcome::refused));
   EXPECT_THAT(pods_on("n1"), SizeIs(1));

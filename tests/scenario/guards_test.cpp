@@ -97,6 +97,38 @@ TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
+// The second node is taken right after the first, when what left that one is still starting elsewhere.
+TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
+  for (const auto& [node, cpu] : {std::pair("n1", "1"), std::pair("n2", "1"), std::pair("n3", "2")})
+    cluster.patch("nodes", "", node, {{"status", {{"allocatable", {{"cpu", cpu}, {"pods", "20"}}}}}});
+  cluster.cordon("n3");
+  Json workload = a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 1}});
+  workload["spec"]["template"]["spec"]["containers"] = {
+      {{"name", "m"}, {"image", "i"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}};
+  add(workload);
+  options.guards.max_unavailable = drain::Share{1, false};
+  options.drained_together = {"n1", "n2"};
+  options.settle = {};
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 30s);
+    EXPECT_THAT(pods_on("n1"), SizeIs(1));
+    EXPECT_THAT(pods_on("n2"), SizeIs(1));
+    cluster.patch("nodes", "", "n3", {{"spec", {{"unschedulable", false}}}});
+    cluster.timing().pod_start = 60s;
+    cluster.on_change([this](const sim::Change&) { fewest_ = std::min(fewest_, ready_of("web")); });
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain first(client, rng, told, options, "n1"), second(client, rng, told, options, "n2");
+    EXPECT_TRUE(co_await first.preflight() && co_await second.preflight());
+    EXPECT_TRUE(co_await first.cordon() && co_await second.cordon());
+    EXPECT_TRUE(co_await first.evict());
+    EXPECT_TRUE(co_await second.evict());
+  };
+  run(with_task_group(body));
+  EXPECT_EQ(accepted_evictions(), 2u);
+  EXPECT_EQ(fewest_, 1u);
+}
+
 // Cordoning takes its time, so the plan is made again.
 TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   for (const auto& [name, order] : {std::pair("first", "-1"), std::pair("second", "1")})
