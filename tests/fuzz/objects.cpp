@@ -1,22 +1,7 @@
-#include "k8s/codec.hpp"
 #include "k8s/codec_requests.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/whole.hpp"
 
 namespace haulout::fuzz {
-namespace {
-
-template <class T>
-void is_whole(const Result<T>& object) {
-  if (object) must(!object->name.empty() && !object->uid.empty(), "an object has a name and a UID");
-}
-
-template <class T>
-void are_whole(const Result<k8s::List<T>>& list) {
-  if (!list) return;
-  for (const T& item : list->items) must(!item.name.empty() && !item.uid.empty(), "an item has a name and a UID");
-}
-
-}  // namespace
 
 static void one(std::string_view input) {
   is_whole(k8s::decode_pod(input));

@@ -20,6 +20,7 @@ static void one(std::string_view input) {
   event_of<k8s::Pod>(input);
   event_of<k8s::Node>(input);
   event_of<k8s::PodDisruptionBudget>(input);
+  event_of<k8s::VolumeAttachment>(input);
   event_of<k8s::Lease>(input);
   event_of<k8s::ConfigMap>(input);
 }
