@@ -212,7 +212,6 @@ class Drain::Impl {
   k8s::ListMeta pods_meta_;            // where the watch of pods begins
   std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_budgets_;
-  bool budgets_forbidden_ = false;
   std::map<std::string, k8s::List<k8s::Pod>> listed_namespaces_;        // pods with controllers, by namespace
   std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural by kind, by API version
   bool resolves_controllers_ = false;

@@ -71,7 +71,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
 
 asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   group.spawn(follow_pods());
-  if (!budgets_forbidden_) group.spawn(follow_budgets());
+  if (!options_.delete_instead_of_evict) group.spawn(follow_budgets());
   group.spawn(follow_node());
   TimePoint looked_at{};
   TimePoint look_at{};

@@ -217,7 +217,8 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
     tracked.report.evicted_at = wall;
     tracked.inferred = true;
   }
-  if (tracked.state == PodState::left) {
+  // While its request is out its answer is still to be taken: it frees the budget's lane.
+  if (tracked.state == PodState::left && !tracked.request_out) {
     --count_of(PodState::left);
     pods_.erase(found);  // a skipped pod that went away is no part of the report
     return;

@@ -120,14 +120,10 @@ asio::awaitable<bool> Drain::Impl::review_permissions() {
 }
 
 asio::awaitable<void> Drain::Impl::list_budgets() {
-  if (options_.delete_instead_of_evict) {
-    budgets_forbidden_ = true;
-    co_return;
-  }
+  if (options_.delete_instead_of_evict) co_return;
   auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
       "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
       list_timeout, now() + budgets_patience);
-  budgets_forbidden_ = !budgets && k8s::is_forbidden(budgets.error());
   if (budgets) {
     std::set<std::string> gone;
     for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);

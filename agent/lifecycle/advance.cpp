@@ -42,6 +42,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 void take_up(Record& record, const Moment& moment) {
   record.slot = moment.slot;
   record.run = moment.run;
+  record.cordoned = false;
   record.leaked.clear();
   record.requested = moment.requested;
   record.reasons = moment.pending.reasons;

@@ -107,7 +107,7 @@ asio::awaitable<void> Agent::Impl::load() {
     if (node && !id) node = id.error();
     if (node) {
       boot_id_ = *std::move(id);
-      node_ = std::move(*node);
+      learn(std::move(*node), node_news_);
       parts_.node_is(node_.uid);
       break;
     }
@@ -115,7 +115,7 @@ asio::awaitable<void> Agent::Impl::load() {
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   if (!requested_at_start_) requested_at_start_ = reboot_requested(node_);
-  written_ = shown_record(node_);
+  written_ = sent_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
   if (written_.empty()) {
     record_.since = wall();
@@ -155,13 +155,22 @@ void Agent::Impl::see_node(const k8s::Node& node) {
 
 // The answer to a request may be overtaken by the watch, and our own writes are known before it tells of them.
 void Agent::Impl::learn(k8s::Node node) {
-  if (node.uid != node_.uid || !k8s::is_older(node.resource_version, node_.resource_version)) node_ = std::move(node);
+  if (node.uid != node_.uid || !k8s::is_older(node.resource_version, node_.resource_version))
+    learn(std::move(node), node_news_);
+}
+
+// An etcd that was restored from a backup counts anew, with lower numbers: what nothing has overtaken is the newest.
+void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
+  if (node_news_ != news_before) return learn(std::move(node));
+  node_ = std::move(node);
+  ++node_news_;
+  node_learned_ = now();
 }
 
 // Somebody took the record away, or another agent wrote one: what stands there counts.
 bool Agent::Impl::has_foreign_record() const {
   const std::string there = shown_record(node_);
-  return there != written_ && there != encode_record(record_);
+  return there != written_ && there != sent_ && there != encode_record(record_);
 }
 
 asio::awaitable<void> Agent::Impl::follow_node() {
@@ -170,7 +179,9 @@ asio::awaitable<void> Agent::Impl::follow_node() {
   for (;;) {
     k8s::Reflector<k8s::Node> view(
         client_, rng_, k8s::Resource::nodes, options,
-        [this](const std::string& uid, const k8s::Node* node) {
+        [this, &view](const std::string& uid, const k8s::Node* node) {
+          // At least as new as the moment it was asked for, whatever its number.
+          if (node && view.list_asked() && *view.list_asked() > node_learned_) learn(*node, node_news_);
           if (node) see_node(*node);
           if (!node && uid == node_.uid) {
             reload_ = true;
@@ -259,13 +270,14 @@ asio::awaitable<void> Agent::Impl::first_answer() {
 asio::awaitable<void> Agent::Impl::undo_cordon() {
   Backoff backoff(patience);
   while (!reload_) {
+    const std::uint64_t news = node_news_;
     auto change = co_await drain::take_back(client_, rng_, options_.node, record_.run, within(request_timeout));
     if (change) {
       if (change->after.uid != node_.uid) {
         reload_ = true;
         co_return;
       }
-      learn(change->after);
+      learn(change->after, news);
       record_.run.clear();
       co_return;
     }

@@ -1,5 +1,5 @@
 // What Agent hides: shared by agent.cpp (the loop and what it goes by), writing.cpp, at_the_gates.cpp,
-// before_reboot.cpp, proof.cpp, after_reboot.cpp and shutdown.cpp. No public contract.
+// waiting.cpp, draining.cpp, proof.cpp, after_reboot.cpp and shutdown.cpp. No public contract.
 #pragma once
 
 #include "agent/lifecycle/agent.hpp"
@@ -43,7 +43,10 @@ class Agent::Impl {
   boost::asio::awaitable<void> follow_node();
   boost::asio::awaitable<void> follow_backend();
   void see_node(const k8s::Node& node);
+  // News of our Node that may be overtaken by others.
   void learn(k8s::Node node);
+  // The answer to a request that was sent when there had been `news_before` of them.
+  void learn(k8s::Node node, std::uint64_t news_before);
   bool has_foreign_record() const;
   boost::asio::awaitable<void> wait(TimePoint until);
   bool wanted() const;
@@ -55,6 +58,9 @@ class Agent::Impl {
   // Makes the Node show record and status; false: somebody else has written a record meanwhile, which counts.
   boost::asio::awaitable<bool> write(bool request_served = false);
   boost::asio::awaitable<void> show(std::string reason, std::string message);
+  // For a child: as show(), by one of them at a time, which then shows what was wanted last. Nothing that ends a state
+  // may wait for a Node that cannot be written.
+  boost::asio::awaitable<void> show_beside(std::string reason, std::string message);
   // The Node cannot be written; it can again.
   void tell_unwritten(const Error& error);
   void tell_written();
@@ -87,7 +93,7 @@ class Agent::Impl {
   boost::asio::awaitable<void> leave_load_balancers();
   boost::asio::awaitable<void> return_to_load_balancers();
 
-  // before_reboot.cpp
+  // waiting.cpp
   boost::asio::awaitable<Event> wait_for_answer();
   boost::asio::awaitable<Event> wait_for_need();
   boost::asio::awaitable<Event> wait_for_gates();
@@ -95,6 +101,9 @@ class Agent::Impl {
   boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff);
   boost::asio::awaitable<void> stay_in_line();
   boost::asio::awaitable<void> until_line_moves(std::map<std::string, std::string> before, TimePoint until);
+  boost::asio::awaitable<void> follow_turn();
+
+  // draining.cpp
   boost::asio::awaitable<Event> drain();
   boost::asio::awaitable<void> watched_drain(TaskGroup& group);
   boost::asio::awaitable<void> put_update_in_place();
@@ -102,7 +111,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> run_drain();
   // Until somebody knows; false: it is not ours, which is decided then.
   boost::asio::awaitable<bool> confirm_turn();
-  boost::asio::awaitable<void> follow_turn();
+  // Ends the activity at once: nothing is evicted any more, and the node is not ready.
+  void decide(Event event);
   std::optional<Event> drain_interrupted();
   bool learn_leaked();
   Event uncordoned_by_somebody();
@@ -165,7 +175,10 @@ class Agent::Impl {
   Record record_;
   Status status_;
   std::string written_;  // the record as the Node has it
+  std::string sent_;     // and as it was sent last: the answer may have been lost
   k8s::Node node_;
+  std::uint64_t node_news_ = 0;
+  TimePoint node_learned_{};  // when the last news came
   std::string boot_id_;
   std::optional<bool> requested_at_start_;  // a reboot; what is asked for later, no boot of before has served
   Pending pending_;
@@ -191,6 +204,9 @@ class Agent::Impl {
   bool placed_ = false;  // the update, for the next boot
   DrainStatus drain_status_;
   std::unique_ptr<drain::Drain> drain_;
+  std::function<void()> stop_drain_;  // while it runs
+  bool showing_ = false;              // show_beside() does
+  std::optional<std::pair<std::string, std::string>> to_show_;
   bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                       // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them

@@ -65,8 +65,7 @@ asio::awaitable<void> Agent::Impl::give_up_when_paused() {
     // Not knowing gives nothing up.
     co_await gates_news_->wait_until(clock_, closed ? TimePoint::max() : within(look_interval));
   }
-  decided_ = Event::gate_closed;
-  changed_->notify();
+  decide(Event::gate_closed);
 }
 
 }  // namespace haulout::agent

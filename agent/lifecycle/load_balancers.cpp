@@ -49,12 +49,14 @@ asio::awaitable<void> Agent::Impl::return_to_load_balancers() {
   while (!reload_) {
     const auto patch = exclude_patch(node_, false);
     if (!patch) co_return;
+    std::uint64_t news = node_news_;
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
     const bool conflict = !node && k8s::is_conflict(node.error());
+    if (conflict) news = node_news_;
     if (conflict) node = co_await client_.get_node(options_.node, within(request_timeout));
     if (node) {
       reload_ = node->uid != node_.uid;
-      if (!reload_) learn(std::move(*node));
+      if (!reload_) learn(std::move(*node), news);
       if (conflict) co_await clock_.sleep_until(now() + backoff.next(rng_));
       continue;
     }

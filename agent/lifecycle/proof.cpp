@@ -72,20 +72,19 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
       not_before = now() + least_pause;
-      // Not awaited: what ends this state must not wait for a server that is away.
       if (status_.reason != "ApiUnavailable")
-        group.spawn(show("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message()));
+        group.spawn(show_beside("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message()));
     } else if (*trouble) {
       decided_ = *trouble;
     } else if (by_others) {
       backoff.reset();
-      co_await show({}, "empty and cordoned: reboot it whenever you like");
+      group.spawn(show_beside({}, "empty and cordoned: reboot it whenever you like"));
     } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
-      co_await show("BackendUnknown", pending_.problem);
+      group.spawn(show_beside("BackendUnknown", pending_.problem));
     } else if (const std::string who = co_await reboot_blocked_by(); !who.empty()) {
       backoff.reset();
       until = now() + block_look;
-      co_await show("CannotReboot", who);
+      group.spawn(show_beside("CannotReboot", who));
     } else {
       decided_ = Event::reboot_due;
     }

@@ -24,6 +24,7 @@ struct Record {
   std::string boot_id{};   // of the boot in which it was entered
   std::string slot{};      // names our turn, until it is given back
   std::string run{};       // names our cordon; empty: there is none to take back
+  bool cordoned = false;   // it has been in force: a field that is clear was cleared by somebody
   bool requested = false;  // a person asked for this reboot
   std::vector<std::string> reasons{};
   std::string from{};                             // the version that ran when the turn was taken

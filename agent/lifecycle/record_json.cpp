@@ -61,6 +61,7 @@ Record decoded(const Json& json) {
   read(json, "bootID", record.boot_id);
   read(json, "slot", record.slot);
   read(json, "run", record.run);
+  read(json, "cordoned", record.cordoned);
   read(json, "requested", record.requested);
   read(json, "reasons", record.reasons);
   read(json, "from", record.from);
@@ -100,6 +101,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "bootID", record.boot_id);
   put_unless_default(json, "slot", record.slot);
   put_unless_default(json, "run", record.run);
+  put_unless_default(json, "cordoned", record.cordoned);
   put_unless_default(json, "requested", record.requested);
   put_unless_default(json, "reasons", record.reasons);
   put_unless_default(json, "from", record.from);

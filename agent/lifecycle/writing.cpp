@@ -1,4 +1,5 @@
 // What the agent writes to its Node.
+#include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "k8s/status.hpp"
 
@@ -10,6 +11,8 @@ namespace {
 // Another writer was faster, which is nothing unusual on a Node.
 constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
+// So many in a row take a quarter of a minute.
+constexpr unsigned worth_a_word = 8;
 
 }  // namespace
 
@@ -47,10 +50,21 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
   co_await show_condition();
 }
 
+asio::awaitable<void> Agent::Impl::show_beside(std::string reason, std::string message) {
+  to_show_ = {std::move(reason), std::move(message)};
+  if (std::exchange(showing_, true)) co_return;
+  const AtEnd over([this] { showing_ = false; });
+  while (to_show_) {
+    auto [next_reason, next_message] = *std::exchange(to_show_, std::nullopt);
+    co_await show(std::move(next_reason), std::move(next_message));
+  }
+}
+
 asio::awaitable<bool> Agent::Impl::write(bool request_served) {
   Backoff backoff(patience);
   Backoff after_conflicts(conflict_patience);
   bool failed_before = false;
+  unsigned conflicts = 0;
   while (!reload_) {
     if (has_foreign_record()) {
       reload_ = foreign_ = true;
@@ -62,20 +76,24 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
       tell_written();
       co_return true;
     }
+    sent_ = encode_record(record_);
+    std::uint64_t news = node_news_;
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
     if (!node && k8s::is_conflict(node.error())) {
+      if (++conflicts == worth_a_word) tell_unwritten(node.error());
+      news = node_news_;
       node = co_await client_.get_node(options_.node, within(request_timeout));
       if (node) {
         reload_ = node->uid != node_.uid;
-        learn(std::move(*node));
+        learn(std::move(*node), news);
         co_await clock_.sleep_until(now() + after_conflicts.next(rng_));
         continue;
       }
     }
     if (node) {
       reload_ = node->uid != node_.uid;
-      learn(std::move(*node));
-      written_ = encode_record(record_);
+      learn(std::move(*node), news);
+      written_ = sent_;
       if (!reload_) tell_written();
       co_return !reload_;
     }
@@ -93,7 +111,8 @@ void Agent::Impl::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(node_, record_of(node_).value_or(Record{}));
   status.reason = k8s::is_transient(error) ? "ApiUnavailable" : "NodeNotWritten";
-  status.message = "node " + options_.node + " cannot be written, so nothing goes on: " + error.message();
+  status.message = fmt::format("node {} cannot be written, so the agent goes no further than state {}: {}",
+                               options_.node, to_string(status.state), error.message());
   parts_.tell(status);
 }
 
@@ -105,8 +124,9 @@ asio::awaitable<void> Agent::Impl::show_condition() {
   const bool maintenance = leaving_ || duties_of(record_.state).maintenance;
   const auto patch = condition_patch(node_, maintenance, status_, client_.server_now());
   if (!patch) co_return;
+  const std::uint64_t news = node_news_;
   auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
-  if (node && node->uid == node_.uid) learn(std::move(*node));
+  if (node && node->uid == node_.uid) learn(std::move(*node), news);
 }
 
 }  // namespace haulout::agent

@@ -57,11 +57,12 @@ void FakeLogin1::publish(sdbus::IObject& object) {
 
 void FakeLogin1::publish_inhibitors(sdbus::IObject& object) {
   const std::string manager = "org.freedesktop.login1.Manager";
-  object.registerMethod("ListInhibitors").onInterface(manager).implementedAs([this] { return inhibitors; });
-  if (numbers_for_words)
+  if (numbers_for_words) {
+    object.registerMethod("ListInhibitors").onInterface(manager).implementedAs([] { return std::uint32_t{7}; });
     object.registerProperty("BlockInhibited").onInterface(manager).withGetter([] { return std::uint32_t{7}; });
-  else
-    object.registerProperty("BlockInhibited").onInterface(manager).withGetter([this] { return block_inhibited; });
+  } else {
+    object.registerMethod("ListInhibitors").onInterface(manager).implementedAs([this] { return inhibitors; });
+  }
   object.registerMethod("Inhibit").onInterface(manager).implementedAs(
       [this](const std::string& what, const std::string& who, const std::string&, const std::string& mode) {
         return inhibit(fmt::format("Inhibit({},{},{})", what, who, mode));

@@ -62,9 +62,8 @@ class FakeLogin1 final : public FakeService {
   std::string can_reboot = "yes";
   bool silent = false;             // CanReboot is heard and never answered
   bool with_flags = true;          // has RebootWithFlags (before connect)
-  bool numbers_for_words = false;  // BlockInhibited has another type than documented (before connect)
+  bool numbers_for_words = false;  // of inhibitors, other types than documented (before connect)
   std::optional<sdbus::Error> refusal{};
-  std::string block_inhibited{};
   std::vector<Inhibitor> inhibitors{};
 
   std::uint64_t delay_max_usec = 30'000'000;

@@ -62,18 +62,17 @@ TEST_F(LogindHostTest, LogindSaysSomethingElse) {
 }
 
 TEST_F(LogindHostTest, SomebodyBlocksIt) {
-  login1.block_inhibited = "shutdown:sleep";
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown:sleep", "backup", "a backup runs", "block", 0u, 4711u}};
   EXPECT_THAT(error_of(can_reboot(host)).message(), HasSubstr("backup"));
 }
 
-TEST_F(LogindHostTest, ABlockThatIsGoneByTheTimeItIsLookedAt) {
-  login1.block_inhibited = "shutdown";
-  EXPECT_TRUE(can_reboot(host));
+// It holds for root, too, and BlockInhibited says nothing of it.
+TEST_F(LogindHostTest, AWeakLockBlocksIt) {
+  login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "editor", "unsaved work", "block-weak", 1000u, 4711u}};
+  EXPECT_THAT(blocked_by(host).value(), HasSubstr("editor"));
 }
 
 TEST_F(LogindHostTest, OthersBlockOtherThings) {
-  login1.block_inhibited = "sleep:idle";
   login1.inhibitors = {FakeLogin1::Inhibitor{"sleep", "nm", "wifi", "block", 0u, 1u}};
   EXPECT_TRUE(can_reboot(host));
 }
@@ -105,14 +104,12 @@ TEST_F(LogindHostTest, NobodyBlocksIt) {
 }
 
 TEST_F(LogindHostTest, SomebodyBlocksItByNow) {
-  login1.block_inhibited = "shutdown";
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
   EXPECT_THAT(blocked_by(host).value(), HasSubstr("apt"));
 }
 
 // Chosen by whoever wants nobody to be asked.
 TEST_F(LogindHostTest, SystemdAloneIsBlockedByNobody) {
-  login1.block_inhibited = "shutdown";
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
   EXPECT_EQ(blocked_by(by_systemd).value(), "");
 }

@@ -1,25 +1,18 @@
-// From the need to the empty node.
+// From the need to the turn.
 #include <fmt/chrono.h>
 
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/text.hpp"
-#include "drain/cordon.hpp"
 #include "k8s/entries.hpp"
-#include "k8s/status.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
 
-// How often a drain under way writes how far it is.
-constexpr Duration status_interval = std::chrono::seconds(15);
 // A window that ends while the node is in line is noticed so soon.
 constexpr Duration line_look = std::chrono::minutes(5);
-// The tool of the system downloads an image and writes it.
-constexpr Duration apply_limit = std::chrono::hours(1);
-
 // The wall clock may be put forward: a time of the day is looked at this often until it comes.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
@@ -173,7 +166,7 @@ asio::awaitable<void> Agent::Impl::follow_turn() {
     Duration pause = std::chrono::milliseconds(200);
     if (holding) {
       auto turn = co_await parts_.slots.confirm(within(request_timeout));
-      if (turn && !turn->ours) decided_ = Event::turn_lost;
+      if (turn && !turn->ours) decide(Event::turn_lost);
       if (turn)
         backoff.reset();
       else
@@ -183,146 +176,6 @@ asio::awaitable<void> Agent::Impl::follow_turn() {
     changed_->notify();
     co_await clock_.sleep_until(now() + pause);
   }
-}
-
-asio::awaitable<Event> Agent::Impl::drain() {
-  if (rebooted()) co_return Event::boot_changed;
-  // Uncordoned while no agent was there to see it: the field has gone, the mark of this run has not.
-  const auto mark = drain::mark_of(node_);
-  if (mark && mark->run == record_.run && !node_.unschedulable) co_return uncordoned_by_somebody();
-  cordoned_ = cordon_seen_ = false;
-  lb_waiting_.reset();
-  left_alone_.clear();
-  // A pause may have come while no agent was there to see it.
-  const Result<bool> paused = co_await given_up();
-  if (paused && *paused) co_return Event::gate_closed;
-  drain_status_.begin();
-  drain_.reset();
-  co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
-  learn_leaked();
-  drain_.reset();
-  co_return decided_.value_or(Event::drain_ended);
-}
-
-asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
-  group.spawn(follow_turn());
-  group.spawn(follow_pauses());
-  const bool confirmed = co_await confirm_turn();
-  if (!confirmed) co_return;
-  placed_ = record_.to.empty();
-  if (!placed_) group.spawn(put_update_in_place());
-  co_await update_in_place();
-  if (reload_ || decided_) co_return;
-  const Hooks before = co_await pass_hooks(HookPoint::before_drain);
-  if (before == Hooks::failed) decided_ = Event::drain_ended;
-  if (before != Hooks::passed) co_return;
-  group.spawn(run_drain());
-  TimePoint shown = now() - status_interval;
-  while (!reload_ && !decided_) {
-    decided_ = drain_interrupted();
-    if (decided_) break;
-    shown = co_await show_drain(shown);
-    if (!decided_) co_await wait(std::max(now() + std::chrono::milliseconds(100), shown + status_interval));
-  }
-  if (reload_ || decided_ != Event::drained) co_return;
-  const Hooks after = co_await pass_hooks(HookPoint::after_drain);
-  if (after == Hooks::failed) decided_ = Event::drain_ended;
-}
-
-// Before the first pod leaves: an update that cannot be put in place is worth no eviction. Again after a crash, which
-// costs nothing where it has been done.
-asio::awaitable<void> Agent::Impl::put_update_in_place() {
-  auto placed = co_await parts_.backend.apply(record_.to, within(apply_limit));
-  placed_ = true;
-  if (!placed) {
-    cause_ = "ApplyFailed";
-    cause_message_ = "version " + record_.to + " could not be put in place: " + placed.error().message();
-    decided_ = Event::drain_ended;
-  }
-  changed_->notify();
-}
-
-// Most systems have done it before they ask for a reboot: only what takes a while is worth a word.
-asio::awaitable<void> Agent::Impl::update_in_place() {
-  const TimePoint worth_a_word = now() + std::chrono::seconds(2);
-  while (!placed_ && !reload_ && !decided_) {
-    if (now() >= worth_a_word)
-      co_await show("ApplyingUpdate", "version " + record_.to + " is being put in place for the next boot");
-    co_await wait(now() < worth_a_word ? worth_a_word : TimePoint::max());
-  }
-}
-
-std::optional<Event> Agent::Impl::drain_interrupted() {
-  cordon_seen_ = cordon_seen_ || (cordoned_ && node_.unschedulable);
-  // Our own view may have been away for as long as the cordon stood; the drain knows since when it has it.
-  const bool lost = drain_status_.uncordoned_meanwhile() && !node_.unschedulable;
-  if (!lost && (!cordon_seen_ || node_.unschedulable)) return std::nullopt;
-  return uncordoned_by_somebody();
-}
-
-Event Agent::Impl::uncordoned_by_somebody() {
-  cause_ = "Uncordoned";
-  cause_message_ = "somebody made the node schedulable in the middle of its update";
-  return Event::cordon_lost;
-}
-
-// A new reason is shown at once, how far it is now and then.
-asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
-  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
-  const bool due = learn_leaked() || reason != status_.reason || now() >= shown_last + status_interval;
-  if (!due) co_return shown_last;
-  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());
-  co_return now();
-}
-
-// For whoever goes on after a crash, who cannot tell any more which volumes the pods used that had left before.
-bool Agent::Impl::learn_leaked() {
-  if (!drain_ || record_.leaked == drain_->leaked()) return false;
-  record_.leaked = drain_->leaked();
-  return true;
-}
-
-asio::awaitable<bool> Agent::Impl::confirm_turn() {
-  for (;;) {
-    auto turn = co_await parts_.slots.confirm(within(request_timeout));
-    if (turn && turn->ours) co_return true;
-    if (turn) {
-      decided_ = Event::turn_lost;
-      changed_->notify();
-      co_return false;
-    }
-    co_await clock_.sleep_until(now() + look_interval);
-  }
-}
-
-asio::awaitable<void> Agent::Impl::run_drain() {
-  // After a restart or a long hook the turn may have gone: nothing is evicted without it.
-  const bool confirmed = co_await confirm_turn();
-  if (!confirmed) co_return;
-  drain::Options options = options_.drain;
-  options.run_id = record_.run;
-  options.cordoned_by = cordoned_by;
-  options.restore_cordon_on_failure = false;  // the duty of the next state
-  drain_ = std::make_unique<drain::Drain>(client_, rng_, drain_status_, options, options_.node);
-  drain_->expect_leaked(record_.leaked);
-  bool goes_on = co_await drain_->preflight();
-  if (goes_on) goes_on = co_await drain_->cordon();
-  if (goes_on) {
-    cordoned_ = true;
-    co_await leave_load_balancers();
-    static_cast<void>(co_await drain_->evict());
-  }
-  const drain::Report report = drain_->report();
-  for (const drain::PodReport& pod : report.pods)
-    if (pod.outcome == drain::PodOutcome::skipped) left_alone_.insert(pod.uid);
-  if (report.outcome == drain::Outcome::node_gone) {
-    reload_ = true;
-  } else if (!decided_) {
-    decided_ = report.outcome == drain::Outcome::drained ? Event::drained : Event::drain_ended;
-    cause_ = report.outcome == drain::Outcome::blocked ? "DrainBlocked" : "DrainFailed";
-    cause_message_ = report.message;
-  }
-  changed_->notify();
 }
 
 }  // namespace haulout::agent
