@@ -28,39 +28,6 @@ bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::ve
   return true;
 }
 
-void diagnose_stuck(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
-  const k8s::Pod& pod = tracked.pod;
-  const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
-  facts.push_back(
-      {"POD_STUCK_TERMINATING", "pod " + pod.key(),
-       pod.containers_terminated
-           ? fmt::format(
-                 "its containers have ended, and the kubelet does not remove it: usually a volume that cannot be "
-                 "unmounted; its Events ({}) and the kubelet's log on the node say which",
-                 see)
-           : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
-                         "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
-                         see),
-       controller_hold});
-}
-
-void diagnose_terminating(const TrackedPod& tracked, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
-  const k8s::Pod& pod = tracked.pod;
-  // While its containers run, its finalizers are not what keeps it, and to remove them would be dangerous. That its
-  // time is up does not say that they have ended: the kubelet may be dead, or a preStop hook may hang.
-  if (!containers_have_ended(pod) || pod.finalizers.empty()) {
-    // Of a node without a kubelet that is said once, and not of each pod.
-    if (tracked.stuck && node.ready) diagnose_stuck(tracked, facts);
-    return;
-  }
-  facts.push_back(
-      {"POD_FINALIZER", "pod " + pod.key(),
-       fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
-                   "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
-                   fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
-       controller_hold});
-}
-
 void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "pod " + tracked.pod.key();
   if (tracked.hold == TrackedPod::Hold::pinned) {
@@ -100,7 +67,10 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
 
 void diagnose_pod(const TrackedPod& tracked, const BudgetBook& book, const NodeFacts& node, const Known& known,
                   Held& held, std::vector<DiagnosisFact>& facts) {
-  if (tracked.state == PodState::terminating) return diagnose_terminating(tracked, node, facts);
+  if (tracked.state == PodState::terminating) {
+    if (auto fact = diagnose_leaving(tracked.pod, tracked.stuck, node.ready)) facts.push_back(*std::move(fact));
+    return;
+  }
   if (!is_held(tracked)) return;
   if (const auto local = known.local_volumes.find(tracked.pod.uid); local != known.local_volumes.end())
     facts.push_back({"LOCAL_PV", "pod " + tracked.pod.key(), local->second, {}});
@@ -159,6 +129,32 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const Known& kno
 }
 
 }  // namespace
+
+std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready) {
+  const std::string subject = "pod " + pod.key();
+  // While its containers run, its finalizers are not what keeps it, and to remove them would be dangerous. That its
+  // time is up does not say that they have ended: the kubelet may be dead, or a preStop hook may hang.
+  if (containers_have_ended(pod) && !pod.finalizers.empty())
+    return DiagnosisFact{
+        "POD_FINALIZER", subject,
+        fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
+                    "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
+                    fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
+        controller_hold};
+  // Of a node without a kubelet that is said once, and not of each pod.
+  if (!overdue || !node_ready) return std::nullopt;
+  const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
+  return DiagnosisFact{
+      "POD_STUCK_TERMINATING", subject,
+      pod.containers_terminated
+          ? fmt::format("its containers have ended, and the kubelet does not remove it: usually a volume that cannot "
+                        "be unmounted; its Events ({}) and the kubelet's log on the node say which",
+                        see)
+          : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
+                        "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
+                        see),
+      controller_hold};
+}
 
 bool is_held(const TrackedPod& tracked) {
   return tracked.state == PodState::parked ||

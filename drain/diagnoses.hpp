@@ -39,6 +39,10 @@ struct Known {
 // Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.
 bool is_held(const TrackedPod& tracked);
 
+// What keeps a pod that is being deleted; `overdue`: Pipeline::place_margin past the end of its grace period. Nothing:
+// its time is not up, or the node, which is not Ready, keeps it.
+std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready);
+
 // Each subject has at most one of the findings that say why it is held.
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 

@@ -30,6 +30,17 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
 
 }  // namespace
 
+DiagnosisFact diagnose_not_ready(const std::string& node) {
+  return {
+      "NODE_NOT_READY", "node " + node,
+      fmt::format("its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
+                  "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
+                  "its pods go with it. To leave behind what is terminating: haulout drain {} "
+                  "--skip-wait-for-delete-timeout=1",
+                  node),
+      controller_hold};
+}
+
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "node " + node.name;
   if (node.gone)
@@ -49,16 +60,7 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
         {"RBAC_DENIED", subject,
          fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
          controller_hold});
-  if (!node.gone && !node.ready && !pipeline.clear())
-    facts.push_back(
-        {"NODE_NOT_READY", subject,
-         fmt::format(
-             "its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
-             "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
-             "its pods go with it. To leave behind what is terminating: haulout drain {} "
-             "--skip-wait-for-delete-timeout=1",
-             node.name),
-         controller_hold});
+  if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
   if (only_own_pod_left(pipeline, node.own_uid))
     facts.push_back({"SELF_ONLY", subject,
                      "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "

@@ -6,6 +6,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "agent/text.hpp"
 #include "drain/cordon.hpp"
+#include "drain/node_diagnoses.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"
 
@@ -133,12 +134,21 @@ void why_pods(const std::vector<PodView>& pods, bool now_draining, std::vector<s
                             more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 
+std::string why_not_ready(const Explanation& about) {
+  std::string why = "the node is not Ready, so what stands here may be old";
+  const bool matters =
+      std::any_of(about.pods.begin(), about.pods.end(), [](const PodView& pod) { return pod.fate != PodFate::stay; });
+  if (!matters) return why;
+  const drain::DiagnosisFact fact = drain::diagnose_not_ready(about.node.name);
+  return fmt::format("{}; {} [{}]", why, fact.message, fact.code);
+}
+
 std::vector<std::string> why_not_now(const Explanation& about) {
   const NodeView& node = about.node;
   if (!node.agent) return {"no agent has reported on this node, so nothing updates it"};
   std::vector<std::string> why;
   if (node.overdue) why.push_back(message_text(node, about.at));
-  if (!node.ready) why.emplace_back("the node is not Ready, so what stands here may be old");
+  if (!node.ready) why.push_back(why_not_ready(about));
   if (in_state(node, State::idle)) {
     why_idle(node, why);
   } else {
@@ -180,7 +190,7 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.cordon = cordon_text(facts.node);
   about.gates = gates_of(about, facts.fleet);
   const auto budgets = facts.budgets_problem ? std::nullopt : std::optional(facts.budgets);
-  about.pods = pod_views(facts.pods, budgets, policy, facts.daemon_sets, now);
+  about.pods = pod_views(facts.pods, budgets, policy, facts.daemon_sets, now, facts.node.ready);
   about.fit_asked = facts.fit_asked;
   about.fits_problem = facts.fits_problem;
   for (const placement::PodFit& fit : facts.fits)

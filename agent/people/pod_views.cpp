@@ -3,11 +3,14 @@
 #include "agent/text.hpp"
 #include "drain/budget_book.hpp"
 #include "drain/budget_diagnosis.hpp"
+#include "drain/diagnoses.hpp"
 #include "drain/order.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {
 namespace {
+
+constexpr auto overdue_after = std::chrono::duration_cast<WallTime::duration>(drain::Pipeline::place_margin);
 
 // What is worth to be known about a pod that goes all the same.
 std::string remarks(const std::vector<drain::Finding>& findings) {
@@ -59,7 +62,8 @@ Evictable evictable(PodFate fate, const drain::BudgetBook& book) {
   return Evictable::not_asked;
 }
 
-PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drain::BudgetBook& book) {
+PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drain::BudgetBook& book, WallTime now,
+                bool node_ready) {
   PodView view;
   view.key = pod.key();
   view.uid = pod.uid;
@@ -81,6 +85,8 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
       view.reason = "Terminating";
       view.message = fmt::format("its grace period ends {}", k8s::format_time(*pod.deletion_timestamp));
       if (!pod.finalizers.empty()) view.message += ", then its finalizers decide: " + joined(pod.finalizers, ", ");
+      if (const auto fact = drain::diagnose_leaving(pod, now >= *pod.deletion_timestamp + overdue_after, node_ready))
+        view.message = fmt::format("{} [{}]", fact->message, fact->code);
       break;
   }
   view.evictable = evictable(view.fate, book);
@@ -125,13 +131,14 @@ bool holds_up(PodFate fate) {
 
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
-                               const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now) {
+                               const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now,
+                               bool node_ready) {
   const drain::BudgetBook book = book_of(budgets);
   std::vector<std::pair<drain::OrderKey, PodView>> ordered;
   ordered.reserve(pods.size());
   for (const k8s::Pod& pod : pods)
     ordered.emplace_back(drain::order_key(pod, "", std::nullopt),
-                         view_of(pod, drain::decide(pod, policy, daemon_sets, now), book));
+                         view_of(pod, drain::decide(pod, policy, daemon_sets, now), book, now, node_ready));
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
     const bool a_stays = a.second.fate == PodFate::stay, b_stays = b.second.fate == PodFate::stay;
     if (a_stays != b_stays) return b_stays;

@@ -59,7 +59,8 @@ struct BudgetView {
 // to be evictable. In the order in which a drain would evict them, then those that stay, by name.
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
-                               const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now);
+                               const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now,
+                               bool node_ready = true);
 // Those that select a pod of the node which would be evicted, by name.
 std::vector<BudgetView> budget_views(const std::vector<k8s::Pod>& pods,
                                      const std::vector<k8s::PodDisruptionBudget>& budgets, const drain::Policy& policy,

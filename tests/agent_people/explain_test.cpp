@@ -81,6 +81,25 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   EXPECT_THAT(views[4].budgets, ElementsAre(PodBudget{"shop/x", 5, 3, -2}, PodBudget{"shop/y", 5, 3, -2}));
 }
 
+TEST(PodViewsTest, WhatKeepsAPodThatIsOnItsWay) {
+  k8s::Pod held = pod("held"), stuck = pod("stuck"), going = pod("going");
+  held.deletion_timestamp = stuck.deletion_timestamp = now - 2min;
+  going.deletion_timestamp = now - 30s;
+  held.containers_terminated = true;
+  held.finalizers = {"example.com/backup"};
+  const auto told = [&](bool node_ready) {
+    std::vector<std::string> codes;
+    for (const PodView& view : pod_views({held, stuck, going}, std::nullopt, {}, {}, now, node_ready)) {
+      const std::size_t code = view.message.find('[');
+      codes.push_back(view.key + (code == std::string::npos ? "" : " " + view.message.substr(code)));
+    }
+    return codes;
+  };
+  EXPECT_THAT(told(true), ElementsAre("shop/going", "shop/held [POD_FINALIZER]", "shop/stuck [POD_STUCK_TERMINATING]"));
+  EXPECT_THAT(told(false), ElementsAre("shop/going", "shop/held [POD_FINALIZER]", "shop/stuck"))
+      << "that is said of the node";
+}
+
 // The server deletes it before it counts them.
 TEST(PodViewsTest, APendingPodUnderTwoBudgetsIsEvictable) {
   k8s::Pod starting = pod("starting", "both");
@@ -132,6 +151,13 @@ TEST(ExplanationTest, NothingToDo) {
   const Explanation about = explain({.node = node_in("n1", State::idle)}, now);
   EXPECT_THAT(about.why, ElementsAre(HasSubstr("nothing to do")));
   for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
+}
+
+TEST(ExplanationTest, ANodeWithoutAKubeletKeepsItsPods) {
+  k8s::Node node = node_in("n1", State::idle);
+  node.ready = false;
+  EXPECT_THAT(explain({.node = node}, now).why.front(), Not(HasSubstr("NODE_NOT_READY")));
+  EXPECT_THAT(explain({.node = node, .pods = {pod("web-0")}}, now).why.front(), HasSubstr("[NODE_NOT_READY]"));
 }
 
 TEST(ExplanationTest, TheAuthorityOfItsAgent) {
