@@ -80,17 +80,6 @@ class Drain::Impl {
   boost::asio::awaitable<void> list_budgets();
   bool refuse_by_policy();
 
-  // To its end. One that has given up, which it does only before it has seen anything, is run again.
-  template <class T>
-  boost::asio::awaitable<void> run_view(k8s::Reflector<T>& view, Duration longest_pause) {
-    Backoff backoff({std::chrono::seconds(1), 2.0, longest_pause, BackoffOptions::Jitter::equal});
-    for (;;) {
-      auto ended = co_await view.run();
-      if (ended) co_return;
-      co_await clock_.sleep_until(now() + backoff.next(rng_, ended.error().retry_after));
-    }
-  }
-
   // guarding.cpp
   boost::asio::awaitable<bool> look_up_controllers(std::vector<k8s::Pod> pods, bool anew);
   boost::asio::awaitable<bool> list_controlled_pods();

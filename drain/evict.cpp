@@ -226,7 +226,7 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
       [this] { changed_->notify(); });
   if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
   // Optional: without it every namespace is one lane and refusals are polled.
-  co_await run_view(*budgets_view_, std::chrono::minutes(1));
+  co_await budgets_view_->run_for_good(std::chrono::minutes(1));
 }
 
 asio::awaitable<void> Drain::Impl::follow_node() {

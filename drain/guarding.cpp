@@ -242,7 +242,7 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
     view->seed(std::move(listed->second));
     listed_namespaces_.erase(listed);
   }
-  co_await run_view(*view, std::chrono::seconds(30));
+  co_await view->run_for_good(std::chrono::seconds(30));
 }
 
 void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {

@@ -20,10 +20,12 @@ class Client::Impl {
   void recycle(Conversation& conversation) {
     if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
   }
-  // "no answer before the deadline" alone tells nobody where it was stuck.
+  // "no answer before the deadline" alone tells nobody where it was stuck. A peer that fell silent may have gone, and
+  // the connections that were idle when the request began with it.
   template <class T>
-  Result<T> explain(Result<T> result, Phase phase) const {
+  Result<T> judge(Result<T> result, Phase phase, TimePoint began) {
     if (result || result.error().code() != Errc::timeout) return result;
+    if (phase == Phase::send || phase == Phase::answer) pool.drop_idle_since(began);
     return Error(Errc::timeout,
                  fmt::format("no answer from {} before the deadline: {}", peer_name(endpoint), to_string(phase)));
   }
@@ -127,6 +129,10 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
     // The server may have closed the idle connection while our request was on its way.
     const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
     if (!was_stale || !request.repeatable) co_return started.error();
+    auto again = co_await fresh(bytes, limits, phase);
+    if (!again && (again.error().code() == Errc::unreachable || again.error().code() == Errc::dns))
+      co_return Error(Errc::reset, started.error().message() + "; then: " + again.error().message());
+    co_return again;
   }
   co_return co_await fresh(bytes, limits, phase);
 }
@@ -152,15 +158,17 @@ Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor, Clock& clo
 }
 
 Task<Response> Client::round_trip(Request request, TimePoint deadline) {
+  const TimePoint began = impl_->clock.now();
   auto phase = Phase::connect;
   auto result = co_await with_deadline(impl_->clock, deadline, impl_->exchange(request, &phase));
-  co_return impl_->explain(std::move(result), phase);
+  co_return impl_->judge(std::move(result), phase, began);
 }
 
 Task<std::unique_ptr<BodyStream>> Client::open(Request request, TimePoint deadline) {
+  const TimePoint began = impl_->clock.now();
   auto phase = Phase::connect;
   auto started = co_await with_deadline(impl_->clock, deadline, impl_->converse(request, std::nullopt, &phase));
-  CO_TRY(auto conversation, impl_->explain(std::move(started), phase));
+  CO_TRY(auto conversation, impl_->judge(std::move(started), phase, began));
   impl_->recycle(*conversation);
   co_return std::make_unique<ClientStream>(std::move(conversation), impl_->clock, peer_name(impl_->endpoint),
                                            [impl = impl_.get()](Conversation& done) { impl->recycle(done); });

@@ -8,6 +8,8 @@
 // - A reused connection that proves dead before any byte of the answer is retried once on a fresh one, if the request
 // is
 //   repeatable.
+// - A request without an answer in time drops the connections that were idle when it began: their peer may have gone
+//   without a word.
 // - Several addresses of one name are tried in turn, each bounded by connect_timeout.
 // Errors: see Transport. Messages name host and cause. No redirects, no proxies, no cookies.
 // Not copyable; must outlive its operations and streams; one thread.

@@ -24,8 +24,12 @@ void Pool::clear() {
   ++generation_;
 }
 
+void Pool::drop_idle_since(TimePoint then) {
+  std::erase_if(idle_, [&](const Idle& one) { return one.since <= then; });
+}
+
 void Pool::drop_old(TimePoint now) {
-  std::erase_if(idle_, [&](const Idle& one) { return now - one.since >= idle_timeout_; });
+  drop_idle_since(now - idle_timeout_);
 }
 
 }  // namespace haulout::http

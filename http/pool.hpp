@@ -19,6 +19,8 @@ class Pool {
   // closed.
   void put(std::unique_ptr<Wire> wire, std::uint64_t generation, TimePoint now);
   void clear();
+  // Closes those that were put back by then.
+  void drop_idle_since(TimePoint then);
   std::uint64_t generation() const { return generation_; }
   std::size_t size() const { return idle_.size(); }
 

@@ -35,10 +35,28 @@ bool has_no_body(int status) {
   return status == 204 || status == 304;
 }
 
+Task<> write_all(Wire& wire, std::string_view bytes, std::string_view peer) {
+  const auto failure = co_await wire.write(bytes);
+  if (failure) co_return lost_connection(std::string(peer), "while it was being answered", failure);
+  co_return Result<>();
+}
+
+Task<std::size_t> read_into(Wire& wire, std::span<char> room) {
+  const auto [failure, bytes] = co_await wire.read_some(room);
+  if (failure) co_return Error(Errc::reset, failure.message());
+  co_return bytes;
+}
+
 class ServerExchange final : public Exchange {
  public:
-  ServerExchange(Wire& wire, std::string peer, Request request, bool keep_alive)
-      : wire_(wire), peer_(std::move(peer)), request_(std::move(request)), keep_alive_(keep_alive) {}
+  // Borrows clock and wire; `patience` is how long the peer may take to accept each part of the answer.
+  ServerExchange(Clock& clock, Duration patience, Wire& wire, std::string peer, Request request, bool keep_alive)
+      : clock_(clock),
+        patience_(patience),
+        wire_(wire),
+        peer_(std::move(peer)),
+        request_(std::move(request)),
+        keep_alive_(keep_alive) {}
 
   const Request& request() const override { return request_; }
 
@@ -81,12 +99,13 @@ class ServerExchange final : public Exchange {
 
   Task<> send(std::string bytes) {
     if (broken_) co_return Error(Errc::reset, "the connection to " + peer_ + " was aborted");
-    const auto failure = co_await wire_.write(bytes);
-    if (!failure) co_return Result<>();
-    broken_ = true;
-    co_return lost_connection(peer_, "while it was being answered", failure);
+    auto sent = co_await with_deadline(clock_, saturating_add(clock_.now(), patience_), write_all(wire_, bytes, peer_));
+    if (!sent) broken_ = true;
+    co_return sent;
   }
 
+  Clock& clock_;
+  Duration patience_;
   Wire& wire_;
   std::string peer_;
   Request request_;
@@ -156,6 +175,7 @@ asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
       co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);
       continue;
     }
+    if (group.size() >= options_.max_connections) continue;
     Ec gone;
     socket.set_option(tcp::no_delay(true), gone);
     const auto remote = socket.remote_endpoint(gone);
@@ -182,7 +202,8 @@ asio::awaitable<void> Server::Impl::serve_requests(Wire& wire, std::string peer)
   while (true) {
     const auto parser = co_await next_request(wire, buffer);
     if (!parser) co_return;
-    ServerExchange exchange(wire, peer, std::move(parser->request()), parser->keep_alive());
+    ServerExchange exchange(clock_, options_.send_timeout, wire, peer, std::move(parser->request()),
+                            parser->keep_alive());
     co_await handler_(exchange);
     if (exchange.reusable()) continue;
     if (exchange.complete()) co_await say_goodbye(wire);
@@ -192,6 +213,8 @@ asio::awaitable<void> Server::Impl::serve_requests(Wire& wire, std::string peer)
 
 asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire& wire, Buffer& buffer) {
   auto parser = std::make_unique<RequestParser>(Limits{head_limit, options_.body_limit});
+  bool idle = buffer.view().empty();
+  TimePoint until = saturating_add(clock_.now(), idle ? options_.idle_timeout : options_.request_timeout);
   bool continued = false;
   while (true) {
     auto used = parser->put(buffer.view());
@@ -199,7 +222,7 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire&
     if (used && parser->done()) co_return parser;
     if (room.empty()) {
       const int status = parser->too_large() ? 413 : used ? 431 : 400;
-      ServerExchange refusal(wire, "", {}, false);
+      ServerExchange refusal(clock_, options_.send_timeout, wire, "", {}, false);
       Response response{status, {}, used ? "the head of the request is too long\n" : used.error().message() + "\n"};
       response.headers.add("Content-Type", "text/plain; charset=utf-8");
       if (co_await refusal.reply(std::move(response))) co_await say_goodbye(wire);
@@ -208,12 +231,15 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire&
     if (parser->head_done() && !continued) {
       continued = true;
       if (parser->request().headers.find("Expect") == std::string_view("100-continue")) {
-        if (co_await wire.write("HTTP/1.1 100 Continue\r\n\r\n")) co_return nullptr;
+        const auto sent = co_await with_deadline(clock_, until, write_all(wire, "HTTP/1.1 100 Continue\r\n\r\n", ""));
+        if (!sent) co_return nullptr;
       }
     }
-    const auto [failure, bytes] = co_await wire.read_some(room);
-    if (failure) co_return nullptr;
-    buffer.commit(bytes);
+    const auto bytes = co_await with_deadline(clock_, until, read_into(wire, room));
+    // Not for ever, though each next byte has come before we look at the clock.
+    if (!bytes || clock_.now() >= until) co_return nullptr;
+    if (std::exchange(idle, false)) until = saturating_add(clock_.now(), options_.request_timeout);
+    buffer.commit(*bytes);
   }
 }
 

@@ -3,7 +3,7 @@
 // One coroutine per connection, keep-alive, one request at a time per connection (no pipelining beyond reading in
 // order). The handler answers each exchange exactly once, by reply() or by start_stream() and write()… end(); returning
 // without an answer closes the connection. Handlers may run for as long as they like; they are cancelled when the
-// server stops.
+// server stops. Peers are not waited for for ever: see ServerOptions.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,6 +21,7 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
+  // These fail with Errc::reset when the peer has gone, Errc::timeout when it does not read.
   virtual Task<> reply(Response response) = 0;
   // Chunked transfer: one chunk per write().
   virtual Task<> start_stream(ResponseHead head) = 0;
@@ -37,6 +38,10 @@ struct ServerOptions {
   TlsOptions
       tls_options;  // client_cert_pem and client_key_pem are the server's own; ca_pem set: client certificates required
   std::size_t body_limit = std::size_t{3} * 1024 * 1024;
+  Duration idle_timeout = std::chrono::minutes(2);      // between two requests; longer than clients keep connections
+  Duration request_timeout = std::chrono::seconds(30);  // from the first byte of a request to its last
+  Duration send_timeout = std::chrono::seconds(30);     // for a peer to take an answer, or a chunk of one
+  std::size_t max_connections = 10'000;                 // further ones are closed as they come
 };
 
 class Server {

@@ -45,6 +45,17 @@ int refuse_passphrase(char*, int, int, void*) {
   return 0;  // without this OpenSSL would ask on the terminal
 }
 
+// OpenSSL takes the first certificate of the issuer's name and looks no further when that has another key: a CA that
+// was replaced by one of its own name, and has no key identifier (Go's had none before 1.15), would hide the other. Go
+// tries all.
+int has_issued(X509_STORE_CTX*, X509* subject, X509* issuer) {
+  if (X509_check_issued(issuer, subject) != X509_V_OK) return 0;
+  ERR_set_mark();
+  const bool signed_it = X509_verify(subject, X509_get0_pubkey(issuer)) == 1;
+  ERR_pop_to_mark();
+  return signed_it ? 1 : 0;
+}
+
 Result<> load_ca(SSL_CTX* context, const std::string& pem) {
   const auto certificates = certificates_of(pem);
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
@@ -136,6 +147,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::make(const TlsOptions& options, 
   if (native == nullptr) return Error(Errc::tls, "OpenSSL cannot make a context (" + openssl_reason() + ")");
   std::shared_ptr<TlsContext> context(new TlsContext(native));
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  X509_STORE_set_check_issued(SSL_CTX_get_cert_store(native), has_issued);
   context->server_name_ = options.server_name;
   context->has_own_ca_ = !options.ca_pem.empty();
   if (context->has_own_ca_) {

@@ -1,7 +1,8 @@
 // The port through which every request leaves: the real client, the simulated API server, and decorators around either
 // (credentials, counting, faults, logging).
 //
-// An answer of any HTTP status is success here; failures are timeout, dns, unreachable, tls, reset and protocol.
+// An answer of any HTTP status is success here; failures are timeout, dns, unreachable, tls, reset and protocol. After
+// dns and unreachable nothing of the request was sent; after any other failure it may have been carried out.
 // All operations may be cancelled (terminal). Requests are taken by value; a transport outlives its streams.
 #pragma once
 

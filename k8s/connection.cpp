@@ -59,14 +59,13 @@ Result<Material> material(std::string_view entry, const char* key, const std::st
 
 Result<KubeconfigContext> choose_context(const Kubeconfig& config, const ConnectionFlags& flags, std::string& name) {
   name = flags.context.empty() ? config.current_context : flags.context;
-  if (name.empty() && config.contexts.size() == 1) name = config.contexts.begin()->first;
   if (name.empty()) {
     if (!flags.server.empty() || !flags.cluster.empty()) return KubeconfigContext{};
     if (config.contexts.empty())
       return unusable(files_of(config) +
                       " has no contexts; name a cluster with --server or another file with --kubeconfig");
     return unusable(
-        fmt::format("{} has no current-context and several contexts ({}); choose one with --context, or set it with "
+        fmt::format("{} has no current-context; choose one of its contexts ({}) with --context, or set it with "
                     "`kubectl config use-context NAME`",
                     files_of(config), names_of(config.contexts)));
   }

@@ -81,6 +81,15 @@ Task<> Reflector<T>::run() {
 }
 
 template <class T>
+asio::awaitable<void> Reflector<T>::run_for_good(Duration longest_pause) {
+  Backoff backoff({std::chrono::seconds(1), 2.0, longest_pause, BackoffOptions::Jitter::equal});
+  for (;;) {
+    const auto gave_up = co_await run();
+    co_await pause(backoff.next(rng_, gave_up.error().retry_after));
+  }
+}
+
+template <class T>
 asio::awaitable<void> Reflector<T>::pause(Duration delay) {
   if (delay > Duration::zero()) co_await client_.clock().sleep_until(now() + delay);
 }

@@ -68,6 +68,8 @@ class Reflector {
   // Takes over a list that the caller has already made.
   void seed(List<T> list);
   Task<> run();
+  // run(), and where that gives up once more, after a pause that grows to `longest_pause`. Ends only by cancellation.
+  boost::asio::awaitable<void> run_for_good(Duration longest_pause);
   // Now somebody waits for the news that are still being gathered.
   void read_on();
 

@@ -48,12 +48,13 @@ bool WatchPacing::place_is_lost(const WatchEnd& end) {
 }
 
 WatchStep WatchPacing::after(const WatchEnd& end, TimePoint now, Rng& rng) {
+  const bool denied = end.error && is_forbidden(*end.error);
+  if (end.opened || !denied) denied_at_.reset();
   if (end.opened) {
-    denied_at_.reset();
     unopened_ = 0;
     if (end.lived >= long_life) backoff_.reset();
   }
-  if (end.error && is_forbidden(*end.error)) return after_denial(now, rng);
+  if (denied) return after_denial(now, rng);
   if (!end.error && end.lived >= long_life) return {WatchStep::Kind::watch, {}};
   const auto kind = place_is_lost(end) ? WatchStep::Kind::list : WatchStep::Kind::watch;
   return {kind, backoff_.next(rng, end.error ? end.error->retry_after : std::nullopt)};

@@ -10,6 +10,9 @@
 namespace haulout::agent {
 namespace {
 
+// Many more than scrapers and probes need: whoever opens them on purpose must not take the agent's descriptors.
+constexpr std::size_t connections = 64;
+
 http::Response plain(int status, std::string body) {
   http::Response response;
   response.status = status;
@@ -43,6 +46,7 @@ Result<std::unique_ptr<http::Server>> listen(boost::asio::any_io_executor execut
   options.address = address.host;
   options.port = address.port;
   options.body_limit = std::size_t{64} * 1024;
+  options.max_connections = connections;
   return http::Server::listen(std::move(executor), clock, std::move(options),
                               [sources](http::Exchange& exchange) { return answer(exchange, sources); });
 }

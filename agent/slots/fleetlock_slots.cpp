@@ -26,7 +26,7 @@ bool denies(const FleetLockRefusal& refusal) {
 }
 
 bool never_sent(const Error& error) {
-  return error.code() == Errc::dns || error.code() == Errc::unreachable || error.code() == Errc::tls;
+  return error.code() == Errc::dns || error.code() == Errc::unreachable;
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ constexpr Duration release_again = std::chrono::milliseconds(500);
 // names a node that has passed its turn on.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
+// Until a watch that was refused is tried again: for so long a lost turn may go unseen.
+constexpr Duration longest_blindness = std::chrono::seconds(30);
 // However many wait, all of them together look about twice in each of these, and about one of them asks for a turn that
 // comes free before it sees that another was faster.
 constexpr Duration look_interval_each = std::chrono::seconds(5);
@@ -92,10 +94,6 @@ std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std
   for (const k8s::Lease& slot : slots)
     if (k8s::value_at(slot.labels, pool_label) == pool) holders.insert(slot.holder);
   return holders;
-}
-
-asio::awaitable<void> follow(k8s::Reflector<k8s::Lease>& view) {
-  static_cast<void>(co_await view.run());
 }
 
 }  // namespace
@@ -283,7 +281,7 @@ asio::awaitable<void> LeaseSlots::changed() {
       client_, rng_, k8s::Resource::leases, options, [](const std::string&, const k8s::Lease*) {},
       [&moved] { moved.notify(); });
   co_await with_task_group([&](TaskGroup& group) {
-    group.spawn(follow(view));
+    group.spawn(view.run_for_good(longest_blindness));
     return refused_.empty() ? until_own_changes(view, moved) : until_room(view, moved);
   });
 }

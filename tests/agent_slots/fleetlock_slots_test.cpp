@@ -214,6 +214,24 @@ TEST_F(FleetLockTest, ALostAnswerIsAnError) {
   EXPECT_FALSE(run(slots.release(soon())));
 }
 
+// Carried out late, the one would undo the other. Only where nothing was sent there is nothing to wait for; a handshake
+// may have failed on the second connection, after the request was lost with the first.
+TEST_F(FleetLockTest, WhatMayHaveBeenSentIsGivenTimeBeforeItsOpposite) {
+  struct Row {
+    Errc code;
+    Duration wait;
+  };
+  for (const Row& row : {Row{Errc::dns, 0s}, Row{Errc::unreachable, 0s}, Row{Errc::tls, 5s}, Row{Errc::reset, 5s},
+                         Row{Errc::timeout, 5s}}) {
+    server.broken = Error(row.code, "broken");
+    EXPECT_FALSE(run(slots.take(soon())));
+    server.broken.reset();
+    const TimePoint before = clock.now();
+    EXPECT_TRUE(run(slots.release(soon())));
+    EXPECT_EQ(clock.now() - before, row.wait) << to_string(row.code);
+  }
+}
+
 TEST_F(FleetLockTest, LooksAgainAboutTwiceAMinute) {
   for (int i = 0; i < 20; ++i) {
     const TimePoint before = clock.now();

@@ -218,6 +218,49 @@ TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
   EXPECT_EQ(peer.connections(), 2);
 }
 
+// A control plane that loses power says nothing: each of the idle connections would cost a deadline of its own.
+TEST_F(ClientTest, WhatWasIdleBeforeATimeoutIsNotTriedAgain) {
+  const auto then_mute = [](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, ok);
+    co_await wait_for_end(socket);
+  };
+  ScriptedPeer peer(context, {then_mute, then_mute, then_mute, always(ok)});
+  auto client = plain_client(peer.port());
+  const auto ask = [&]() -> asio::awaitable<void> { EXPECT_TRUE(co_await client->round_trip(get("/"), soon())); };
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      for (int i = 0; i < 3; ++i) group.spawn(ask());
+      co_await group.join();
+    });
+    EXPECT_EQ(peer.connections(), 3);
+    EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(20ms))), Errc::timeout);
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+  });
+  EXPECT_EQ(peer.connections(), 4);
+}
+
+// The request may have been carried out: only what was never sent is unreachable.
+TEST_F(ClientTest, ARequestThatWasSentOnceIsNotCalledUnreachable) {
+  tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const auto address = acceptor.local_endpoint();
+  tcp::socket occupied(context, tcp::v4());
+  const auto serve_once = [&]() -> asio::awaitable<void> {
+    auto socket = co_await acceptor.async_accept(asio::use_awaitable);
+    acceptor.close();
+    // So that nobody else listens there.
+    occupied.set_option(tcp::socket::reuse_address(true));
+    occupied.bind(address);
+    co_await answer_once_then_drop_the_next_request()(socket);
+  };
+  auto client = plain_client(address.port());
+  run_with({serve_once}, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    EXPECT_EQ(code_of(co_await client->round_trip(post("/", "", true), soon())), Errc::reset);
+    EXPECT_EQ(code_of(co_await client->round_trip(post("/", "", true), soon())), Errc::unreachable);
+  });
+}
+
 TEST_F(ClientTest, CancellationUnwindsAndClosesTheConnection) {
   bool request_seen = false;
   bool closed = false;

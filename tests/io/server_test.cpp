@@ -195,6 +195,74 @@ TEST_F(ServerTest, StoppingCancelsHandlersAndClosesConnections) {
   EXPECT_TRUE(unwound);
 }
 
+TEST_F(ServerTest, AConnectionWithoutAWholeRequestIsClosedInTime) {
+  http::ServerOptions options;
+  options.idle_timeout = 20ms;
+  options.request_timeout = 20ms;
+  const auto server = serve(options, echo);
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    EXPECT_EQ(co_await say_raw(*server, ""), "");
+    EXPECT_EQ(co_await say_raw(*server, "GET / HTTP/1.1\r\nHost: x\r\n"), "");
+    EXPECT_EQ(co_await say_raw(*server, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"), "");
+    EXPECT_THAT(co_await say_raw(*server, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"), HasSubstr("GET /1"))
+        << "and closed while it is idle";
+  });
+}
+
+TEST_F(ServerTest, WhoSendsAByteNowAndThenGainsNoTime) {
+  http::ServerOptions options;
+  options.request_timeout = 20ms;
+  const auto server = serve(options, echo);
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    tcp::socket socket(context);
+    co_await socket.async_connect(tcp::endpoint(asio::ip::address_v4::loopback(), server->port()), asio::use_awaitable);
+    co_await say(socket, "GET / HTTP/1.1\r\nA: ");
+    const TimePoint limit = soon();
+    bool closed = false;
+    while (!closed && clock.now() < limit) {
+      const auto [failure, sent] =
+          co_await asio::async_write(socket, asio::buffer("a", 1), asio::as_tuple(asio::use_awaitable));
+      closed = static_cast<bool>(failure);
+    }
+    EXPECT_TRUE(closed);
+  });
+}
+
+TEST_F(ServerTest, AnAnswerThatNobodyReadsIsGivenUp) {
+  http::ServerOptions options;
+  options.send_timeout = 20ms;
+  bool given_up = false;
+  const auto server = serve(options, [&](http::Exchange& exchange) -> asio::awaitable<void> {
+    http::Response response{200, {}, std::string(50'000'000, 'x')};
+    EXPECT_EQ(code_of(co_await exchange.reply(std::move(response))), Errc::timeout);
+    given_up = true;
+  });
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    tcp::socket socket(context);
+    co_await socket.async_connect(tcp::endpoint(asio::ip::address_v4::loopback(), server->port()), asio::use_awaitable);
+    co_await say(socket, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (!given_up) co_await asio::post(asio::use_awaitable);
+  });
+}
+
+TEST_F(ServerTest, MoreConnectionsThanTheLimitAreClosed) {
+  http::ServerOptions options;
+  options.max_connections = 2;
+  const auto server = serve(options, echo);
+  auto first = plain_client(server->port());
+  auto second = plain_client(server->port());
+  auto third = plain_client(server->port());
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    EXPECT_TRUE(co_await first->round_trip(get("/"), soon()));
+    EXPECT_TRUE(co_await second->round_trip(get("/"), soon()));
+    EXPECT_EQ(code_of(co_await third->round_trip(get("/"), soon())), Errc::reset);
+    first.reset();
+    bool answered = false;
+    while (!answered) answered = (co_await third->round_trip(get("/"), soon())).has_value();
+    EXPECT_TRUE(co_await second->round_trip(get("/"), soon()));
+  });
+}
+
 TEST_F(ServerTest, BadAddressesAndBadPem) {
   const auto listen = [&](http::ServerOptions options) {
     return http::Server::listen(context.get_executor(), clock, std::move(options), echo);

@@ -83,6 +83,39 @@ TEST_F(TlsTest, AnotherCaIsRefused) {
   expect_refused(*server, tls, HasSubstr("CA"));
 }
 
+// The CA of a cluster was replaced by another of its name, without key identifiers by which to tell them apart.
+TEST_F(TlsTest, OfTwoCasOfOneNameTheOneThatSignedIsFound) {
+  const auto server = server_with(loopback);
+  const std::string other = CertificateAuthority("Test CA").pem();
+  for (const std::string& bundle : {authority.pem() + other, other + authority.pem()}) {
+    http::TlsOptions tls;
+    tls.ca_pem = bundle;
+    const auto outcome = ask(*server, tls);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    context.restart();
+  }
+  http::TlsOptions tls;
+  tls.ca_pem = other;
+  expect_refused(*server, tls, HasSubstr("CA"));
+}
+
+TEST_F(TlsTest, OfTwoClientCasOfOneNameTheOneThatSignedIsFound) {
+  const CertificateAuthority signer("Client CA");
+  const std::string other = CertificateAuthority("Client CA").pem();
+  const auto client = signer.issue({"system:node:n1", {}, {}});
+  for (const std::string& bundle : {signer.pem() + other, other + signer.pem()}) {
+    auto options = server_options(loopback);
+    options.tls_options.ca_pem = bundle;
+    const auto server = serve(options, greet);
+    auto tls = trusting();
+    tls.client_cert_pem = client.certificate_pem;
+    tls.client_key_pem = client.key_pem;
+    const auto outcome = ask(*server, tls);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    context.restart();
+  }
+}
+
 TEST_F(TlsTest, TheSystemDoesNotKnowOurCa) {
   const auto server = server_with(loopback);
   expect_refused(*server, {}, HasSubstr("certificate-authority"));

@@ -92,6 +92,12 @@ TEST_F(PacingTest, ADenialThatPassedIsForgotten) {
   after({false, 0s, forbidden(), false});
   after({true, 5s, reset(), false}, t0 + 10s);
   EXPECT_EQ(after({false, 0s, forbidden(), false}, t0 + 20s).kind, Kind::watch);
+
+  // Two servers that came up, one after the other.
+  WatchPacing interrupted(backoff);
+  interrupted.after({false, 0s, forbidden(), false}, t0, rng);
+  interrupted.after({false, 0s, reset(), false}, t0 + 1s, rng);
+  EXPECT_EQ(interrupted.after({false, 0s, forbidden(), false}, t0 + 20s, rng).kind, Kind::watch);
 }
 
 TEST_F(PacingTest, AViewThatCannotBeWatchedIsListedNowAndThen) {

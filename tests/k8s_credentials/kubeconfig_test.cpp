@@ -338,11 +338,21 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(Kubeconfig, WithoutCurrentContextTheOnlyOneIsMeant) {
-  EXPECT_EQ(chosen("clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
-                   "contexts: [{name: only, context: {cluster: c}}]\n")
-                .origin,
-            "kubeconfig /etc/kube/config, context only");
+// As with kubectl: nobody has chosen, not even where there is only one, and its token is for no other server.
+TEST(Kubeconfig, WithoutCurrentContextNoneIsMeant) {
+  const std::string text =
+      "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"
+      "users: [{name: u, user: {token: s3cret}}]\n"
+      "contexts: [{name: only, context: {cluster: c, user: u, namespace: shop}}]\n";
+  EXPECT_THAT(refusal(text), AllOf(HasSubstr("\"only\""), HasSubstr("--context")));
+  ConnectionFlags flags;
+  flags.server = "https://elsewhere";
+  const auto elsewhere = chosen(text, flags);
+  EXPECT_EQ(elsewhere.endpoint.host, "elsewhere");
+  EXPECT_TRUE(elsewhere.token.empty());
+  EXPECT_EQ(elsewhere.default_namespace, "default");
+  flags.context = "only";
+  EXPECT_EQ(chosen(text, flags).token.data, "s3cret");
 }
 
 }  // namespace
