@@ -82,6 +82,13 @@ std::optional<WallTime> newest_time(const std::vector<Json>& objects) {
   return newest;
 }
 
+std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const sim::Object& node : cluster.store().list("nodes"))
+    if (sim::text(sim::condition(*node, "Ready"), "/status") == "Unknown") names.push_back(sim::name_of(*node));
+  return names;
+}
+
 Duration rest_of(const Assumptions& assumptions) {
   return come_to_rest + assumptions.ready_after;
 }
@@ -111,6 +118,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + for_people(*assumptions.terminate_within)
                                  : "after its whole grace period, so the time is an upper bound")};
+  if (const auto silent = silent_nodes(cluster); !silent.empty())
+    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends there: node " + some_of(silent));
   if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
   if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
   if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));

@@ -64,6 +64,13 @@ struct ASnapshot {
     throw std::runtime_error("no " + name + " in the snapshot");
   }
 
+  // Its kubelet has not been heard of for a while.
+  void silence(const std::string& node) {
+    item(node)["status"]["conditions"][0]["status"] = "Unknown";
+    item(node)["spec"]["taints"] = {{{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoSchedule"}},
+                                    {{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoExecute"}}};
+  }
+
   std::string document() const { return Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump(); }
 
   Json items = Json::array();

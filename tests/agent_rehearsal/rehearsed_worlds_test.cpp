@@ -5,6 +5,9 @@ namespace haulout::agent {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 TEST_F(RehearsalTest, APodOfARunningJobLeaves) {
   items.push_back(pod("report-x", "Job", "report", "100m"));
@@ -13,6 +16,26 @@ TEST_F(RehearsalTest, APodOfARunningJobLeaves) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_LE(rehearsal.took, 27s);
+}
+
+TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
+  silence("n1");
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("pod shop/web-a would still be there"), HasSubstr("kubelet")));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends there: node n1"));
+}
+
+TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
+  add_node("n3", "2");
+  silence("n3");
+  items.push_back(pod("web-d", "ReplicaSet", "web", "500m", "n3"));
+  item("web")["spec"]["replicas"] = 4;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
 }  // namespace
