@@ -8,6 +8,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 TEST_F(RehearsalTest, APodOfARunningJobLeaves) {
   items.push_back(pod("report-x", "Job", "report", "100m"));
@@ -36,6 +37,13 @@ TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+// The API server writes requests into pods, not into templates.
+TEST_F(RehearsalTest, ReplacementsAskForWhatTheirPodsDo) {
+  item("n2")["status"]["allocatable"]["cpu"] = "1";
+  item("web")["spec"]["template"]["spec"]["containers"][0]["resources"] = {{"limits", {{"cpu", "500m"}}}};
+  EXPECT_THAT(play().no_room, SizeIs(2)) << "beside the DaemonSet's pod there is room for one";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What workload controllers make of real objects: pods of Jobs, templates, names.
+#include "sim/pod_template.hpp"
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -57,6 +58,72 @@ TEST_F(WorkloadsTest, AFinishedPodOfAJobLosesItsFinalizer) {
   in_world([&]() -> boost::asio::awaitable<void> {
     co_await pass(1s);
     EXPECT_FALSE(sim::has_finalizers(cluster.get("pods", "shop", "done")));
+  });
+}
+
+Json containers_of(Json resources) {
+  return Json::array({{{"name", "main"}, {"resources", std::move(resources)}}});
+}
+
+TEST(PodTemplateTest, AContainerRequestsWhatItIsLimitedTo) {
+  struct Row {
+    Json in_template;
+    Json requests;
+  };
+  const Row table[] = {
+      {{{"limits", {{"cpu", "2"}, {"memory", "2Gi"}}}}, {{"cpu", "2"}, {"memory", "2Gi"}}},
+      {{{"limits", {{"cpu", "2"}}}, {"requests", {{"cpu", "1"}, {"memory", "1Gi"}}}},
+       {{"cpu", "1"}, {"memory", "1Gi"}}},
+      {{{"requests", {{"cpu", "1"}}}}, {{"cpu", "1"}}},
+      {Json::object(), nullptr},
+  };
+  for (const Row& row : table) {
+    const Json spec = {{"containers", containers_of(row.in_template)},
+                       {"initContainers", containers_of(row.in_template)}};
+    const Json set = {{"kind", "ReplicaSet"}, {"spec", {{"template", {{"spec", spec}}}}}};
+    const Json made = sim::pod_of_template(set, nullptr, "web-1");
+    for (const char* path : {"/spec/containers", "/spec/initContainers"})
+      EXPECT_EQ(sim::at(sim::at(made, path)[0], "/resources/requests"), row.requests) << row.in_template;
+  }
+}
+
+TEST(PodTemplateTest, WhatAdmissionAddsIsAsInAPodThatIsThere) {
+  const Json set = {{"kind", "ReplicaSet"},
+                    {"spec", {{"template", {{"spec", {{"containers", containers_of({})}, {"nodeSelector", {}}}}}}}}};
+  Json there = {{"spec",
+                 {{"containers", containers_of({{"requests", {{"cpu", "100m"}}}})},
+                  {"nodeName", "n1"},
+                  {"overhead", {{"cpu", "250m"}}},
+                  {"priority", 1000}}}};
+  there["spec"]["containers"].push_back({{"name", "injected"}});
+  const Json made = sim::pod_of_template(set, there, "web-1");
+  for (const char* path : {"/spec/containers", "/spec/overhead", "/spec/priority"})
+    EXPECT_EQ(sim::at(made, path), sim::at(there, path)) << path;
+  EXPECT_EQ(sim::text(made, "/spec/nodeName"), "");
+  EXPECT_TRUE(made["spec"].contains("nodeSelector"));
+}
+
+// Also when none is there any more: a StatefulSet's name is free only then.
+TEST_F(WorkloadsTest, TheNextPodAsksForWhatTheLastOneDid) {
+  const Json labels = {{"app", "db"}};
+  cluster.create(
+      "statefulsets",
+      {{"metadata", {{"name", "db"}, {"namespace", "shop"}, {"uid", "db"}}},
+       {"spec",
+        {{"replicas", 1},
+         {"selector", {{"matchLabels", labels}}},
+         {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", containers_of({})}}}}}}}});
+  Json first = ready_pod("shop", "db-0", "n1", 1);
+  first["metadata"]["ownerReferences"] = Json::array({owner("StatefulSet", "apps/v1", "db")});
+  first["spec"]["priority"] = 1000;
+  cluster.create("pods", first);
+  const std::string before = uid("shop", "db-0");
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await evict("shop", "db-0");
+    co_await pass(10s);
+    const Json next = cluster.get("pods", "shop", "db-0");
+    EXPECT_NE(sim::uid_of(next), before);
+    EXPECT_EQ(sim::number(next, "/spec/priority"), 1000);
   });
 }
 
