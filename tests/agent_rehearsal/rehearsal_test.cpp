@@ -183,6 +183,20 @@ TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
     EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
 }
 
+TEST_F(RehearsalTest, TheTimeOfANodeIsItsOwn) {
+  input.nodes = {"n1", "n2"};
+  input.drain.timeout = 5min;
+  add_budget(3);
+  items.push_back(pod("web-d", "ReplicaSet", "web", "500m", "n2"));
+  item("web")["spec"]["replicas"] = 4;
+  item("web")["spec"]["template"]["spec"]["schedulingGates"] = {{{"name", "quota"}}};
+  const Rehearsal rehearsal = play();
+  EXPECT_GE(rehearsal.took, 10min);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 would not be drained (blocked after 5m00s)"),
+                                         HasSubstr("node/n2 would not be drained (blocked after 5m00s)")));
+  EXPECT_EQ(rehearsal.drains[1].started_at, rehearsal.drains[0].finished_at);
+}
+
 TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {
   input.nodes = {"n1", "n2"};
   input.drain.fit = drain::FitPolicy::block;
