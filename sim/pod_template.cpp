@@ -1,5 +1,7 @@
 #include "sim/pod_template.hpp"
 
+#include <fmt/format.h>
+
 namespace haulout::sim {
 namespace {
 
@@ -19,6 +21,21 @@ void admit(Json& spec, const Json& sibling) {
        {"containers", "initContainers", "resources", "overhead", "priority", "priorityClassName", "preemptionPolicy"})
     if (const Json& admitted = at(at(sibling, "/spec"), (std::string("/") + field).c_str()); !admitted.is_null())
       spec[field] = admitted;
+}
+
+// Every pod of a StatefulSet has claims of its own, in place of volumes of the same names.
+void add_claims(Json& pod, const Json& templates) {
+  for (const Json& claim : templates) {
+    const std::string name = name_of(claim);
+    if (name.empty()) continue;
+    Json& volumes = pod["spec"]["volumes"];
+    if (volumes.is_null()) volumes = Json::array();
+    volumes.erase(std::remove_if(volumes.begin(), volumes.end(),
+                                 [&](const Json& volume) { return text(volume, "/name") == name; }),
+                  volumes.end());
+    volumes.push_back(
+        {{"name", name}, {"persistentVolumeClaim", {{"claimName", fmt::format("{}-{}", name, name_of(pod))}}}});
+  }
 }
 
 }  // namespace
@@ -50,6 +67,7 @@ Json pod_of_template(const Json& controller, const Json& sibling, const std::str
     for (const char* containers : {"containers", "initContainers"})
       if (pod["spec"].contains(containers)) request_the_limits(pod["spec"][containers]);
   }
+  add_claims(pod, at(controller, "/spec/volumeClaimTemplates"));
   return pod;
 }
 

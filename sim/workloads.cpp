@@ -132,8 +132,10 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  for (std::int64_t ordinal = 0; ordinal < replicas; ++ordinal) {
-    const std::string name = fmt::format("{}-{}", key.name, ordinal);
+  // A 32-bit integer in the API.
+  const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
+  for (std::int64_t i = 0; i < replicas; ++i) {
+    const std::string name = fmt::format("{}-{}", key.name, first + i);
     const Object pod = world_.store.get({"pods", key.ns, name});
     if (!pod) create_pod(set, name, "");
     if (!parallel && (!pod || !pod_ready(*pod) || terminating(*pod))) return;

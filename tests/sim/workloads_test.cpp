@@ -103,16 +103,26 @@ TEST(PodTemplateTest, WhatAdmissionAddsIsAsInAPodThatIsThere) {
   EXPECT_TRUE(made["spec"].contains("nodeSelector"));
 }
 
-// Also when none is there any more: a StatefulSet's name is free only then.
-TEST_F(WorkloadsTest, TheNextPodAsksForWhatTheLastOneDid) {
-  const Json labels = {{"app", "db"}};
-  cluster.create(
-      "statefulsets",
-      {{"metadata", {{"name", "db"}, {"namespace", "shop"}, {"uid", "db"}}},
-       {"spec",
-        {{"replicas", 1},
-         {"selector", {{"matchLabels", labels}}},
-         {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", containers_of({})}}}}}}}});
+class StatefulSetTest : public WorkloadsTest {
+ protected:
+  static Json set(int replicas) {
+    const Json labels = {{"app", "db"}};
+    return {{"metadata", {{"name", "db"}, {"namespace", "shop"}, {"uid", "db"}}},
+            {"spec",
+             {{"replicas", replicas},
+              {"selector", {{"matchLabels", labels}}},
+              {"template", {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", containers_of({})}}}}}}}};
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const Json& pod : cluster.all("pods")) result.push_back(sim::name_of(pod));
+    return result;
+  }
+};
+
+// Also when none is there any more: a name is free only then.
+TEST_F(StatefulSetTest, TheNextPodAsksForWhatTheLastOneDid) {
+  cluster.create("statefulsets", set(1));
   Json first = ready_pod("shop", "db-0", "n1", 1);
   first["metadata"]["ownerReferences"] = Json::array({owner("StatefulSet", "apps/v1", "db")});
   first["spec"]["priority"] = 1000;
@@ -124,6 +134,28 @@ TEST_F(WorkloadsTest, TheNextPodAsksForWhatTheLastOneDid) {
     const Json next = cluster.get("pods", "shop", "db-0");
     EXPECT_NE(sim::uid_of(next), before);
     EXPECT_EQ(sim::number(next, "/spec/priority"), 1000);
+  });
+}
+
+TEST_F(StatefulSetTest, OrdinalsBeginWhereItSays) {
+  Json from_five = set(2);
+  from_five["spec"]["ordinals"] = {{"start", 5}};
+  cluster.create("statefulsets", from_five);
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(10s);
+    EXPECT_EQ(names(), (std::vector<std::string>{"db-5", "db-6"}));
+  });
+}
+
+TEST_F(StatefulSetTest, EachPodHasItsOwnClaims) {
+  Json with_claims = set(2);
+  with_claims["spec"]["volumeClaimTemplates"] = {{{"metadata", {{"name", "data"}}}}, {{"metadata", {{"name", "log"}}}}};
+  with_claims["spec"]["template"]["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
+  cluster.create("statefulsets", with_claims);
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(10s);
+    EXPECT_EQ(sim::claims_of(cluster.get("pods", "shop", "db-1")), (std::vector<std::string>{"data-db-1", "log-db-1"}));
+    EXPECT_EQ(cluster.get("pods", "shop", "db-1")["spec"]["volumes"].size(), 2u);
   });
 }
 
