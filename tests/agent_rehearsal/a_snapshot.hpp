@@ -58,6 +58,14 @@ struct ASnapshot {
                      {"spec", {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
   }
 
+  // At most one may be missing.
+  void add_narrow_budget(const std::string& app) {
+    items.push_back({{"apiVersion", "policy/v1"},
+                     {"kind", "PodDisruptionBudget"},
+                     {"metadata", {{"name", "narrow"}, {"namespace", "shop"}}},
+                     {"spec", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", app}}}}}}}});
+  }
+
   Json& item(const std::string& name) {
     for (Json& each : items)
       if (each["metadata"]["name"] == name) return each;
