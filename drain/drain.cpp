@@ -83,7 +83,8 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       [this] { return client_.server_now(); });
 }
 
-void Drain::Impl::restart_deadline() {
+void Drain::Impl::start_time() {
+  report_.started_at = clock_.wall_now();
   deadline_ = options_.timeout ? saturating_add(now(), *options_.timeout) : TimePoint::max();
   volumes_.end_reattaching_at(options_.timeout ? deadline_ - reattach_margin : TimePoint::max());
 }
@@ -160,8 +161,8 @@ Report Drain::Impl::report() const {
   return report;
 }
 
-asio::awaitable<bool> Drain::Impl::cordon(bool fresh_deadline) {
-  if (fresh_deadline) restart_deadline();
+asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
+  if (own_time) start_time();
   if (options_.dry_run == DryRunMode::client) {
     emit(EventType::cordoned, nullptr, nullptr, "dry run: not sent");
     co_return true;

@@ -1,9 +1,11 @@
 // The drain of one node, as a coroutine over pure decisions (pod_filter, order, pipeline, eviction_verdict, diagnoses).
 //
 // run() is preflight(), cordon() and evict() in turn; several nodes are preflighted and cordoned first, then evicted
-// one after the other. Each stage returns false when the drain has ended there; report() then says how. None of them
-// fails: failures are outcomes. Cancelling unwinds; report() is then what was done so far, with outcome `cancelled`.
-// Borrows client, clock, rng and observer, which must outlive it. One thread.
+// one after the other. The time of the report, and that which the timeout limits, begins with the latest of these three
+// stages, and with the first one of a run(): what other nodes take in between is not this one's. Each stage returns
+// false when the drain has ended there; report() then says how. None of them fails: failures are outcomes. Cancelling
+// unwinds; report() is then what was done so far, with outcome `cancelled`. Borrows client, clock, rng and observer,
+// which must outlive it. One thread.
 #pragma once
 
 #include <memory>

@@ -47,8 +47,8 @@ class Drain::Impl {
   void expect_leaked(std::set<std::string> uids) { volumes_.expect_leaked(std::move(uids)); }
   const std::set<std::string>& leaked() const { return volumes_.leaked(); }
   boost::asio::awaitable<bool> preflight();
-  boost::asio::awaitable<bool> cordon(bool fresh_deadline);
-  boost::asio::awaitable<bool> evict(bool fresh_deadline);
+  boost::asio::awaitable<bool> cordon(bool own_time);
+  boost::asio::awaitable<bool> evict(bool own_time);
   // A drain that is over before its first eviction tells its observer of the end here.
   bool tell_unless(bool goes_on);
   Report report() const;
@@ -178,7 +178,7 @@ class Drain::Impl {
   boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
-  void restart_deadline();
+  void start_time();
 
   k8s::Client& client_;
   Clock& clock_;

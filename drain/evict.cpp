@@ -16,8 +16,8 @@ constexpr Duration glance = std::chrono::milliseconds(200);
 
 }  // namespace
 
-asio::awaitable<bool> Drain::Impl::evict(bool fresh_deadline) {
-  if (fresh_deadline) restart_deadline();
+asio::awaitable<bool> Drain::Impl::evict(bool own_time) {
+  if (own_time) start_time();
   if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   pipeline_->start(now());

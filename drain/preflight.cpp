@@ -151,7 +151,7 @@ bool Drain::Impl::refuse_by_policy() {
 }
 
 asio::awaitable<bool> Drain::Impl::preflight() {
-  restart_deadline();
+  start_time();
   auto node = co_await first_contact();
   if (!node) {
     if (k8s::is_gone(node.error())) {

@@ -3,6 +3,7 @@
 #include "k8s/codec.hpp"
 #include "sim/disruption.hpp"
 #include "sim/garbage_collector.hpp"
+#include "sim/job_tracking.hpp"
 #include "sim/kubelet.hpp"
 #include "sim/loader.hpp"
 #include "sim/machines.hpp"
@@ -30,6 +31,7 @@ class Cluster::Impl {
   Kubelet kubelet{world};
   Scheduler scheduler{world};
   Workloads workloads{world};
+  JobTracking job_tracking{world};
   DisruptionController disruption{world};
   NodeLifecycle node_lifecycle{world};
   PodGarbageCollector pod_gc{world};

@@ -24,13 +24,17 @@ bool is_percentage(const Json& value) {
   return value.is_string() && value.get<std::string>().ends_with('%');
 }
 
+std::int64_t integer(std::string_view text) {
+  std::int64_t amount = 0;
+  std::from_chars(text.data(), text.data() + text.size(), amount);
+  return amount;
+}
+
 // An integer, or a percentage of the total: always rounded up.
 std::int64_t scaled(const Json& value, std::int64_t total) {
   if (value.is_number()) return value.get<std::int64_t>();
   if (!value.is_string()) return 0;
-  const std::string text = value.get<std::string>();
-  std::int64_t amount = 0;
-  std::from_chars(text.data(), text.data() + text.size(), amount);
+  const std::int64_t amount = integer(value.get<std::string>());
   return is_percentage(value) ? (amount * total + 99) / 100 : amount;
 }
 
@@ -62,8 +66,9 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
   });
 }
 
-std::optional<std::int64_t> DisruptionController::sum_of_scales(const std::vector<Object>& pods,
+std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const std::vector<Object>& pods,
                                                                 std::string* problem) const {
+  if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
   std::map<std::string, std::int64_t> scales;  // by the controller's uid
   for (const Object& pod : pods) {
     const Json& owner = controller_of(*pod);
@@ -97,7 +102,7 @@ std::optional<DisruptionController::Expectation> DisruptionController::expectati
   const Json& max_unavailable = at(budget, "/spec/maxUnavailable");
   const Json& min_available = at(budget, "/spec/minAvailable");
   if (!max_unavailable.is_null() || is_percentage(min_available)) {
-    const auto expected = sum_of_scales(pods, problem);
+    const auto expected = sum_of_scales(budget, pods, problem);
     if (!expected) return std::nullopt;
     if (max_unavailable.is_null()) return Expectation{*expected, scaled(min_available, *expected)};
     return Expectation{*expected, std::max<std::int64_t>(0, *expected - scaled(max_unavailable, *expected))};

@@ -22,7 +22,8 @@ class DisruptionController {
   };
   std::optional<Expectation> expectation(const Json& budget, const std::vector<Object>& pods,
                                          std::string* problem) const;
-  std::optional<std::int64_t> sum_of_scales(const std::vector<Object>& pods, std::string* problem) const;
+  std::optional<std::int64_t> sum_of_scales(const Json& budget, const std::vector<Object>& pods,
+                                            std::string* problem) const;
   void fail(const Key& budget, const std::string& problem);
   void heal_stale_targets(const std::string& ns);
 

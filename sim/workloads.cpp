@@ -4,21 +4,13 @@
 
 #include "placement/room.hpp"
 #include "sim/pod_lifecycle.hpp"
+#include "sim/pod_template.hpp"
 
 namespace haulout::sim {
 namespace {
 
 bool active(const Json& pod) {
   return !terminating(pod) && !pod_finished(pod);
-}
-
-Json owner_reference(const Json& owner) {
-  return {{"apiVersion", owner.value("apiVersion", "")},
-          {"kind", owner.value("kind", "")},
-          {"name", name_of(owner)},
-          {"uid", uid_of(owner)},
-          {"controller", true},
-          {"blockOwnerDeletion", true}};
 }
 
 Json daemon_tolerations() {
@@ -43,6 +35,7 @@ void Workloads::on_change(const Change& change) {
       resource == "deployments") {
     look_later(change.key);
   } else if (resource == "pods") {
+    remember(change.object);
     const Json& owner = controller_of(*change.object);
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
     if (info) look_later({std::string(info->resource), change.key.ns, text(owner, "/name")});
@@ -78,23 +71,22 @@ std::vector<Object> Workloads::controlled_by(const Json& controller, std::string
   return world_.store.list(resource, ns_of(controller), By::controller, uid_of(controller));
 }
 
-void Workloads::create_pod(const Key& controller, const Json& owner, const std::string& name, const std::string& node) {
-  Json pod = {{"metadata", Json::object()}, {"spec", Json::object()}};
-  const Json& of_template = at(owner, "/spec/template");
-  if (of_template.is_object()) {
-    pod["metadata"] = of_template.value("metadata", Json::object());
-    pod["spec"] = of_template.value("spec", Json::object());
-  }
-  if (!pod["metadata"].is_object()) pod["metadata"] = Json::object();
-  for (const char* field : {"creationTimestamp", "uid", "resourceVersion"}) pod["metadata"].erase(field);
-  pod["metadata"]["name"] = name;
-  pod["metadata"]["namespace"] = controller.ns;
-  pod["metadata"]["ownerReferences"] = Json::array({owner_reference(owner)});
+// The newest: should its controller have another template by now, so have the next ones.
+void Workloads::remember(const Object& pod) {
+  const std::string owner = text(controller_of(*pod), "/uid");
+  if (owner.empty()) return;
+  constexpr const char* created = "/metadata/creationTimestamp";
+  Object& newest = newest_.try_emplace(owner, pod).first->second;
+  if (text(*pod, created) > text(*newest, created)) newest = pod;
+}
+
+void Workloads::create_pod(const Json& owner, const std::string& name, const std::string& node) {
+  const auto sibling = newest_.find(uid_of(owner));
+  Json pod = pod_of_template(owner, sibling == newest_.end() ? Json() : *sibling->second, name);
   if (!node.empty()) {
     pod["spec"]["nodeName"] = node;
     for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
   }
-  pod["status"] = {{"phase", "Pending"}};
   world_.store.create("pods", std::move(pod));
 }
 
@@ -131,7 +123,7 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
       if (active(*pod) && pod_ready(*pod) == ready) present.push_back(pod);
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)
-    create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), "");
+    create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), "");
   for (std::size_t count = present.size(); count > replicas; --count)
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
 }
@@ -140,10 +132,12 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  for (std::int64_t ordinal = 0; ordinal < replicas; ++ordinal) {
-    const std::string name = fmt::format("{}-{}", key.name, ordinal);
+  // A 32-bit integer in the API.
+  const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
+  for (std::int64_t i = 0; i < replicas; ++i) {
+    const std::string name = fmt::format("{}-{}", key.name, first + i);
     const Object pod = world_.store.get({"pods", key.ns, name});
-    if (!pod) create_pod(key, set, name, "");
+    if (!pod) create_pod(set, name, "");
     if (!parallel && (!pod || !pod_ready(*pod) || terminating(*pod))) return;
   }
 }
@@ -156,7 +150,7 @@ void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
   for (const Object& node : world_.store.list("nodes")) {
     const bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0 && placement::wants_node(pod, *node) &&
                         placement::tolerates_node(pod, *node);
-    if (chosen) create_pod(key, set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
+    if (chosen) create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
   }
 }
 

@@ -2,6 +2,7 @@
 // not return. Each looks at its whole set a lag after anything of it has changed.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "sim/world.hpp"
@@ -23,10 +24,12 @@ class Workloads {
   void reconcile_daemon_set(const Key& key, const Json& set);
   // Sorted by name.
   std::vector<Object> controlled_by(const Json& controller, std::string_view resource) const;
-  void create_pod(const Key& controller, const Json& owner, const std::string& name, const std::string& node);
+  void remember(const Object& pod);
+  void create_pod(const Json& owner, const std::string& name, const std::string& node);
 
   World& world_;
   std::set<Key> planned_;
+  std::map<std::string, Object> newest_;  // pod, there or not, by its controller's uid
 };
 
 }  // namespace haulout::sim

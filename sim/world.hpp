@@ -18,6 +18,8 @@ namespace haulout::sim {
 //   sim.haulout.dev/terminates-after: 2s   time from the request to stop to the final delete, at most the grace period
 //   sim.haulout.dev/never-terminates: "true"
 //   sim.haulout.dev/prefers-node: n1       the scheduler puts it there if it may
+// and a budget what its pods' controllers want, who need not be there:
+//   sim.haulout.dev/expects-pods: "3"
 struct Timing {
   Duration api_latency = std::chrono::milliseconds(2);         // there and back, without what the server takes itself
   Duration api_latency_jitter = std::chrono::milliseconds(3);  // added, uniformly

@@ -28,6 +28,8 @@ Result<> Stage::load(const Snapshot& snapshot) {
   // What is on its way out has as long to go as it really had.
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));
+  keep_expectations(cluster);
+  for (const std::string& node : silent_nodes(cluster)) cluster.stop_kubelet(node);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "agent/text.hpp"
 #include "k8s/codec.hpp"
 #include "placement/room.hpp"
+#include "sim/budgets.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -28,11 +29,19 @@ bool is_ailing(const Json& pod) {
   return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
+// Nothing: no pods of that kind are made here.
+const sim::ResourceInfo* played_kind(const std::string& kind) {
+  const sim::ResourceInfo* info = sim::find_kind(kind);
+  const bool played =
+      info && (info->resource == "replicasets" || info->resource == "statefulsets" || info->resource == "daemonsets");
+  return played ? info : nullptr;
+}
+
 // Somebody makes another one when it goes, but not here.
 bool is_of_nobody_here(const sim::Cluster& cluster, const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   if (owner.is_null() || sim::is_mirror(pod) || sim::pod_finished(pod)) return false;
-  const sim::ResourceInfo* info = sim::find_kind(sim::text(owner, "/kind"));
+  const sim::ResourceInfo* info = played_kind(sim::text(owner, "/kind"));
   const sim::Object set =
       info ? cluster.store().get({std::string(info->resource), sim::ns_of(pod), sim::text(owner, "/name")}) : nullptr;
   return !set || sim::uid_of(*set) != sim::text(owner, "/uid");
@@ -82,6 +91,24 @@ std::optional<WallTime> newest_time(const std::vector<Json>& objects) {
   return newest;
 }
 
+std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const sim::Object& node : cluster.store().list("nodes"))
+    if (sim::text(sim::condition(*node, "Ready"), "/status") == "Unknown") names.push_back(sim::name_of(*node));
+  return names;
+}
+
+void keep_expectations(sim::Cluster& cluster) {
+  for (const sim::Object& budget : cluster.store().list("poddisruptionbudgets")) {
+    const std::int64_t expected = sim::number(*budget, "/status/expectedPods");
+    if (expected <= 0 || sim::text(sim::condition(*budget, "DisruptionAllowed"), "/reason") == "SyncFailed") continue;
+    const auto pods = sim::pods_of_budget(cluster.store(), *budget);
+    if (std::any_of(pods.begin(), pods.end(), [&](const auto& pod) { return is_of_nobody_here(cluster, *pod); }))
+      cluster.patch("poddisruptionbudgets", sim::ns_of(*budget), sim::name_of(*budget),
+                    {{"metadata", {{"annotations", {{"sim.haulout.dev/expects-pods", std::to_string(expected)}}}}}});
+  }
+}
+
 Duration rest_of(const Assumptions& assumptions) {
   return come_to_rest + assumptions.ready_after;
 }
@@ -111,6 +138,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + for_people(*assumptions.terminate_within)
                                  : "after its whole grace period, so the time is an upper bound")};
+  if (const auto silent = silent_nodes(cluster); !silent.empty())
+    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends there: node " + some_of(silent));
   if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
   if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
   if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));

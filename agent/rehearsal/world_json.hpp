@@ -17,6 +17,13 @@ Duration rest_of(const Assumptions& assumptions);
 // The moment that the snapshot tells of last; nothing where it has no times. What it says of the future does not count.
 std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects);
 
+// Nodes whose kubelet has not been heard of for so long that their Ready condition says Unknown.
+std::vector<std::string> silent_nodes(const sim::Cluster& cluster);
+
+// Budgets over pods whose controllers are not played go on expecting as many as the snapshot's status says, unless the
+// real disruption controller could not tell either. Once, before the world goes on.
+void keep_expectations(sim::Cluster& cluster);
+
 // How long pods take, and what becomes of those that the snapshot caught before they were Ready; a phrase each. Of the
 // world as it was loaded.
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);

@@ -145,6 +145,14 @@ TEST_F(JobsTest, AllNodesAreCordonedBeforeTheFirstEviction) {
   EXPECT_LT(last_cordon, text.text.find("evicting pod"));
 }
 
+TEST_F(JobsTest, TheTimeOfANodeIsItsOwn) {
+  add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "-o", "json"}), 0);
+  const Json items = Json::parse(out.text)["items"];
+  EXPECT_GE(items[1]["startedAt"], items[0]["finishedAt"]);
+}
+
 TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_EQ(drain({"drain", "n9"}), 1);
   EXPECT_THAT(errors.text, HasSubstr("n9"));

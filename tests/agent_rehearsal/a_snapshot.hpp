@@ -58,10 +58,25 @@ struct ASnapshot {
                      {"spec", {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
   }
 
+  // At most one may be missing.
+  void add_narrow_budget(const std::string& app) {
+    items.push_back({{"apiVersion", "policy/v1"},
+                     {"kind", "PodDisruptionBudget"},
+                     {"metadata", {{"name", "narrow"}, {"namespace", "shop"}}},
+                     {"spec", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", app}}}}}}}});
+  }
+
   Json& item(const std::string& name) {
     for (Json& each : items)
       if (each["metadata"]["name"] == name) return each;
     throw std::runtime_error("no " + name + " in the snapshot");
+  }
+
+  // Its kubelet has not been heard of for a while.
+  void silence(const std::string& node) {
+    item(node)["status"]["conditions"][0]["status"] = "Unknown";
+    item(node)["spec"]["taints"] = {{{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoSchedule"}},
+                                    {{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoExecute"}}};
   }
 
   std::string document() const { return Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}.dump(); }

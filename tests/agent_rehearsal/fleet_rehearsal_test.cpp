@@ -95,6 +95,18 @@ TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
   EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
+TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
+  add_node("n4", "4");
+  silence("n4");
+  input.config.max_unavailable = "2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(node_of(rehearsal, "n4").left_out, "it is not Ready");
+  EXPECT_TRUE(node_of(rehearsal, "n3").updated);
+  EXPECT_EQ(rehearsal.most_out, 1u) << "it counts against the two";
+  EXPECT_THAT(rehearsal.assumed,
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends there: node n4"));
+}
+
 TEST_F(FleetRehearsalTest, PartOfThePool) {
   add_node("n4", "4");
   input.config.max_unavailable = "50%";

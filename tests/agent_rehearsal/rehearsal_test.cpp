@@ -1,13 +1,5 @@
-#include "agent/rehearsal/rehearsal.hpp"
-
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-
-#include "agent/rehearsal/rehearsal_text.hpp"
-#include "agent/settings.hpp"
 #include "k8s/codec.hpp"
-#include "tests/agent_rehearsal/a_snapshot.hpp"
+#include "tests/agent_rehearsal/rehearsal_fixture.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -22,38 +14,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
-
-// As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
-// ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
-class RehearsalTest : public ::testing::Test, protected ASnapshot {
- protected:
-  RehearsalTest() {
-    add_node("n1", "2");
-    add_node("n2", "2");
-    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
-    items.push_back(workload("DaemonSet", "logs", Json::object()));
-    for (const char* name : {"web-a", "web-b", "web-c"}) items.push_back(pod(name, "ReplicaSet", "web", "500m"));
-    items.push_back(pod("logs-1", "DaemonSet", "logs", "100m"));
-    input.nodes = {"n1"};
-    input.drain = Settings::kubectl_defaults();
-    input.drain.policy.daemon_set = drain::Treatment::skip;
-    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
-  }
-
-  Rehearsal play() {
-    input.snapshot.documents = {document()};
-    auto result = rehearse(input);
-    if (!result) throw std::runtime_error(result.error().message());
-    return *std::move(result);
-  }
-  std::string lines_of(const Rehearsal& rehearsal) const {
-    std::string text;
-    for (const std::string& line : rehearsal_lines(rehearsal)) text += line + '\n';
-    return text;
-  }
-
-  RehearsalInput input;
-};
 
 TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
   const Rehearsal rehearsal = play();
@@ -221,6 +181,20 @@ TEST_F(RehearsalTest, SeveralNodesAreAllCordonedFirst) {
   EXPECT_THAT(rehearsal.drains, SizeIs(2));
   for (const Timeline::Row& row : rehearsal.timeline.rows())
     EXPECT_EQ(row.node, "n1") << row.pod << " was not moved to the next node to be drained";
+}
+
+TEST_F(RehearsalTest, TheTimeOfANodeIsItsOwn) {
+  input.nodes = {"n1", "n2"};
+  input.drain.timeout = 5min;
+  add_budget(3);
+  items.push_back(pod("web-d", "ReplicaSet", "web", "500m", "n2"));
+  item("web")["spec"]["replicas"] = 4;
+  item("web")["spec"]["template"]["spec"]["schedulingGates"] = {{{"name", "quota"}}};
+  const Rehearsal rehearsal = play();
+  EXPECT_GE(rehearsal.took, 10min);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 would not be drained (blocked after 5m00s)"),
+                                         HasSubstr("node/n2 would not be drained (blocked after 5m00s)")));
+  EXPECT_EQ(rehearsal.drains[1].started_at, rehearsal.drains[0].finished_at);
 }
 
 TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {

@@ -1,0 +1,90 @@
+// What real clusters have that a drain depends on, and what a rehearsal makes of it.
+#include "tests/agent_rehearsal/rehearsal_fixture.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+
+TEST_F(RehearsalTest, APodOfARunningJobLeaves) {
+  items.push_back(pod("report-x", "Job", "report", "100m"));
+  items.back()["metadata"]["ownerReferences"][0]["apiVersion"] = "batch/v1";
+  items.back()["metadata"]["finalizers"] = {"batch.kubernetes.io/job-tracking"};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_LE(rehearsal.took, 27s);
+}
+
+TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
+  silence("n1");
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("pod shop/web-a would still be there"), HasSubstr("kubelet")));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends there: node n1"));
+}
+
+TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
+  add_node("n3", "2");
+  silence("n3");
+  items.push_back(pod("web-d", "ReplicaSet", "web", "500m", "n3"));
+  item("web")["spec"]["replicas"] = 4;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+// The API server writes requests into pods, not into templates.
+TEST_F(RehearsalTest, ReplacementsAskForWhatTheirPodsDo) {
+  item("n2")["status"]["allocatable"]["cpu"] = "1";
+  item("web")["spec"]["template"]["spec"]["containers"][0]["resources"] = {{"limits", {{"cpu", "500m"}}}};
+  EXPECT_THAT(play().no_room, SizeIs(2)) << "beside the DaemonSet's pod there is room for one";
+}
+
+// How many pods a controller wants that is not here, its budget's status tells.
+TEST_F(RehearsalTest, ABudgetOverPodsOfAnotherControllerExpectsWhatItsStatusSays) {
+  struct Row {
+    const char* what;
+    const char* kind;
+    Json status;
+    drain::Outcome outcome;
+  };
+  const Json failed = {{"expectedPods", 0},
+                       {"conditions", {{{"type", "DisruptionAllowed"}, {"reason", "SyncFailed"}}}}};
+  const Row table[] = {
+      {"a custom resource", "Broker", {{"expectedPods", 3}}, drain::Outcome::drained},
+      {"a ReplicaSet of no snapshot", "ReplicaSet", {{"expectedPods", 3}}, drain::Outcome::drained},
+      {"without a scale", "Broker", failed, drain::Outcome::blocked},
+      {"never seen", "Broker", Json::object(), drain::Outcome::blocked},
+      {"too few of them", "Broker", {{"expectedPods", 5}}, drain::Outcome::blocked},
+  };
+  input.drain.timeout = 10min;
+  const Json before = items;
+  for (const Row& row : table) {
+    items = before;
+    items.push_back(pod("a", row.kind, "mq", "100m", "n1"));
+    for (const char* name : {"b", "c"}) items.push_back(pod(name, row.kind, "mq", "100m", "n2"));
+    add_narrow_budget("mq");
+    item("narrow")["status"] = row.status;
+    EXPECT_EQ(play().drains[0].outcome, row.outcome) << row.what;
+  }
+}
+
+TEST_F(RehearsalTest, NoReplacementComesOfAKindThatIsNotPlayed) {
+  for (const char* kind : {"ReplicationController", "Job"}) {
+    items.push_back(workload(kind, kind, {{"replicas", 1}}));
+    items.push_back(pod(std::string("pod-of-") + kind, kind, kind, "100m"));
+  }
+  EXPECT_THAT(play().assumed,
+              Contains(EndsWith("in the snapshot: shop/pod-of-Job, shop/pod-of-ReplicationController")));
+}
+
+}  // namespace
+}  // namespace haulout::agent
