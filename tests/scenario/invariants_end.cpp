@@ -18,16 +18,19 @@ const drain::PodReport* find(const drain::Report& report, const std::string& uid
   return nullptr;
 }
 
-// Late pods that policy refuses stay for ever: so it is wanted.
-bool waits_for_policy(const drain::Report& report) {
-  return std::any_of(report.pods.begin(), report.pods.end(), [](const drain::PodReport& pod) {
-    return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;
-  });
-}
-
 bool is_left(const drain::PodReport& pod) {
   return pod.outcome == drain::PodOutcome::planned || pod.outcome == drain::PodOutcome::waiting ||
          pod.outcome == drain::PodOutcome::terminating || pod.outcome == drain::PodOutcome::refused;
+}
+
+// Late pods that policy refuses stay for ever: so it is wanted. They excuse no other pod that is left.
+bool waits_for_policy_alone(const drain::Report& report) {
+  const auto refused = [](const drain::PodReport& pod) {
+    return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;
+  };
+  return std::any_of(report.pods.begin(), report.pods.end(), refused) &&
+         std::all_of(report.pods.begin(), report.pods.end(),
+                     [&](const drain::PodReport& pod) { return !is_left(pod) || refused(pod); });
 }
 
 }  // namespace
@@ -49,7 +52,7 @@ void Invariants::ended(const drain::Report& report) {
       end_otherwise(report);
       break;
     case drain::Outcome::cancelled:
-      if (!waits_for_policy(report)) violated("P9: not drained although nothing stands in the way any more");
+      if (!waits_for_policy_alone(report)) violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
       break;
     case drain::Outcome::failed:
