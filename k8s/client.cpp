@@ -56,8 +56,15 @@ void Client::see_date(const http::Headers& headers) {
   const auto date = http::date(headers);
   if (!date) return;
   // It was written a moment ago, too: a smaller difference is none.
-  const std::chrono::microseconds ahead = *date - clock_.wall_now();
-  server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
+  const WallTime ours = clock_.wall_now();
+  const bool alike = std::chrono::abs(*date - ours) < std::chrono::seconds(2);
+  server_clock_.emplace(clock_.now(), alike ? ours : WallTime(*date));
+}
+
+WallTime Client::server_now() const {
+  if (!server_clock_) return clock_.wall_now();
+  const auto& [at, shown] = *server_clock_;
+  return shown + std::chrono::duration_cast<WallTime::duration>(clock_.now() - at);
 }
 
 Task<Node> Client::get_node(std::string name, TimePoint deadline) {

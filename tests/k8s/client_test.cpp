@@ -43,6 +43,19 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(transport.requests()[0].deadline, soon);
 }
 
+// Whoever sets our clock does not set the server's.
+TEST_F(ClientTest, TheServersTimeOutlivesAJumpOfOurClock) {
+  const WallTime before = clock.wall_now();
+  auto answer = json_response(200, page("a"));
+  answer.headers.set("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
+  transport.answer(answer);
+  ASSERT_TRUE(run(client.list_pods_on("n1", soon)));
+  clock.shift_wall(1h);
+  EXPECT_LT(std::chrono::abs(client.server_now() - before), 2s);
+  clock.shift_wall(-2h);
+  EXPECT_LT(std::chrono::abs(client.server_now() - before), 2s);
+}
+
 TEST_F(ClientTest, AnExpiredTokenRestartsTheListAndNeverMixesTwo) {
   transport.answer(json_response(200, page("a", "t1")));
   transport.answer(json_response(410, fixtures::expired_continue));

@@ -172,6 +172,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   const TimePoint sent = clock_.now();
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
+  if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call)) ++failures_;
   if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
     last_list_ = sent;
   after(call, pod, answer ? &*answer : nullptr);
@@ -188,8 +189,11 @@ Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, 
 
 void Invariants::before(const sim::Call& call) {
   ++requests_;
+  if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
   if (!is_allowed(call, given_.node)) violated("P1: the drain asked for " + what(call));
+  if (call.verb == "get" && call.info && call.info->resource == "pods")
+    violated("P10: a pod is read by itself, although the watch tells: " + what(call));
   if (call.verb == "list" && call.option("resourceVersion") == "0")
     violated("P4: the drain trusts a list that may be old: " + what(call));
 }

@@ -93,7 +93,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void end_otherwise(const drain::Report& report);
   void check_cordon(const drain::Report& report);
   void check_free_pods();
-  void check_request_total(const drain::Report& report);
+  void check_request_totals();
 
   bool on_our_node(const Instance& pod) const { return pod.node == given_.node; }
   drain::Verdict verdict(const Instance& pod) const;
@@ -112,6 +112,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> hindered_;  // UIDs of pods that a budget or a protection ever concerned
   std::deque<TimePoint> lately_;    // requests of the last second
   std::size_t requests_ = 0;
+  std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
+  std::size_t failures_ = 0;  // requests without the answer that they asked for, and streams that broke
   std::size_t pages_ = 0;  // of a list, at most
   TimePoint began_{};
   std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect
