@@ -87,7 +87,7 @@ func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	delay, err := w.BudgetReaction("web")
 	must(t, err)
 	t.Logf("the eviction arrived %v after the budget had opened", delay)
-	// The number to reach, 50 ms, is measured by the benchmark on a quiet machine; this tells events from polling.
+	// The number to reach, 50 ms, is held by TestBenchReaction on a quiet machine; this tells events from polling.
 	if delay > 500*time.Millisecond {
 		t.Errorf("the eviction arrived %v after the budget had opened", delay)
 	}

@@ -51,8 +51,8 @@ type measurement struct {
 	failed   string
 }
 
-// TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table. It judges
-// nothing but that every drain drains: the numbers are for people, and for the README.
+// TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table, for people and for
+// the README. It fails when a drain does not drain, or takes more than the workload's limits (bench_judge_test.go).
 //
 // HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken. HAULOUT_BENCH_ONLY names
 // the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five, guarded), both separated by commas; the
@@ -61,14 +61,7 @@ func TestBench(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
 	}
-	runs := 3
-	if text := os.Getenv("HAULOUT_BENCH_RUNS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("HAULOUT_BENCH_RUNS=%s is not a positive number", text)
-		}
-		runs = n
-	}
+	runs := benchRuns(t, 3)
 	if noHaulout != nil {
 		shout("THE BENCHMARK HAS KUBECTL ALONE", noHaulout)
 	}
@@ -80,6 +73,20 @@ func TestBench(t *testing.T) {
 			bench(t, load, runs)
 		}
 	}
+}
+
+// benchRuns is the number of runs whose median is taken.
+func benchRuns(t *testing.T, otherwise int) int {
+	t.Helper()
+	text := os.Getenv("HAULOUT_BENCH_RUNS")
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("HAULOUT_BENCH_RUNS=%s is not a positive number", text)
+	}
+	return n
 }
 
 func bench(t *testing.T, load workload, runs int) {
@@ -100,16 +107,21 @@ func bench(t *testing.T, load workload, runs int) {
 			}
 		}
 		wall, cpu := median(samples[i], wallOf), median(samples[i], cpuOf)
+		got := benchRow{
+			wall: wall.Seconds() / base.Seconds(), cpu: cpu.Seconds() / baseCPU.Seconds(),
+			requests: median(samples[i], func(m measurement) int { return m.requests }),
+			compared: all[0].short == "kubectl",
+		}
 		fmt.Printf("| %s | %s | %.2f s | %.2f | %d | %.2f s (%.2f + %.2f) | %.2f | %d | %d | %.1f MB |\n",
-			load.title, c.name, wall.Seconds(), wall.Seconds()/base.Seconds(),
-			median(samples[i], func(m measurement) int { return m.requests }),
-			cpu.Seconds(),
+			load.title, c.name, wall.Seconds(), got.wall, got.requests, cpu.Seconds(),
 			median(samples[i], func(m measurement) time.Duration { return m.user }).Seconds(),
-			median(samples[i], func(m measurement) time.Duration { return m.system }).Seconds(),
-			cpu.Seconds()/baseCPU.Seconds(),
+			median(samples[i], func(m measurement) time.Duration { return m.system }).Seconds(), got.cpu,
 			median(samples[i], func(m measurement) int64 { return m.switches }),
 			median(samples[i], func(m measurement) int64 { return m.faults }),
 			float64(median(samples[i], func(m measurement) int64 { return m.rss }))/1e6)
+		for _, missed := range judgeRow(load, c.short, got) {
+			t.Errorf("%s, %s: %s", load.title, c.name, missed)
+		}
 	}
 }
 
@@ -159,7 +171,7 @@ func closeAndWait(t *testing.T, w *World) {
 	}
 }
 
-func median[T cmp.Ordered](samples []measurement, value func(measurement) T) T {
+func median[T cmp.Ordered, Sample any](samples []Sample, value func(Sample) T) T {
 	var values []T
 	for _, sample := range samples {
 		values = append(values, value(sample))

@@ -6,21 +6,27 @@ import (
 	"time"
 )
 
-// workload is what a node carries when it is drained for the stop-watch.
+// workload is what a node carries when it is drained for the stop-watch, and what that may take.
 type workload struct {
 	name, title string
+	pods        int
+	deployments int
 	build       func(*setup)
 	meanwhile   func(context.Context, *World) error
+	// Of kubectl's, in the same run, with --settle 0, since kubectl has none; 0: no matter.
+	wall, cpu float64
 }
 
 func workloads() []workload {
 	return []workload{
 		{
 			name: "burst", title: "50 pods that take 2 s",
+			pods: 50, deployments: 1, wall: 0.30,
 			build: func(s *setup) { s.add(50, Deployment("web", 50, Annotate(TerminatesAfter, "2s"))) },
 		},
 		{
 			name: "mixed", title: "50 pods that take 0.5 to 10 s, and say so",
+			pods: 50, deployments: 10, wall: 0.60,
 			build: func(s *setup) {
 				// Five pods each, evenly spread; the longest bound the drain from below. Each declares as its grace the
 				// whole seconds that it takes, so a tool that reads them can begin with the longest.
@@ -33,6 +39,7 @@ func workloads() []workload {
 		},
 		{
 			name: "budget", title: "10 pods, budget of one, replacements take 1.4 s",
+			pods: 10, deployments: 1, wall: 0.35,
 			build: func(s *setup) {
 				s.add(10, Budget("web", "1"),
 					Deployment("web", 10, Annotate(TerminatesAfter, "1s"), Annotate(StartsAfter, "1.4s")))
@@ -40,6 +47,7 @@ func workloads() []workload {
 		},
 		{
 			name: "stuck", title: "45 free pods of 2 s, 5 blocked for 20 s",
+			pods: 50, deployments: 2, wall: 0.87,
 			build: func(s *setup) {
 				s.add(45, Deployment("free", 45, Annotate(TerminatesAfter, "2s")))
 				s.add(5, Budget("stuck", "0"), Deployment("stuck", 5, Annotate(TerminatesAfter, "2s")))
@@ -55,6 +63,7 @@ func workloads() []workload {
 		},
 		{
 			name: "500", title: "500 pods of 2 s, ten wide budgets",
+			pods: 500, deployments: 10, wall: 0.35, cpu: 0.25,
 			build: func(s *setup) {
 				for i := range 10 {
 					name := fmt.Sprintf("web%d", i)

@@ -59,6 +59,9 @@ func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 	k.mu.Lock()
 	done := state.stopped
 	state.stopped = true
+	if !done {
+		state.record.Stopped = time.Now()
+	}
 	k.mu.Unlock()
 	if done {
 		return

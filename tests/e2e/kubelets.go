@@ -64,7 +64,9 @@ type PodRecord struct {
 	Node            string
 	Evicted         bool   // the API server marked it as disrupted by an eviction
 	Grace           *int64 // deletionGracePeriodSeconds as first seen
-	Deleted, Gone   time.Time
+	Deleted         time.Time
+	Stopped         time.Time // its kubelet begins to say that its containers have ended: it cannot have gone earlier
+	Gone            time.Time // as the watch has it, which a fault of the server delays
 }
 
 // StartKubelets works until the context ends.

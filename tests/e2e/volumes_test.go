@@ -128,7 +128,10 @@ func volumesWaitedFor(t *testing.T) {
 	t.Logf("drained after %.1f s, the last of it %d ms", result.Wall.Seconds(),
 		report.FinishedAt.Sub(lastReleased(attachments)).Milliseconds())
 	compare(t, outcome{done: true, left: "net=1", evicted: "db=2 web=2", cordoned: "old"}, observe(t, w, result))
-	expectOnlyLooks(t, w)
+	// A list, a watch, a list at the end, and each PersistentVolume once.
+	if looks := expectOnlyLooks(t, w); looks > 3+len(attachments) {
+		t.Errorf("%d requests about %d volumes", looks, len(attachments))
+	}
 	settledElsewhere(t, w, d, 6, "data-db-0", "data-db-1", "shared")
 	expectController(t, w, d)
 }

@@ -200,15 +200,5 @@ TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {
   EXPECT_EQ(told.count(EventType::vanished), 4u);
 }
 
-TEST_F(Scenario, P10_RequestsOfAnUnblockedDrain) {
-  add_pods(50, {.grace = 2});
-  add(a_workload("DaemonSet", "log", 0, {}));
-  options.max_concurrent = 0;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
-  std::size_t ours = 0;
-  for (const auto& entry : cluster.audit()) ours += entry.verb != "";
-  EXPECT_LE(ours, 50u + 15u + 1u);
-}
-
 }  // namespace
 }  // namespace haulout::scenario

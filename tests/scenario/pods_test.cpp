@@ -126,6 +126,14 @@ TEST_F(Scenario, S46_NotDrainedBeforeTheSettleTimeIsOver) {
   EXPECT_GE(took(), 5s);
 }
 
+TEST_F(Scenario, DrainedInTheMomentInWhichTheLastPodVanishes) {
+  no_latency();
+  for (const int grace : {7, 11, 20}) add(a_pod("after-" + std::to_string(grace), {.grace = grace}));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(report.finished_at - pod(report, "after-20").vanished_at.value(), 0s);
+}
+
 TEST_F(Scenario, S47_DaemonSetPodsAreLeftButTheOrphan) {
   for (int i = 0; i < 28; ++i) add(a_workload("DaemonSet", "agent-" + std::to_string(i), 0, {}));
   add(a_pod("orphan", {.owner_kind = "DaemonSet", .owner_name = "deleted", .owner_uid = "deleted-uid"}));

@@ -134,6 +134,12 @@ void Scenario::add_pods(int count, const PodSpec& spec, const std::string& prefi
   for (int i = 0; i < count; ++i) add(a_pod(prefix + "-" + std::to_string(i), spec));
 }
 
+void Scenario::no_latency() {
+  sim::Timing& timing = cluster.timing();
+  timing.api_latency = timing.api_latency_jitter = timing.watch_latency = timing.watch_latency_jitter =
+      Duration::zero();
+}
+
 void Scenario::after(Duration delay, std::function<void()> action) {
   later_.emplace_back(delay, std::move(action));
 }

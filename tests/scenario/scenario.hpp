@@ -90,6 +90,8 @@ class Scenario : public haulout::testing::VirtualTimeTest {
 
   // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
   drain::Report drain();
+  // Requests, answers and events take no time: what is left is what the drain lets pass.
+  void no_latency();
   // What happens meanwhile, counted from the start of the drain.
   void after(Duration delay, std::function<void()> action);
 

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// benchRow is what a tool took for a workload: medians, times as a part of those in the first row.
+type benchRow struct {
+	wall, cpu float64
+	requests  int
+	compared  bool // the first row is kubectl's
+}
+
+// What a drain may ask for besides one eviction for each pod. Volumes are in it; guards and the look for room come on
+// top: each Deployment with its ReplicaSet, the namespace listed and followed, Nodes and pods of the cluster.
+const (
+	requestsBesides   = 15
+	requestsForGuards = 4
+	requestsPerGuard  = 2
+)
+
+// judgeRow says which limits of a workload a row exceeds. Only --settle 0 is compared by time; the other rows stand
+// beside it for people.
+func judgeRow(load workload, contender string, got benchRow) (missed []string) {
+	if contender == "kubectl" {
+		return nil
+	}
+	if contender == "settle0" && got.compared {
+		if load.wall != 0 && got.wall > load.wall {
+			missed = append(missed, fmt.Sprintf("%.3f of the time of kubectl drain, and at most %.2f are promised", got.wall,
+				load.wall))
+		}
+		if load.cpu != 0 && got.cpu > load.cpu {
+			missed = append(missed, fmt.Sprintf("%.3f of the processor time of kubectl drain, and at most %.2f are promised",
+				got.cpu, load.cpu))
+		}
+	}
+	most := load.pods + requestsBesides
+	if contender == "guarded" {
+		most += requestsForGuards + requestsPerGuard*load.deployments
+	}
+	if got.requests > most {
+		missed = append(missed, fmt.Sprintf("%d requests, and at most %d are promised", got.requests, most))
+	}
+	return missed
+}
+
+// A benchmark that is content with any number would see no regression.
+func TestBenchJudge(t *testing.T) {
+	t.Parallel()
+	load := workload{pods: 50, deployments: 2, wall: 0.30, cpu: 0.25}
+	fine := benchRow{wall: 0.30, cpu: 0.25, requests: 65, compared: true}
+	with := func(change func(*benchRow)) benchRow {
+		row := fine
+		change(&row)
+		return row
+	}
+	slow := with(func(r *benchRow) { r.wall = 0.31 })
+	busy := with(func(r *benchRow) { r.cpu = 0.26 })
+	for _, row := range []struct {
+		contender string
+		got       benchRow
+		missed    string
+	}{
+		{"settle0", fine, ""},
+		{"settle0", slow, "0.310 of the time"},
+		{"settle0", busy, "0.260 of the processor time"},
+		{"settle0", with(func(r *benchRow) { r.requests = 66 }), "66 requests, and at most 65"},
+		{"settle0", with(func(r *benchRow) { r.wall, r.cpu, r.compared = 1, 1, false }), ""},
+		{"default", slow, ""},
+		{"five", with(func(r *benchRow) { r.wall, r.requests = 3, 66 }), "66 requests, and at most 65"},
+		{"guarded", with(func(r *benchRow) { r.requests = 73 }), ""},
+		{"guarded", with(func(r *benchRow) { r.requests = 74 }), "74 requests, and at most 73"},
+		{"kubectl", benchRow{wall: 1, cpu: 1, requests: 150, compared: true}, ""},
+	} {
+		missed := strings.Join(judgeRow(load, row.contender, row.got), "; ")
+		if (row.missed == "") != (missed == "") || !strings.Contains(missed, row.missed) {
+			t.Errorf("%s, %+v: %q, want %q", row.contender, row.got, missed, row.missed)
+		}
+	}
+	for _, load := range workloads() {
+		if load.pods == 0 || load.wall == 0 || load.deployments == 0 {
+			t.Errorf("%s has no limits", load.name)
+		}
+	}
+}
