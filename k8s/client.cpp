@@ -56,8 +56,15 @@ void Client::see_date(const http::Headers& headers) {
   const auto date = http::date(headers);
   if (!date) return;
   // It was written a moment ago, too: a smaller difference is none.
-  const std::chrono::microseconds ahead = *date - clock_.wall_now();
-  server_ahead_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? std::chrono::microseconds::zero() : ahead;
+  const WallTime ours = clock_.wall_now();
+  const std::chrono::microseconds ahead = *date - ours;
+  server_time_ = std::chrono::abs(ahead) < std::chrono::seconds(2) ? ours : WallTime(*date);
+  heard_at_ = clock_.now();
+}
+
+WallTime Client::server_now() const {
+  if (!server_time_) return clock_.wall_now();
+  return *server_time_ + std::chrono::duration_cast<std::chrono::microseconds>(clock_.now() - heard_at_);
 }
 
 Task<Node> Client::get_node(std::string name, TimePoint deadline) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "http/transport.hpp"
@@ -71,9 +72,9 @@ class Client {
   Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
                      Duration page_timeout = Duration::max());
 
-  // Wall time as the API server has it: our own plus the difference to the Date of its last answer. Whole seconds at
-  // best; our own clock before the first answer.
-  WallTime server_now() const { return clock_.wall_now() + server_ahead_; }
+  // Wall time as the API server has it: the Date of its last answer and what has passed since, whatever our own wall
+  // clock does meanwhile. Whole seconds at best; our own wall clock before the first answer.
+  WallTime server_now() const;
 
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
@@ -88,7 +89,8 @@ class Client {
   Clock& clock_;
   ClientOptions options_;
   std::string last_date_;
-  std::chrono::microseconds server_ahead_{};
+  std::optional<WallTime> server_time_;  // at heard_at_
+  TimePoint heard_at_{};
 };
 
 }  // namespace haulout::k8s
