@@ -68,8 +68,11 @@ TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
 TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
   deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}});
   options.guards.single_replica = SingleReplica::warn;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+  EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID")) << "it is about pods that have gone";
+  EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
 TEST_F(Guards, SoItIsWithAnyGuard) {
@@ -85,8 +88,11 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   deploy("web", 2);
   options.guards.single_replica = SingleReplica::warn;
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+  EXPECT_TRUE(told.withdrawn("LAST_READY_PODS"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
 TEST_F(Guards, JobsAreSingleByNature) {
@@ -115,6 +121,8 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
+  EXPECT_TRUE(told.withdrawn("REPLICAS_UNKNOWN"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
