@@ -95,6 +95,36 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
+TEST_F(Guards, AnAnnotationThatIsCorrectedIsNotToldAnyMore) {
+  deploy("web", 3, {{"haulout.dev/max-unavailable", "many"}});
+  start_slowly(3min);
+  options.guards.max_unavailable = drain::Share{1, false};
+  after(30s, [this] {
+    EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+    cluster.patch("deployments", "shop", "web",
+                  {{"metadata", {{"annotations", {{"haulout.dev/max-unavailable", "2"}}}}}});
+  });
+  after(30s + 45s, [this] {
+    EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID"));
+    EXPECT_EQ(accepted_evictions(), 2u);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Guards, ABudgetForTheLastReadyPodsEndsTheWarning) {
+  deploy("web", 2);
+  add(a_pod("first", {.grace = 90, .annotations = {{"haulout.dev/drain-order", "-1"}}}));
+  options.max_concurrent = 1;
+  options.guards.single_replica = SingleReplica::warn;
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  after(30s, [this] {
+    EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+    add(a_budget("web", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  });
+  after(32s, [this] { EXPECT_TRUE(told.withdrawn("LAST_READY_PODS")); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
 TEST_F(Guards, JobsAreSingleByNature) {
   add(a_pod("backup", {.owner_kind = "Job", .owner_name = "backup", .owner_api = "batch/v1"}));
   options.guards.single_replica = SingleReplica::block;
