@@ -35,8 +35,8 @@ inline constexpr Duration trusted_for = std::chrono::minutes(2);
 inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain cannot go on without may fail before that is told.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
-// How often protections that run out by time are looked at again.
-inline constexpr Duration policy_tick = std::chrono::seconds(15);
+// How often is looked at what no event tells: a protection that runs out by time, a wall clock that jumps.
+inline constexpr Duration look_interval = std::chrono::seconds(15);
 // A pod has been terminating for too long in the second after, as kubectl counts.
 inline constexpr Duration overdue_margin = std::chrono::seconds(1);
 

@@ -164,8 +164,9 @@ TimePoint Drain::Impl::overdue_at(TimePoint at) const {
 }
 
 TimePoint Drain::Impl::next_wake(TimePoint at) const {
-  TimePoint next = std::min({deadline_, overdue_at(at), pipeline_->next_wake(at), board_.next_due(at),
-                             volumes_.next_wake(at), inquiries_.next_wake(at), controllers_.next_due(at)});
+  TimePoint next =
+      std::min({deadline_, at + look_interval, overdue_at(at), pipeline_->next_wake(at), board_.next_due(at),
+                volumes_.next_wake(at), inquiries_.next_wake(at), controllers_.next_due(at)});
   if (pipeline_->clear()) {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
@@ -173,7 +174,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
   if (const TimePoint due = questions_.next_due(); due > at) next = std::min(next, due);
   if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
-  return pipeline_->any_held_by_policy() ? std::min(next, at + policy_tick) : next;
+  return next;
 }
 
 asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {

@@ -158,8 +158,6 @@ class Pipeline {
   bool clear() const;
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
-  // A protection that runs out by time holds a pod, as of the last time_passed().
-  bool any_held_by_policy() const { return held_by_policy_; }
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;
@@ -226,7 +224,6 @@ class Pipeline {
   std::array<std::size_t, 6> counts_{};  // of pods_, by state
   std::size_t requests_out_ = 0;
   bool paused_ = false;
-  bool held_by_policy_ = false;
   TimePoint taking_no_pods_since_{};  // while not paused
 };
 

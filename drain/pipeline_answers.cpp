@@ -109,7 +109,6 @@ std::string Pipeline::explained(const TrackedPod& tracked, const Error& error, E
 }
 
 void Pipeline::time_passed(TimePoint now) {
-  held_by_policy_ = false;
   std::vector<TrackedPod*> held;
   for (TrackedPod* tracked : order_) {
     if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
@@ -121,10 +120,7 @@ void Pipeline::time_passed(TimePoint now) {
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy) held.push_back(tracked);
   }
   // A decision can take a pod out of the order.
-  for (TrackedPod* tracked : held) {
-    apply_decision(*tracked, now);
-    held_by_policy_ |= tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy;
-  }
+  for (TrackedPod* tracked : held) apply_decision(*tracked, now);
   if (options_.skips_overdue) leave_overdue(now);
 }
 

@@ -43,27 +43,6 @@ Task<> connect_within(Clock& clock, Duration limit, tcp::socket& socket, tcp::en
   co_return connected;
 }
 
-Task<> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOptions& options,
-                      const std::vector<asio::ip::address>& addresses, tcp::socket& socket) {
-  std::string causes;
-  for (const auto& address : addresses) {
-    const tcp::endpoint target(address, endpoint.port);
-    Ec failure;
-    socket.close(failure);
-    socket.open(target.protocol(), failure);
-    auto connected = failure ? Result<>(Error(Errc::unreachable, failure.message()))
-                             : co_await connect_within(clock, options.connect_timeout, socket, target);
-    if (connected) {
-      // Small requests must not wait for the peer's delayed acknowledgement.
-      socket.set_option(tcp::no_delay(true), failure);
-      co_return Result<>();
-    }
-    const bool literal = address.to_string() == endpoint.host;
-    causes += (causes.empty() ? "" : "; ") + (literal ? "" : address.to_string() + ": ") + connected.error().message();
-  }
-  co_return no_connection(peer_name(endpoint), causes);
-}
-
 Task<std::unique_ptr<Wire>> dial_unix(const Endpoint& endpoint) {
   Local::socket socket(co_await asio::this_coro::executor);
   if (endpoint.host.size() >= sizeof(sockaddr_un::sun_path))
@@ -90,6 +69,27 @@ std::string peer_name(const Endpoint& endpoint) {
   if (endpoint.kind == Endpoint::Kind::unix_socket) return endpoint.host;
   return endpoint.host.find(':') == std::string::npos ? fmt::format("{}:{}", endpoint.host, endpoint.port)
                                                       : fmt::format("[{}]:{}", endpoint.host, endpoint.port);
+}
+
+Task<> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOptions& options,
+                      const std::vector<asio::ip::address>& addresses, asio::ip::tcp::socket& socket) {
+  std::string causes;
+  for (const auto& address : addresses) {
+    const tcp::endpoint target(address, endpoint.port);
+    Ec failure;
+    socket.close(failure);
+    socket.open(target.protocol(), failure);
+    auto connected = failure ? Result<>(Error(Errc::unreachable, failure.message()))
+                             : co_await connect_within(clock, options.connect_timeout, socket, target);
+    if (connected) {
+      // Small requests must not wait for the peer's delayed acknowledgement.
+      socket.set_option(tcp::no_delay(true), failure);
+      co_return Result<>();
+    }
+    const bool literal = address.to_string() == endpoint.host;
+    causes += (causes.empty() ? "" : "; ") + (literal ? "" : address.to_string() + ": ") + connected.error().message();
+  }
+  co_return no_connection(peer_name(endpoint), causes);
 }
 
 Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,

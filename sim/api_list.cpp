@@ -128,7 +128,20 @@ void ApiServer::list(const Call& call, const Reply& reply) {
   }
   if (call.option("resourceVersionMatch") == "Exact" && *revision < world_.store.history_start())
     return reply(expired_list().response());
-  reply(page(call, *selection));
+  const bool cached = version == "0" && world_.now() < old_cache_.until;
+  reply(cached ? from_old_cache(call, *selection) : page(call, *selection));
+}
+
+void ApiServer::hold_cache_until(TimePoint when) {
+  old_cache_ = {when, world_.store.revision(), {}};
+  for (const ResourceInfo& info : all_resources())
+    old_cache_.objects[std::string(info.resource)] = world_.store.list(info.resource);
+}
+
+http::Response ApiServer::from_old_cache(const Call& call, const Selection& selection) {
+  std::vector<Object> chosen = old_cache_.objects[selection.resource];
+  std::erase_if(chosen, [&](const Object& object) { return !selection.matches(*object); });
+  return list_body(*call.info, old_cache_.revision, {}, std::nullopt, chosen, items_);
 }
 
 http::Response ApiServer::page(const Call& call, const Selection& selection) {

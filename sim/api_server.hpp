@@ -32,6 +32,8 @@ class ApiServer final : public http::Transport {
   WatchHub& watches() { return watches_; }
   // Every connection breaks: watches end with a reset, answers under way are lost, what was asked is still carried out.
   void drop_connections();
+  // What is answered from the server's cache, lists with resourceVersion=0, is the state of now until then.
+  void hold_cache_until(TimePoint when);
   // Pages after the first of every list begun so far are lost: 410.
   void expire_continue_tokens() { snapshots_.clear(); }
 
@@ -44,6 +46,11 @@ class ApiServer final : public http::Transport {
   struct Snapshot {
     std::uint64_t revision;
     std::vector<Object> objects;
+  };
+  struct OldCache {
+    TimePoint until{};
+    std::uint64_t revision = 0;
+    std::map<std::string, std::vector<Object>, std::less<>> objects;  // by resource
   };
 
   Task<Answer> exchange(http::Request request, TimePoint deadline, bool stream);
@@ -58,6 +65,7 @@ class ApiServer final : public http::Transport {
   // api_list.cpp
   void list(const Call& call, const Reply& reply);
   http::Response page(const Call& call, const Selection& selection);
+  http::Response from_old_cache(const Call& call, const Selection& selection);
   std::optional<Selection> selection_of(const Call& call, http::Response* refusal);
   std::shared_ptr<WatchChannel> watch(const Call& call, http::Response* answer);
   // api_write.cpp
@@ -87,6 +95,7 @@ class ApiServer final : public http::Transport {
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;
   Texts items_{Texts::Form::item};
   std::map<std::string, Snapshot> snapshots_;  // by what was listed and its revision
+  OldCache old_cache_;
 };
 
 }  // namespace haulout::sim

@@ -176,6 +176,9 @@ void Cluster::drop_connections() {
 void Cluster::lag_watches(Duration how_long) {
   impl_->server.watches().lag_until(impl_->world.now() + how_long);
 }
+void Cluster::lag_cache(Duration how_long) {
+  impl_->server.hold_cache_until(impl_->world.now() + how_long);
+}
 void Cluster::close_watches() {
   impl_->server.watches().end_all(WatchChannel::End::proper);
 }

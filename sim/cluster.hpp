@@ -68,6 +68,8 @@ class Cluster {
   void silence_watches();  // black hole
   // Every watch is behind what lists say, and catches up then.
   void lag_watches(Duration how_long);
+  // Lists with resourceVersion=0 show the state of now until then: those of a server whose cache is behind.
+  void lag_cache(Duration how_long);
   void compact();  // watches from older revisions get 410
   void expire_continue_tokens();
   void throttle(Duration how_long, int retry_after);

@@ -1,6 +1,10 @@
 // The commands against the simulated cluster, in virtual time.
 #include <nlohmann/json.hpp>
 
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
 #include "agent/command_line.hpp"
 #include "agent/cordon_job.hpp"
 #include "agent/drain_job.hpp"
@@ -200,6 +204,29 @@ TEST_F(JobsTest, EventsOfADrainThatIsOverBeforeItsFirstEvictionSayThat) {
       ends.push_back(event["node"].get<std::string>() + ": " + event["message"].get<std::string>());
   EXPECT_THAT(ends, ::testing::ElementsAre(HasSubstr("n1: "), HasSubstr("n9: node n9 does not exist"),
                                            HasSubstr("n2: node n2 could not be cordoned")));
+}
+
+// A picture of all nodes in one file, whatever became of the drain.
+TEST_F(JobsTest, TheTimelineIsKept) {
+  const std::string path = ::testing::TempDir() + "haulout-jobs-timeline.svg";
+  std::remove(path.c_str());
+  add_pod("web-0", "n1", true);
+  add_pod("alone", "n2", false);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--timeline", path}), 1) << "n2 is refused";
+  std::ostringstream picture;
+  picture << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_THAT(picture.str(), AllOf(::testing::StartsWith("<svg"), HasSubstr("Drain of n1, n2"), HasSubstr("shop/web-0"),
+                                   HasSubstr("</svg>")));
+  EXPECT_EQ(errors.text.find("--timeline"), std::string::npos) << errors.text;
+}
+
+TEST_F(JobsTest, ATimelineThatCannotBeWrittenIsWrongUsageAndTouchesNothing) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "--timeline", "/nonexistent/timeline.svg"}), 2);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("--timeline"), HasSubstr("/nonexistent")));
+  EXPECT_FALSE(cordoned("n1"));
+  EXPECT_TRUE(cluster.audit().empty());
 }
 
 TEST_F(JobsTest, CordonAndUncordon) {

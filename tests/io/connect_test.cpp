@@ -4,6 +4,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <filesystem>
 
+#include "http/dial.hpp"
 #include "io_fixture.hpp"
 
 namespace haulout::testing {
@@ -65,26 +66,68 @@ TEST_F(ConnectTest, AFailureDuringTheLookUpIsTheDeadlineOfTheCaller) {
   });
 }
 
-TEST_F(ConnectTest, AFullBacklogMakesConnectTimeOut) {
-  // Nobody accepts: once the queue is full, the kernel drops further attempts.
-  tcp::acceptor full(context);
-  full.open(tcp::v4());
-  full.bind(tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-  full.listen(0);
-  std::vector<Socket> queue;
-  for (int i = 0; i < 4; ++i) {
-    queue.emplace_back(context);
-    queue.back().open(tcp::v4());
-    queue.back().native_non_blocking(true);
-    const auto target = full.local_endpoint();
-    static_cast<void>(::connect(queue.back().native_handle(), target.data(), static_cast<socklen_t>(target.size())));
+// Nobody accepts: once the queue is full, the kernel drops further attempts.
+struct FullBacklog {
+  explicit FullBacklog(asio::io_context& context) : full(context) {
+    full.open(tcp::v4());
+    full.bind(tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+    full.listen(0);
+    for (int i = 0; i < 4; ++i) {
+      queue.emplace_back(context);
+      queue.back().open(tcp::v4());
+      queue.back().native_non_blocking(true);
+      const auto target = full.local_endpoint();
+      static_cast<void>(::connect(queue.back().native_handle(), target.data(), static_cast<socklen_t>(target.size())));
+    }
   }
+  std::uint16_t port() const { return full.local_endpoint().port(); }
+
+  tcp::acceptor full;
+  std::vector<Socket> queue;
+};
+
+TEST_F(ConnectTest, AFullBacklogMakesConnectTimeOut) {
+  FullBacklog full(context);
   http::ClientOptions options;
   options.connect_timeout = 50ms;
-  auto client = plain_client(full.local_endpoint().port(), options);
+  auto client = plain_client(full.port(), options);
   run_with({}, [&]() -> asio::awaitable<void> {
     EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::unreachable);
     EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(10ms))), Errc::timeout);
+  });
+}
+
+// A name with an address of a server that is off, one that nobody listens on, and one that is good.
+TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
+  FullBacklog full(context);
+  const auto dead = asio::ip::address_v4::loopback(), alive = asio::ip::make_address_v4("127.0.0.2");
+  tcp::acceptor listener(context, tcp::endpoint(alive, full.port()));
+  http::ClientOptions options;
+  options.connect_timeout = 50ms;
+  Socket socket(context);
+  run_with({}, [&]() -> asio::awaitable<void> {
+    const auto began = clock.now();
+    const auto connected =
+        co_await http::connect_to_any(clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
+                                      {dead, asio::ip::address_v6::loopback(), alive}, socket);
+    EXPECT_TRUE(connected) << connected.error().message();
+    EXPECT_GE(clock.now() - began, 50ms) << "the first one was waited for";
+  });
+  EXPECT_EQ(socket.remote_endpoint().address(), alive);
+}
+
+TEST_F(ConnectTest, S74_WhereNoneReactsEachIsNamed) {
+  FullBacklog full(context);
+  http::ClientOptions options;
+  options.connect_timeout = 20ms;
+  Socket socket(context);
+  run_with({}, [&]() -> asio::awaitable<void> {
+    const auto connected =
+        co_await http::connect_to_any(clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
+                                      {asio::ip::address_v4::loopback(), asio::ip::address_v6::loopback()}, socket);
+    EXPECT_EQ(code_of(connected), Errc::unreachable);
+    EXPECT_THAT(connected.error().message(),
+                ::testing::AllOf(HasSubstr("127.0.0.1: no reaction within 0.02 s"), HasSubstr("::1: ")));
   });
 }
 

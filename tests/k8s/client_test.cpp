@@ -162,5 +162,28 @@ TEST_F(ClientDeathTest, NeverListsThePodsOfNoNode) {
   EXPECT_DEATH((void)run(client.list_pods_on("", soon)), "selector");
 }
 
+TEST_F(ClientTest, TheServersTimeIsThatOfItsLastAnswerAndWhatHasPassedSince) {
+  EXPECT_EQ(client.server_now(), clock.wall_now()) << "before the first answer";
+  const WallTime date = std::chrono::sys_days{std::chrono::year{2026} / 11 / 22} + 12h;
+  auto dated = json_response(200, page("a"));
+  dated.headers.set("Date", "Sun, 22 Nov 2026 12:00:00 GMT");
+  transport.answer(dated);
+  ASSERT_TRUE(run(client.list_pods_on("n1", soon)));
+  EXPECT_EQ(client.server_now(), date);
+  clock.shift_wall(1h);
+  EXPECT_EQ(client.server_now(), date) << "whatever our own clock does";
+  run(clock.sleep_until(clock.now() + 90s));
+  EXPECT_EQ(client.server_now(), date + 90s);
+}
+
+TEST_F(ClientTest, ADifferenceOfASecondIsNone) {
+  clock.shift_wall(WallTime(std::chrono::sys_days{std::chrono::year{2026} / 11 / 22} + 12h + 700ms) - clock.wall_now());
+  auto dated = json_response(200, page("a"));
+  dated.headers.set("Date", "Sun, 22 Nov 2026 12:00:00 GMT");
+  transport.answer(dated);
+  ASSERT_TRUE(run(client.list_pods_on("n1", soon)));
+  EXPECT_EQ(client.server_now(), clock.wall_now()) << "Date is cut to whole seconds";
+}
+
 }  // namespace
 }  // namespace haulout::k8s

@@ -8,6 +8,7 @@ namespace {
 using drain::EventType;
 using drain::Outcome;
 using drain::PodOutcome;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -18,6 +19,32 @@ TEST_F(Scenario, S01_ApiServerRestartInTheMiddle) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_EQ(accepted_evictions(), 12u);
   for (const auto& entry : evictions()) EXPECT_FALSE(entry.grace_seconds);
+}
+
+// What it would list from its cache is the state from before the evictions, and without the pod that came since.
+TEST_F(Scenario, S02_RestartOntoAnOlderCache) {
+  add_pods(5, {.grace = 8});
+  after(0s, [this] { cluster.lag_cache(1h); });
+  after(7s, [this] {
+    cluster.create("pods", a_pod("late", {.grace = 3}));
+    cluster.restart(5s);
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(evictions(), SizeIs(6)) << "each pod once; none has come back to life";
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
+}
+
+// Its list and its watch would show an empty node.
+TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
+  after(0s, [this] { cluster.lag_cache(1h); });
+  after(1s, [this] { cluster.lag_watches(1h); });
+  after(2s, [this] { cluster.create("pods", a_pod("late", {.grace = 3})); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
 // A webhook that judges credentials is down, or a token has just been replaced.
@@ -124,7 +151,23 @@ TEST_F(Scenario, S58_AThousandPodsBehindTenBudgets) {
     add(a_budget(app, {{"minAvailable", 0}, {"selector", {{"matchLabels", {{"app", app}}}}}}));
     add_pods(100, {.grace = 5, .labels = {{"app", app}}}, app);
   }
+  std::size_t asked = 0, most_asked = 0, leaving = 0, most_leaving = 0;
+  cluster.server().intercept([&](const sim::Call&, const sim::AuditEntry& entry) {
+    if (entry.subresource == "eviction") most_asked = std::max(most_asked, ++asked);
+    return std::optional<http::Response>();
+  });
+  cluster.server().on_answer([&](const sim::AuditEntry& entry) { asked -= entry.subresource == "eviction" ? 1u : 0u; });
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "pods" || !sim::terminating(*change.object)) return;
+    if (change.type == sim::ChangeType::deleted)
+      --leaving;
+    else if (!sim::terminating(*change.before))
+      most_leaving = std::max(most_leaving, ++leaving);
+  });
   const auto report = drain();
+  EXPECT_LE(most_asked, 10u) << "one request for each budget";
+  EXPECT_LE(most_leaving, 50u);
+  EXPECT_GE(most_leaving, 40u) << "and the places are used";
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_EQ(accepted_evictions(), 1000u);
   EXPECT_LE(cluster.audit().size(), 1000u + 60u);
@@ -178,14 +221,48 @@ TEST_F(Scenario, S63_UnknownNodeIsNotAnEmptyNode) {
   EXPECT_THAT(requests("list", "pods"), IsEmpty());
 }
 
-TEST_F(Scenario, S73_ReplayedEventsChangeNothing) {
-  add_pods(6, {.grace = 10});
-  ReplayingTransport replay(cluster.api());
-  way = &replay;
+// The Node proves the name; that nobody runs there needs no words.
+TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_EQ(evictions().size(), 6u);
-  EXPECT_EQ(told.count(EventType::vanished), 6u);
+  EXPECT_THAT(report.message, HasSubstr("0 pods gone"));
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+  const auto lists = requests("list", "pods");
+  ASSERT_GE(lists.size(), 2u) << "before and, once settled, after";
+  EXPECT_LE(requests("get", "nodes").at(0).answered, lists.front().time);
+  for (const auto& list : lists) EXPECT_THAT(list.query, HasSubstr("spec.nodeName%3Dn1"));
+}
+
+class Replays : public Scenario {
+ protected:
+  // Whatever comes twice, late or out of order: six pods, six evictions, six ends.
+  void expect_nothing_new(ReplayingTransport::How how, std::function<void()> in_the_middle = [] {}) {
+    add_pods(6, {.grace = 10});
+    ReplayingTransport replay(cluster.api(), clock, how);
+    way = &replay;
+    options.max_concurrent = 3;
+    after(5s, std::move(in_the_middle));
+    const auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::drained));
+    EXPECT_GT(replay.struck(), 0u);
+    EXPECT_EQ(evictions().size(), 6u);
+    EXPECT_EQ(told.count(EventType::evicted), 6u);
+    EXPECT_EQ(told.count(EventType::vanished), 6u);
+    EXPECT_EQ(told.count(EventType::late_pod), 0u);
+    EXPECT_LT(took(), 30s);
+  }
+};
+
+TEST_F(Replays, S73_ReplayedEventsChangeNothing) {
+  expect_nothing_new(ReplayingTransport::How::twice);
+}
+
+TEST_F(Replays, S73_NorEventsThatOvertakeEachOther) {
+  expect_nothing_new(ReplayingTransport::How::swapped);
+}
+
+TEST_F(Replays, S73_NorACacheThatTellsAllOfItAgainAfterAReconnect) {
+  expect_nothing_new(ReplayingTransport::How::from_the_start, [this] { cluster.close_watches(); });
 }
 
 TEST_F(Scenario, S19_AnswerLostAfterTheEvictionTookEffect) {

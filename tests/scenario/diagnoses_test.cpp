@@ -91,6 +91,26 @@ TEST_F(Diagnoses, ABudgetThatItsControllerDoesNotSee) {
   after(2min, [this] { cluster.start_disruption_controller(); });
   expect_raised_and_healed(drain(), "PDB_NOT_OBSERVED");
   EXPECT_GE(told_after("PDB_NOT_OBSERVED"), 60s);
+  std::map<std::string, TimePoint> asked;
+  for (const auto& entry : evictions()) {
+    const auto before = std::exchange(asked[entry.name], entry.time);
+    if (before != TimePoint{} && entry.time < start + 2min) EXPECT_GE(entry.time - before, 10s) << "Retry-After";
+  }
+}
+
+TEST_F(Diagnoses, ABudgetThatWaitsForTheDeletionOfTooManyPods) {
+  add_deployment(2);
+  add(a_budget("web", {{"maxUnavailable", 1}}));
+  cluster.server().on_answer([this, done = false](const sim::AuditEntry& entry) mutable {
+    if (entry.verb != "patch" || entry.resource != "nodes" || std::exchange(done, true)) return;
+    Json disrupted = Json::object();
+    for (int i = 0; i < 2001; ++i) disrupted["old-" + std::to_string(i)] = k8s::format_time(clock.wall_now());
+    cluster.stop_disruption_controller();
+    cluster.patch("poddisruptionbudgets", "shop", "web", {{"status", {{"disruptedPods", disrupted}}}});
+  });
+  after(2min, [this] { cluster.start_disruption_controller(); });
+  expect_raised_and_healed(drain(), "PDB_MAP_TOO_BIG");
+  EXPECT_LE(told_after("PDB_MAP_TOO_BIG"), 30s);
 }
 
 TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
@@ -99,6 +119,15 @@ TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
   after(60s, [this] { change_budget({{"unhealthyPodEvictionPolicy", "AlwaysAllow"}}); });
   expect_raised_and_healed(drain(), "PDB_UNHEALTHY_DEADLOCK");
   EXPECT_THAT(message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
+}
+
+TEST_F(Diagnoses, S28_SickPodsThatMayAlwaysLeave) {
+  add_deployment(2, {{"sim.haulout.dev/never-ready", "true"}});
+  add(a_budget("web", {{"minAvailable", 1}, {"unhealthyPodEvictionPolicy", "AlwaysAllow"}}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(evictions(), ::testing::SizeIs(2)) << "the budget is closed, and nobody waits for it";
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+  EXPECT_LT(took(), 10s);
 }
 
 TEST_F(Diagnoses, AReplacementElsewhereThatDoesNotBecomeReady) {
@@ -204,6 +233,29 @@ TEST_F(Diagnoses, APodThatIsNotToBeDisrupted) {
   add(a_pod("batch", {.annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
   after(60s, [this] { cluster.patch("pods", "shop", "batch", {{"metadata", {{"annotations", nullptr}}}}); });
   expect_raised_and_healed(drain(), "DO_NOT_DISRUPT");
+}
+
+TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
+  const Json everywhere = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
+  add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", everywhere}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_pod("slow", {.grace = 120}));
+  after(5min, [this] {
+    cluster.patch("statefulsets", "shop", "db", {{"spec", {{"replicas", 0}}}});
+    cluster.delete_gracefully("pods", "shop", "db-0");
+  });
+  expect_raised_and_healed(drain(), "POD_PINNED");
+  EXPECT_THAT(message_of("POD_PINNED"), HasSubstr("StatefulSet db has come back"));
+}
+
+TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {
+  options.max_concurrent = 1;
+  add_pods(3, {.grace = 5});
+  after(2s, [this] { cluster.forbid("create", "pods/eviction"); });
+  after(5min, [this] { cluster.permit("create", "pods/eviction"); });
+  expect_raised_and_healed(drain(), "RBAC_DENIED");
+  EXPECT_LE(told_after("RBAC_DENIED"), 30s);
+  EXPECT_THAT(message_of("RBAC_DENIED"), HasSubstr("grant verb create on resource pods/eviction"));
 }
 
 TEST_F(Diagnoses, OnlyHauloutItselfIsLeft) {

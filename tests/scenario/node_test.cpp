@@ -9,6 +9,7 @@ using drain::Outcome;
 using drain::PodOutcome;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(Scenario, S38_NamespaceTerminatingPodNotTouchedYet) {
@@ -196,6 +197,11 @@ TEST_F(Scenario, S37_RightsRemovedInTheMiddle) {
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_TRUE(told.raised("RBAC_DENIED"));
   EXPECT_FALSE(unschedulable());
+  ASSERT_THAT(report.diagnoses, Not(IsEmpty()));
+  for (const auto& diagnosis : report.diagnoses)
+    EXPECT_THAT(diagnosis.message, HasSubstr("grant verb create on resource pods/eviction (API group \"\")"));
+  EXPECT_EQ(accepted_evictions(), 3u);
+  EXPECT_THAT(evictions(), SizeIs(::testing::Le(3u + 2u * 15u))) << "from the second refusal on once a minute";
 }
 
 TEST_F(Scenario, MissingRightsAreFoundBeforeAnythingIsTouched) {

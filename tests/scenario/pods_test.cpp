@@ -73,7 +73,11 @@ TEST_F(Scenario, S14_EvictionOfAPodThatIsGone) {
     if (entry.subresource == "eviction" && entry.name == "web-0") cluster.remove("pods", "shop", "web-0");
     return std::optional<http::Response>();
   });
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "web-0").outcome, PodOutcome::gone) << "not ours to count";
+  EXPECT_EQ(pod(report, "web-1").outcome, PodOutcome::evicted);
+  EXPECT_THAT(evictions(), SizeIs(2)) << "asked once";
 }
 
 TEST_F(Scenario, S15_FinalizerHoldsOnePodOthersGoOn) {
@@ -107,6 +111,24 @@ TEST_F(Scenario, S17_AnHourOfGraceIsNoAlarm) {
   EXPECT_EQ(told.count(EventType::parked), 0u);
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
   EXPECT_EQ(evictions().size(), 1u);
+}
+
+// The kubelet ends it when its time is up; nobody hurries that.
+TEST_F(Scenario, S18_APreStopHookOutlastsTheGracePeriod) {
+  add(a_pod("hangs", {.grace = 45, .annotations = {{"sim.haulout.dev/terminates-after", "1h"}}}));
+  add_pods(2, {.grace = 5});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  const auto& hangs = pod(report, "hangs");
+  EXPECT_EQ(hangs.outcome, PodOutcome::evicted);
+  EXPECT_GE(*hangs.vanished_at - *hangs.evicted_at, 44900ms);
+  EXPECT_LT(took(), 46s);
+  EXPECT_THAT(evictions(), SizeIs(3));
+  for (const auto& entry : cluster.audit()) {
+    EXPECT_FALSE(entry.grace_seconds) << entry.text();
+    EXPECT_NE(entry.verb, "delete");
+  }
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
 }
 
 TEST_F(Scenario, S45_SchedulerRaceBindsAPodAfterTheCordon) {

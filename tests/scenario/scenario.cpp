@@ -151,7 +151,8 @@ asio::awaitable<drain::Report> Scenario::run_drain() {
     co_await clock.sleep_until(clock.now() + 5s);  // controllers and kubelets bring the world up
     for (auto& [delay, action] : later_) cluster.after(delay, std::move(action));
     began_ = clock.now();
-    k8s::Client client(way ? *way : cluster.api(), clock, {k8s::FieldValidation::strict, options.page_size});
+    Clock& ours = own_clock ? *own_clock : clock;
+    k8s::Client client(way ? *way : cluster.api(), ours, {k8s::FieldValidation::strict, options.page_size});
     drain::Drain drain(client, rng, told, options, "n1");
     report = co_await drain.run();
     ended_ = clock.now();

@@ -114,6 +114,8 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
   // Stands between the drain and the API server; tests set it to make the way there worse.
   http::Transport* way = nullptr;
+  // Of the machine that the drain runs on, where it is not right.
+  Clock* own_clock = nullptr;
   Recorder told;
   drain::Options options;
 

@@ -68,8 +68,11 @@ TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
 TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
   deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}});
   options.guards.single_replica = SingleReplica::warn;
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+  EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID")) << "it is about pods that have gone";
+  EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
 TEST_F(Guards, SoItIsWithAnyGuard) {
@@ -85,8 +88,41 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   deploy("web", 2);
   options.guards.single_replica = SingleReplica::warn;
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
-  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+  EXPECT_TRUE(told.withdrawn("LAST_READY_PODS"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
+}
+
+TEST_F(Guards, AnAnnotationThatIsCorrectedIsNotToldAnyMore) {
+  deploy("web", 3, {{"haulout.dev/max-unavailable", "many"}});
+  start_slowly(3min);
+  options.guards.max_unavailable = drain::Share{1, false};
+  after(30s, [this] {
+    EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+    cluster.patch("deployments", "shop", "web",
+                  {{"metadata", {{"annotations", {{"haulout.dev/max-unavailable", "2"}}}}}});
+  });
+  after(30s + 45s, [this] {
+    EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID"));
+    EXPECT_EQ(accepted_evictions(), 2u);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+TEST_F(Guards, ABudgetForTheLastReadyPodsEndsTheWarning) {
+  deploy("web", 2);
+  add(a_pod("first", {.grace = 90, .annotations = {{"haulout.dev/drain-order", "-1"}}}));
+  options.max_concurrent = 1;
+  options.guards.single_replica = SingleReplica::warn;
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  after(30s, [this] {
+    EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+    add(a_budget("web", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  });
+  after(32s, [this] { EXPECT_TRUE(told.withdrawn("LAST_READY_PODS")); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
 }
 
 TEST_F(Guards, JobsAreSingleByNature) {
@@ -115,6 +151,8 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
+  EXPECT_TRUE(told.withdrawn("REPLICAS_UNKNOWN"));
+  EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {

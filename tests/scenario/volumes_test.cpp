@@ -65,6 +65,21 @@ TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   EXPECT_EQ(attached_to("n1"), 2u) << "nobody deletes them but a human";
 }
 
+TEST_F(Volumes, ALeakedAttachmentThatSomebodyRemovesIsNoDiagnosisAnyMore) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 90});
+  after(60s, [this] {
+    EXPECT_TRUE(told.raised("VA_LEAKED"));
+    cluster.remove("volumeattachments", "", "csi-pv-old-n1");
+  });
+  after(62s, [this] { EXPECT_TRUE(told.withdrawn("VA_LEAKED")); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(report.diagnoses, ::testing::IsEmpty());
+}
+
 TEST_F(Volumes, S66_ASharedVolumeStaysForThePodThatStays) {
   add(a_volume("shared", Json::object(), "ReadWriteMany"));
   add(a_workload("DaemonSet", "logs", 0, mounting({"shared"})));

@@ -70,6 +70,26 @@ TEST_F(ListTest, ALostTokenOffersTheInconsistentRest) {
   });
 }
 
+TEST_F(ListTest, ACacheThatIsBehindAnswersOnlyThoseWhoTakeAnything) {
+  cluster.lag_cache(10s);
+  cluster.remove("pods", "shop", "a");
+  cluster.create("pods", ready_pod("shop", "b", "n1"));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const std::string target = "/api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3Dn1";
+    const auto listed = [&](const std::string& more) -> boost::asio::awaitable<std::string> {
+      const Json list = Json::parse((co_await ask("GET", target + more)).body);
+      std::string names =
+          sim::text(list, "/metadata/resourceVersion") == std::to_string(cluster.revision()) ? "" : "old:";
+      for (const Json& item : list["items"]) names += sim::name_of(item);
+      co_return names;
+    };
+    EXPECT_EQ(co_await listed("&resourceVersion=0&limit=500"), "old:a");
+    EXPECT_EQ(co_await listed(""), "b");
+    co_await clock.sleep_until(clock.now() + 10s);
+    EXPECT_EQ(co_await listed("&resourceVersion=0"), "b") << "it has caught up";
+  });
+}
+
 TEST_F(ListTest, ListFromTheFutureTimesOutAfterThreeSeconds) {
   in_world([&]() -> boost::asio::awaitable<void> {
     const auto response = co_await ask("GET", "/api/v1/pods?resourceVersion=100492");
