@@ -113,8 +113,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::deque<TimePoint> lately_;    // requests of the last second
   std::size_t requests_ = 0;
   std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
-  std::size_t failures_ = 0;  // requests without the answer that they asked for, and streams that broke
-  std::size_t pages_ = 0;  // of a list, at most
+  std::size_t failures_ = 0;                  // requests without the answer that they asked for, and streams that broke
+  std::size_t pages_ = 0;                     // of a list, at most
   TimePoint began_{};
   std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect
   std::optional<TimePoint> cordon_claimed_;  // the drain says that the node is cordoned
