@@ -62,12 +62,18 @@ boost::asio::awaitable<void> pump(Process& process) {
   }
 }
 
-boost::asio::awaitable<int> run_job(Process& process, Job& job, LiveView* live) {
+// A person may have to log in first, which no time limit of the job is for.
+boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& job) {
+  co_await transport.log_in();
+  co_await job.run();
+}
+
+boost::asio::awaitable<int> run_job(Process& process, k8s::AuthTransport& transport, Job& job, LiveView* live) {
   Signals signals(process.executor);
   std::vector<boost::asio::awaitable<void>> helpers;
   helpers.push_back(pump(process));
   if (live != nullptr) helpers.push_back(live->run());
-  const std::optional<int> signal = co_await until_signal(signals, job.run(), std::move(helpers));
+  const std::optional<int> signal = co_await until_signal(signals, run_logged_in(transport, job), std::move(helpers));
   const int code = job.finish(signal);
   const int patience = signal ? patience_after_signal_ms : -1;
   process.out.flush(patience);
@@ -109,15 +115,15 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);
-    co_return co_await run_job(process, job, nullptr);
+    co_return co_await run_job(process, **authenticated, job, nullptr);
   }
   if (settings.command != Command::drain) {
     const auto job = make_job(process, std::move(tools), settings);
-    co_return co_await run_job(process, *job, nullptr);
+    co_return co_await run_job(process, **authenticated, *job, nullptr);
   }
   View view = make_view(process, console, settings);
   DrainJob job(std::move(tools), settings, view.observer(), view.live.get());
-  co_return co_await run_job(process, job, view.live.get());
+  co_return co_await run_job(process, **authenticated, job, view.live.get());
 }
 
 }  // namespace haulout::agent
