@@ -9,6 +9,7 @@
 #include "agent/drain_job.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/help.hpp"
+#include "agent/proxy.hpp"
 #include "agent/signals.hpp"
 #include "agent/terminal.hpp"
 #include "agent/text.hpp"
@@ -62,12 +63,18 @@ boost::asio::awaitable<void> pump(Process& process) {
   }
 }
 
-boost::asio::awaitable<int> run_job(Process& process, Job& job, LiveView* live) {
+// A person may have to log in first, which no time limit of the job is for.
+boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& job) {
+  co_await transport.log_in();
+  co_await job.run();
+}
+
+boost::asio::awaitable<int> run_job(Process& process, k8s::AuthTransport& transport, Job& job, LiveView* live) {
   Signals signals(process.executor);
   std::vector<boost::asio::awaitable<void>> helpers;
   helpers.push_back(pump(process));
   if (live != nullptr) helpers.push_back(live->run());
-  const std::optional<int> signal = co_await until_signal(signals, job.run(), std::move(helpers));
+  const std::optional<int> signal = co_await until_signal(signals, run_logged_in(transport, job), std::move(helpers));
   const int code = job.finish(signal);
   const int patience = signal ? patience_after_signal_ms : -1;
   process.out.flush(patience);
@@ -96,6 +103,7 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 
+  std::string proxy = proxy_variable(process.environment, connection->endpoint);
   auto authenticated =
       k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
   if (!authenticated) co_return failed(authenticated.error());
@@ -105,19 +113,19 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   };
   WatchedTransport transport(**authenticated, process.clock, log, note_denial, settings.request_timeout);
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
-  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
+  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program, std::move(proxy)};
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);
-    co_return co_await run_job(process, job, nullptr);
+    co_return co_await run_job(process, **authenticated, job, nullptr);
   }
   if (settings.command != Command::drain) {
     const auto job = make_job(process, std::move(tools), settings);
-    co_return co_await run_job(process, *job, nullptr);
+    co_return co_await run_job(process, **authenticated, *job, nullptr);
   }
   View view = make_view(process, console, settings);
   DrainJob job(std::move(tools), settings, view.observer(), view.live.get());
-  co_return co_await run_job(process, job, view.live.get());
+  co_return co_await run_job(process, **authenticated, job, view.live.get());
 }
 
 }  // namespace haulout::agent

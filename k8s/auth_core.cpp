@@ -8,7 +8,6 @@
 
 #include "k8s/base64.hpp"
 #include "k8s/file_credentials.hpp"
-#include "retry/deadline.hpp"
 
 namespace haulout::k8s {
 namespace asio = boost::asio;
@@ -118,17 +117,32 @@ void AuthCore::authenticate(http::Request& request) const {
   }
 }
 
-Task<> AuthCore::prepare(TimePoint deadline) {
+asio::awaitable<void> AuthCore::log_in() {
+  TimePoint none = TimePoint::max();
+  const auto prepared = co_await prepare(none);
+  if (!prepared) login_failure_ = prepared.error();
+}
+
+Task<> AuthCore::prepare(TimePoint& deadline) {
+  if (login_failure_) co_return *std::exchange(login_failure_, std::nullopt);
   if (reads_files() && clock_.now() >= next_check_) reload_files();
-  if (connection_.exec && !plugin_credential_holds()) CO_CHECK(co_await fetch_plugin_credential(now_.plugin, deadline));
+  if (connection_.exec && !plugin_credential_holds()) CO_CHECK(co_await log_in_anew(now_.plugin, deadline));
   co_return Result<>();
 }
 
-Task<> AuthCore::renew(Generation sent_with, TimePoint deadline) {
+Task<> AuthCore::renew(Generation sent_with, TimePoint& deadline) {
   if (reads_files() && now_.files == sent_with.files) CO_CHECK(co_await reload_files_patiently(deadline));
   if (!connection_.exec || now_.plugin != sent_with.plugin) co_return Result<>();
   plugin_credential_.reset();
-  co_return co_await fetch_plugin_credential(sent_with.plugin, deadline);
+  co_return co_await log_in_anew(sent_with.plugin, deadline);
+}
+
+// A person at a browser needs longer than any request has.
+Task<> AuthCore::log_in_anew(std::uint64_t seen, TimePoint& deadline) {
+  const TimePoint began = clock_.now();
+  CO_CHECK(co_await fetch_plugin_credential(seen));
+  deadline = saturating_add(deadline, clock_.now() - began);
+  co_return Result<>();
 }
 
 bool AuthCore::reads_files() const {
@@ -192,10 +206,10 @@ bool AuthCore::plugin_credential_holds() const {
   return !plugin_credential_->expiration || clock_.wall_now() < *plugin_credential_->expiration;
 }
 
-// One run at a time; those who come while it runs share its outcome. A run that ends with its caller (cancelled, or the
-// caller's own deadline) is nobody else's: the next in line starts again.
-Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen, TimePoint deadline) {
-  while (plugin_runs_) CO_CHECK(co_await with_deadline(clock_, deadline, wait_for_plugin()));
+// One run at a time; those who come while it runs share its outcome. A run that is cancelled with its caller is nobody
+// else's: the next in line starts again.
+Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
+  while (plugin_runs_) CO_CHECK(co_await wait_for_plugin());
   if (now_.plugin != seen) {
     if (plugin_failure_) co_return *plugin_failure_;
     co_return Result<>();
@@ -208,8 +222,7 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen, TimePoint deadline)
       core.gate_.cancel();
     }
   } ended{*this};
-  auto credential = co_await hooks_.run_plugin(*connection_.exec, tls_.ca_pem, deadline);
-  if (!credential && credential.error().code() == Errc::timeout) co_return std::move(credential).error();
+  auto credential = co_await hooks_.run_plugin(*connection_.exec, tls_.ca_pem);
   ++now_.plugin;
   plugin_failure_.reset();
   if (!credential) {

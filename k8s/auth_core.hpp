@@ -17,7 +17,7 @@ namespace haulout::k8s {
 struct AuthHooks {
   // New TLS material for later connections; a failure (a pair half written) leaves the old in use.
   std::function<Result<>(http::TlsOptions)> set_tls;
-  std::function<Task<ExecCredential>(ExecPlugin, std::string ca_pem, TimePoint deadline)> run_plugin;
+  std::function<Task<ExecCredential>(ExecPlugin, std::string ca_pem)> run_plugin;
 };
 
 class AuthCore final : public http::Transport {
@@ -26,6 +26,7 @@ class AuthCore final : public http::Transport {
   AuthCore(boost::asio::any_io_executor executor, Clock& clock, http::Transport& inner, AuthHooks hooks,
            Connection connection, std::string user_agent, std::string token, http::TlsOptions tls);
 
+  boost::asio::awaitable<void> log_in();
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
@@ -46,14 +47,16 @@ class AuthCore final : public http::Transport {
   http::Request addressed(http::Request request) const;
   void authenticate(http::Request& request) const;
 
-  Task<> prepare(TimePoint deadline);
-  Task<> renew(Generation sent_with, TimePoint deadline);
+  // Both put the deadline off by what the plugin takes.
+  Task<> prepare(TimePoint& deadline);
+  Task<> renew(Generation sent_with, TimePoint& deadline);
   bool reads_files() const;
   bool reload_files();
   Task<> reload_files_patiently(TimePoint deadline);
   Result<> use_tls(const http::TlsOptions& from_files, const std::optional<ExecCredential>& plugin);
   bool plugin_credential_holds() const;
-  Task<> fetch_plugin_credential(std::uint64_t seen, TimePoint deadline);
+  Task<> log_in_anew(std::uint64_t seen, TimePoint& deadline);
+  Task<> fetch_plugin_credential(std::uint64_t seen);
   Task<> wait_for_plugin();
 
   Clock& clock_;
@@ -69,6 +72,7 @@ class AuthCore final : public http::Transport {
   TimePoint next_check_;
   std::optional<ExecCredential> plugin_credential_;
   std::optional<Error> plugin_failure_;  // of the last run
+  std::optional<Error> login_failure_;   // of log_in(), until a request has told it
   bool plugin_runs_ = false;
   boost::asio::steady_timer gate_;  // never expires; cancelled when a run of the plugin has ended
   Generation now_;

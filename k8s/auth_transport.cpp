@@ -17,8 +17,8 @@ class AuthTransport::Impl {
  private:
   AuthHooks hooks(Clock& clock) {
     return {[client = client_.get()](http::TlsOptions tls) { return client->set_tls(std::move(tls)); },
-            [&clock](ExecPlugin plugin, std::string ca_pem, TimePoint deadline) {
-              return run_exec_plugin(clock, std::move(plugin), std::move(ca_pem), deadline);
+            [&clock](ExecPlugin plugin, std::string ca_pem) {
+              return run_exec_plugin(clock, std::move(plugin), std::move(ca_pem));
             }};
   }
 
@@ -44,6 +44,10 @@ Result<std::unique_ptr<AuthTransport>> AuthTransport::create(boost::asio::any_io
   auto impl = std::make_unique<Impl>(std::move(executor), clock, std::move(*client), std::move(connection),
                                      std::move(user_agent), std::move(*token), std::move(*tls));
   return std::unique_ptr<AuthTransport>(new AuthTransport(std::move(impl)));
+}
+
+boost::asio::awaitable<void> AuthTransport::log_in() {
+  return impl_->core.log_in();
 }
 
 Task<http::Response> AuthTransport::round_trip(http::Request request, TimePoint deadline) {

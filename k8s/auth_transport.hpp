@@ -4,7 +4,8 @@
 //
 // A 401 is answered once by reloading the credentials and sending the request again, unless they are constants. A file
 // that cannot be read or does not fit its pair leaves the old content in use. Concurrent requests share one run of a
-// plugin. Credentials appear in no message.
+// plugin, which has limits of its own: a request's deadline is put off by what it waits for one. Credentials appear in
+// no message.
 // Failures: those of Transport; Errc::unavailable when credentials cannot be had. Cancellable. Owns its http::Client.
 #pragma once
 
@@ -24,6 +25,9 @@ class AuthTransport final : public http::Transport {
                                                        Connection connection, std::string user_agent);
   ~AuthTransport() override;
 
+  // Runs the plugin, if there is one, before any clock of a request starts. Says nothing of a failure: that is the next
+  // request's. Cancellable.
+  boost::asio::awaitable<void> log_in();
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 

@@ -43,7 +43,7 @@ std::string describe(const ChildOutcome& outcome) {
 
 }  // namespace
 
-Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem, TimePoint deadline) {
+Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem) {
   using Mode = ExecPlugin::InteractiveMode;
   const bool terminal = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
   if (plugin.interactive_mode == Mode::always && !terminal)
@@ -57,14 +57,11 @@ Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::strin
   command.env = plugin.env;
   command.env.emplace_back("KUBERNETES_EXEC_INFO", encode_exec_info(plugin, terminal, ca_pem));
   command.on_terminal = terminal;
-  const Duration limit = terminal ? Duration(interactive_time_limit) : Duration(time_limit);
-  const TimePoint own_deadline = saturating_add(clock.now(), limit);
-  auto outcome = co_await run_child(clock, std::move(command), std::min(deadline, own_deadline));
-  if (!outcome && outcome.error().code() == Errc::timeout) {
-    Error late = plugin_error(plugin, "did not end in time; run it by hand to see what it waits for");
-    if (deadline < own_deadline) co_return Error(Errc::timeout, late.message());
-    co_return late;
-  }
+  const std::chrono::seconds limit = terminal ? interactive_time_limit : time_limit;
+  auto outcome = co_await run_child(clock, std::move(command), saturating_add(clock.now(), limit));
+  if (!outcome && outcome.error().code() == Errc::timeout)
+    co_return plugin_error(
+        plugin, fmt::format("did not end within {} s; run it by hand to see what it waits for", limit.count()));
   if (!outcome) co_return plugin_error(plugin, "cannot be started: " + outcome.error().message());
   if (outcome->too_much_output || outcome->exit_code != 0) co_return plugin_error(plugin, describe(*outcome));
   auto credential = decode_exec_credential(outcome->output, plugin.api_version);

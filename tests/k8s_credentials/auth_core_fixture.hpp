@@ -27,8 +27,10 @@ class FakeServer final : public http::Transport {
  public:
   std::function<Result<int>(const http::Request&)> answer = [](const http::Request&) { return Result<int>(200); };
   std::vector<http::Request> seen;
+  std::vector<TimePoint> deadlines;
 
-  Task<http::Response> round_trip(http::Request request, TimePoint) override {
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+    deadlines.push_back(deadline);
     CO_TRY(const int status, take(std::move(request)));
     http::Response response;
     response.status = status;
@@ -84,7 +86,7 @@ class AuthCoreTest : public haulout::testing::VirtualTimeTest {
       tls_used.push_back(std::move(options));
       return {};
     };
-    hooks.run_plugin = [this](ExecPlugin, std::string, TimePoint) { return run_plugin(); };
+    hooks.run_plugin = [this](ExecPlugin, std::string) { return run_plugin(); };
     core = std::make_unique<AuthCore>(context.get_executor(), clock, server, std::move(hooks), connection,
                                       "haulout/test", *token, *tls);
     return *core;

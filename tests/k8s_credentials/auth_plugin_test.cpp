@@ -102,23 +102,37 @@ TEST_F(PluginTest, WhenTheOneThatRunsItIsCancelledTheNextTakesOver) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-TEST_F(PluginTest, WaitingForAnothersRunEndsAtTheDeadline) {
-  plugin_takes = 20s;
+// client-go has no limit at all: a person who logs in needs longer than any request.
+TEST_F(PluginTest, WhatItTakesIsNotTheRequests) {
+  plugin_takes = 2min;
+  plugin_answers = {plugin_token("one"), plugin_token("two")};
+  make();
+  EXPECT_THAT(together(2), ElementsAre(200, 200));
+  EXPECT_THAT(server.deadlines, ElementsAre(start + 2min + 30s, start + 2min + 30s));
+  server.deadlines.clear();
+  accept("two");
+  EXPECT_EQ(status(), 200);
+  EXPECT_THAT(server.deadlines, ElementsAre(start + 2min + 30s, start + 4min + 30s));
+}
+
+TEST_F(PluginTest, LoggingInComesBeforeTheFirstRequest) {
   plugin_answers = {plugin_token("one")};
   make();
-  auto request = [](AuthCore& auth, TimePoint deadline, Errc& failure) -> boost::asio::awaitable<void> {
-    auto response = co_await auth.round_trip(http::Request{}, deadline);
-    if (!response) failure = response.error().code();
-  };
-  Errc patient = Errc::invalid;
-  Errc hurried = Errc::invalid;
-  run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
-    group.spawn(request(*core, clock.now() + 30s, patient));
-    group.spawn(request(*core, clock.now() + 5s, hurried));
-    co_await group.join();
-  }));
-  EXPECT_EQ(patient, Errc::invalid);
-  EXPECT_EQ(hurried, Errc::timeout);
+  run(core->log_in());
+  EXPECT_EQ(plugin_runs, 1);
+  EXPECT_EQ(status(), 200);
+  EXPECT_EQ(plugin_runs, 1);
+}
+
+TEST_F(PluginTest, WhenLoggingInFailsTheFirstRequestSaysSo) {
+  plugin_answers = {Error(Errc::unavailable, "exit status 1"), plugin_token("two")};
+  make();
+  run(core->log_in());
+  const auto response = get();
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().message(), "kubeconfig f: exit status 1");
+  EXPECT_EQ(plugin_runs, 1) << "nobody is asked twice";
+  EXPECT_EQ(status(), 200);
 }
 
 TEST_F(PluginTest, ItsCertificateIsUsedOnTopOfTheFiles) {
