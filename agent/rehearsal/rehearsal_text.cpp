@@ -67,7 +67,7 @@ void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
   const WallTime end = timeline.last();
   std::vector<const Timeline::Row*> rows;
   for (const Timeline::Row& row : timeline.rows())
-    if (row.vanished && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
+    if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
   // What waited equally long stays in the order of its first event, which is that of the addresses.
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
