@@ -5,6 +5,7 @@
 namespace haulout::sim {
 namespace {
 
+// Of a pod that has conditions.
 void nominate(Json& pod, const std::string& node) {
   if (node.empty())
     pod["status"].erase("nominatedNodeName");
@@ -103,8 +104,8 @@ void Scheduler::bind(const Key& key, const std::string& uid, const std::string& 
   if (!world_.store.get({"nodes", "", node})) return retry_later();
   world_.store.modify(key, [&](Json& next) {
     next["spec"]["nodeName"] = node;
-    nominate(next, {});
     set_condition(next, {{"type", "PodScheduled"}, {"status", "True"}}, world_.wall_now());
+    nominate(next, {});
   });
 }
 
