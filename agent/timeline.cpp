@@ -52,7 +52,8 @@ void Timeline::on_event(const drain::Event& event) {
   if (waits) row.waits.push_back({event.at, std::nullopt, event.pod->reason, event.pod->message});
   if (event.type == EventType::eviction_sent && !row.sent) row.sent = event.at;
   if (event.type == EventType::evicted || event.type == EventType::terminating) row.leaving = event.at;
-  if (event.type == EventType::vanished || event.type == EventType::left) row.vanished = event.at;
+  if (event.type == EventType::vanished) row.vanished = event.at;
+  if (event.type == EventType::left) row.left = event.at;
 }
 
 Duration waited(const Timeline::Row& row, WallTime now) {

@@ -23,8 +23,9 @@ class Timeline final : public drain::DrainObserver {
     std::string controller;
     std::vector<Wait> waits;  // parked, in order of time
     std::optional<WallTime> sent;
-    std::optional<WallTime> leaving;   // since when it terminates, evicted or not
-    std::optional<WallTime> vanished;  // or no longer waited for
+    std::optional<WallTime> leaving;  // since when it terminates, evicted or not
+    std::optional<WallTime> vanished;
+    std::optional<WallTime> left;  // since when nobody waits for it, though it is still there
   };
   struct Node {
     std::string name;

@@ -13,20 +13,26 @@ WallTime begin_of(const Timeline& timeline) {
   return begin;
 }
 
+std::string leaving(const SvgChart& chart, const Timeline::Row& row, std::size_t index, WallTime end) {
+  if (row.leaving) {
+    const std::string how_long = format_duration(row.vanished.value_or(end) - *row.leaving);
+    return chart.bar("leaves", index, *row.leaving, row.vanished.value_or(end),
+                     row.vanished ? fmt::format("{} terminated for {}", row.pod, how_long)
+                                  : fmt::format("{} has been terminating for {}, and is still there{}", row.pod,
+                                                how_long, row.left ? ": it is not waited for" : ""));
+  }
+  if (!row.vanished) return {};
+  return chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished, row.pod + " went by itself");
+}
+
+// A pod that is stuck both terminates and waits: the waits stand in front.
 std::string drawn(const SvgChart& chart, const Timeline::Row& row, std::size_t index, WallTime end) {
-  std::string out = "<g>" + chart.name(index, row.pod);
+  std::string out = "<g>" + chart.name(index, row.pod) + leaving(chart, row, index, end);
   for (const Timeline::Wait& wait : row.waits) {
     const WallTime until = wait.until.value_or(end);
     out += chart.bar(
         "waits", index, wait.from, until,
         fmt::format("{} waited {}: {} [{}]", row.pod, format_duration(until - wait.from), wait.message, wait.reason));
-  }
-  if (row.leaving) {
-    const WallTime until = row.vanished.value_or(end);
-    out += chart.bar("leaves", index, *row.leaving, until,
-                     fmt::format("{} terminated for {}", row.pod, format_duration(until - *row.leaving)));
-  } else if (row.vanished) {
-    out += chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished, row.pod + " went by itself");
   }
   return out + "</g>\n";
 }

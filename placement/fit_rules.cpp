@@ -83,7 +83,7 @@ PodFit judge_refused(PodFit fit, bool alone, const Place& place) {
                    "it depends on anti-affinity across namespaces or by label keys, or on tolerations "
                    "that compare: " +
                        place.message);
-  if (place.needs_preemption)
+  if (!place.preempts_on.empty())
     return unknown(std::move(fit), "only if pods of lower priority are preempted: " + place.message);
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());

@@ -232,7 +232,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
   for (const Site& site : sites_) {
     const Refusal refused = refusal(wish, site, Counted::standing);
     if (refused.plugin.empty()) {
-      if (name_of(*site.node) == preferred) return {preferred, {}, {}, false, false};
+      if (name_of(*site.node) == preferred) return {.node = preferred};
       if (best == nullptr || site.pods < best->pods) best = &site;
       continue;
     }
@@ -240,11 +240,12 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     for (const std::string& reason : refused.reasons) ++reasons[reason];
     refusing.emplace_back(&site, refused.plugin);
   }
-  if (best != nullptr) return {name_of(*best->node), {}, {}, false, false};
+  if (best != nullptr) return {.node = name_of(*best->node)};
   // It looks at every pod once more, for each of the sites: only when the answer needs it.
-  place.needs_preemption = std::any_of(refusing.begin(), refusing.end(), [&](const auto& refused) {
+  const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
     return by_preemption(pod, *refused.first, refused.second);
   });
+  if (preempts != refusing.end()) place.preempts_on = name_of(*preempts->first->node);
   place.vague = (wish.vague && place.plugins.count("InterPodAffinity") != 0) ||
                 (compares_taints(pod) && place.plugins.count("TaintToleration") != 0);
   std::vector<std::string> counted;

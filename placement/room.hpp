@@ -17,11 +17,11 @@
 namespace haulout::placement {
 
 struct Place {
-  std::string node;               // empty: none fits
-  std::string message;            // then: why, in kube-scheduler's words
-  std::set<std::string> plugins;  // then: whose filters say no
-  bool needs_preemption = false;  // then: it would fit in place of pods of lower priority
-  bool vague = false;             // then: it may fit, since something that says no was taken for stricter than it is
+  std::string node{};               // empty: none fits
+  std::string message{};            // then: why, in kube-scheduler's words
+  std::set<std::string> plugins{};  // then: whose filters say no
+  std::string preempts_on{};        // then: a node where it would fit in place of pods of lower priority; empty: none
+  bool vague = false;               // then: it may fit, since something that says no was taken for stricter than it is
 };
 
 class Room {

@@ -3,6 +3,18 @@
 #include "placement/room.hpp"
 
 namespace haulout::sim {
+namespace {
+
+// Of a pod that has conditions.
+void nominate(Json& pod, const std::string& node) {
+  if (node.empty())
+    pod["status"].erase("nominatedNodeName");
+  else
+    pod["status"]["nominatedNodeName"] = node;
+}
+
+}  // namespace
+
 Scheduler::Scheduler(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     note(change);
@@ -74,9 +86,9 @@ void Scheduler::consider(const Key& key, const std::string& uid) {
   if (found.node.empty()) {
     under_way_.erase(uid);
     no_room_ = no_room_ || wanted;
-    if (wanted) mark_unscheduled(key, *pod, "Unschedulable", found.message);
+    if (wanted) mark_unscheduled(key, *pod, "Unschedulable", found.message, found.preempts_on);
     if (gated)
-      mark_unscheduled(key, *pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates");
+      mark_unscheduled(key, *pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates", {});
     return;
   }
   under_way_[uid] = found.node;
@@ -93,15 +105,20 @@ void Scheduler::bind(const Key& key, const std::string& uid, const std::string& 
   world_.store.modify(key, [&](Json& next) {
     next["spec"]["nodeName"] = node;
     set_condition(next, {{"type", "PodScheduled"}, {"status", "True"}}, world_.wall_now());
+    nominate(next, {});
   });
 }
 
-void Scheduler::mark_unscheduled(const Key& key, const Json& pod, const std::string& reason, const std::string& why) {
+void Scheduler::mark_unscheduled(const Key& key, const Json& pod, const std::string& reason, const std::string& why,
+                                 const std::string& nominated) {
   const Json& scheduled = condition(pod, "PodScheduled");
-  if (text(scheduled, "/status") == "False" && text(scheduled, "/message") == why) return;
+  if (text(scheduled, "/status") == "False" && text(scheduled, "/message") == why &&
+      text(pod, "/status/nominatedNodeName") == nominated)
+    return;
   world_.store.modify(key, [&](Json& next) {
     set_condition(next, {{"type", "PodScheduled"}, {"status", "False"}, {"reason", reason}, {"message", why}},
                   world_.wall_now());
+    nominate(next, nominated);
   });
 }
 

@@ -1,6 +1,7 @@
 // Binds pods to nodes where there is room for them (placement/room.hpp). Decides when it sees the pod and binds
 // scheduler_lag later, so that a cordon can come in between, as it does in a real cluster. A pod that found no room is
-// tried again when a node changes or a pod goes. A pod with scheduling gates finds none.
+// tried again when a node changes or a pod goes. A pod with scheduling gates finds none. Nobody is preempted: who could
+// take the place of pods of lower priority is nominated for it (status.nominatedNodeName), and waits.
 #pragma once
 
 #include <map>
@@ -30,7 +31,8 @@ class Scheduler {
   void settle(const Key& pod);
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
-  void mark_unscheduled(const Key& key, const Json& pod, const std::string& reason, const std::string& why);
+  void mark_unscheduled(const Key& key, const Json& pod, const std::string& reason, const std::string& why,
+                        const std::string& nominated);
   void retry_later();
 
   World& world_;

@@ -87,6 +87,7 @@ class Fleet {
     sum_up();
     co_await stage_.come_to_rest();
     note_no_room();
+    assume_no_preemption(result_.assumed, result_.no_room);
   }
 
   Task<> prepare() {

@@ -49,6 +49,7 @@ class Drains {
     result_.took = stage_.clock.now() - began;
     co_await stage_.come_to_rest();
     result_.no_room = no_room(stage_.cluster, before);
+    assume_no_preemption(result_.assumed, result_.no_room);
   }
 
   Task<std::vector<std::string>> names_of_nodes() {

@@ -34,6 +34,9 @@ struct NoRoom {
   std::string pod;  // namespace/name
   std::string controller;
   std::string message;  // the scheduler's
+  // Where it would have room if it preempted pods of lower priority, as it may; empty: nowhere. No rehearsal plays
+  // that.
+  std::string preempts_on{};
 };
 
 struct Rehearsal {

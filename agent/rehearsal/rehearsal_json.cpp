@@ -33,7 +33,8 @@ Json waits_of(const Timeline& timeline) {
 Json no_room_of(const std::vector<NoRoom>& pods) {
   Json result = Json::array();
   for (const NoRoom& pod : pods)
-    result.push_back({{"pod", pod.pod}, {"controller", pod.controller}, {"message", pod.message}});
+    result.push_back(
+        {{"pod", pod.pod}, {"controller", pod.controller}, {"message", pod.message}, {"preemptsOn", pod.preempts_on}});
   return result;
 }
 

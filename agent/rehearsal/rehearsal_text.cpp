@@ -35,6 +35,14 @@ std::string verdict_line(const drain::Report& report) {
   }
 }
 
+// A refusal names them itself.
+void add_fits(std::vector<std::string>& lines, const drain::Report& report) {
+  if (report.outcome == Outcome::refused) return;
+  for (const placement::PodFit& fit : report.fits)
+    if (fit.fit != placement::Fit::fits)
+      lines.push_back(fmt::format("  pod {} {}", fit.pod, printable(placement::clause(fit))));
+}
+
 void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
   for (const drain::PodReport& pod : report.pods) {
     if (pod.outcome == PodOutcome::refused) {
@@ -59,7 +67,7 @@ void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
   const WallTime end = timeline.last();
   std::vector<const Timeline::Row*> rows;
   for (const Timeline::Row& row : timeline.rows())
-    if (row.vanished && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
+    if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
   // What waited equally long stays in the order of its first event, which is that of the addresses.
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
@@ -76,7 +84,9 @@ void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_
   if (no_room.empty()) return;
   lines.emplace_back("no room elsewhere:");
   for (const NoRoom& pod : no_room)
-    lines.push_back(fmt::format("  pod {} ({}): {}", pod.pod, pod.controller, printable(pod.message)));
+    lines.push_back(
+        fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
+                    pod.preempts_on.empty() ? "" : " Unless it preempts pods of lower priority on " + pod.preempts_on));
 }
 
 void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed) {
@@ -93,6 +103,7 @@ std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
   std::vector<std::string> lines;
   for (const drain::Report& report : rehearsal.drains) {
     lines.push_back(verdict_line(report));
+    add_fits(lines, report);
     if (report.outcome != Outcome::drained) add_stuck(lines, report);
   }
   if (rehearsal.drains.size() > 1) lines.push_back("in all: " + for_people(rehearsal.took));

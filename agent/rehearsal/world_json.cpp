@@ -162,9 +162,18 @@ std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::str
   std::vector<NoRoom> result;
   for (const sim::Object& pod : without_node(cluster))
     if (before.count(sim::uid_of(*pod)) == 0)
-      result.push_back(
-          {key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message")});
+      result.push_back({key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
+                        sim::text(*pod, "/status/nominatedNodeName")});
   return result;
+}
+
+void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room) {
+  std::vector<std::string> pods;
+  for (const NoRoom& pod : no_room)
+    if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
+  if (!pods.empty())
+    assumed.push_back("pods of lower priority keep their places, though they may have to give them to " +
+                      some_of(pods));
 }
 
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node) {

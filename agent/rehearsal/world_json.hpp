@@ -32,6 +32,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
 std::set<std::string> homeless(const sim::Cluster& cluster);
 // The same pods with the reason, but those in `before`.
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
+// Adds that nobody is preempted, where that matters.
+void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Of the pods on that node.
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
 

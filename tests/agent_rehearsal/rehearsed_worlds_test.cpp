@@ -9,6 +9,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
@@ -84,6 +85,30 @@ TEST_F(RehearsalTest, NoReplacementComesOfAKindThatIsNotPlayed) {
   }
   EXPECT_THAT(play().assumed,
               Contains(EndsWith("in the snapshot: shop/pod-of-Job, shop/pod-of-ReplicationController")));
+}
+
+// Who would lose its place is not played; that somebody would, is no room for all.
+TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
+  item("n2")["status"]["allocatable"]["cpu"] = "1";
+  for (const char* name : {"web-a", "web-b", "web-c"}) item(name)["spec"]["priority"] = 1000;
+  items.push_back(pod("low", "ReplicaSet", "low", "700m", "n2"));
+  const Rehearsal rehearsal = play();
+  ASSERT_THAT(rehearsal.no_room, SizeIs(3));
+  EXPECT_EQ(rehearsal.no_room[0].preempts_on, "n2");
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal),
+              AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. Unless it preempts pods of lower "
+                              "priority on n2\n"),
+                    HasSubstr("they may have to give them to shop/web-")));
+  item("low")["spec"]["priority"] = 1000;
+  EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));
+}
+
+TEST_F(RehearsalTest, WhatTheLookBeforehandFoundIsSaid) {
+  item("n2")["status"]["allocatable"]["cpu"] = "1";
+  EXPECT_THAT(lines_of(play()), Not(HasSubstr("would find no room elsewhere")));
+  input.drain.fit = drain::FitPolicy::warn;
+  EXPECT_THAT(lines_of(play()), HasSubstr("\n  pod shop/web-c would find no room elsewhere: 0/2 nodes are available"));
 }
 
 }  // namespace

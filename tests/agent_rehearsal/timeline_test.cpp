@@ -48,7 +48,8 @@ TEST_F(TimelineTest, APodThatSomebodyElseDeletesWaitsNoMore) {
   ASSERT_THAT(timeline.rows(), SizeIs(1));
   const Timeline::Row& row = timeline.rows()[0];
   EXPECT_EQ(waited(row, timeline.last()), 3s);
-  EXPECT_EQ(*row.vanished - *row.leaving, 60s);
+  EXPECT_EQ(*row.left - *row.leaving, 60s);
+  EXPECT_FALSE(row.vanished);
 }
 
 TEST_F(TimelineTest, WaitsBeginAndEndWithTheirReason) {
@@ -90,6 +91,23 @@ TEST_F(TimelineTest, ThePictureIsOneFileWithoutForeignText) {
                          HasSubstr("shop/&lt;script&gt;&amp;&quot;"), HasSubstr("node/n1: drained")));
   EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<b>")), Not(HasSubstr("http://www.w3.org/1999")),
                          Not(HasSubstr("href"))));
+}
+
+TEST_F(TimelineTest, WhatIsStuckIsNotHiddenByItsTerminating) {
+  tell(EventType::evicted, 1s);
+  tell(EventType::parked, 31s, "PodStuckTerminating", "held by its finalizers");
+  tell(EventType::finished, 60s, "", "blocked");
+  const std::string svg = timeline_svg(timeline, "Drain of n1");
+  EXPECT_LT(svg.find("rect class=\"leaves\""), svg.find("rect class=\"waits\"")) << "what comes later is in front";
+  EXPECT_THAT(svg, HasSubstr("shop/web-0 has been terminating for 59s, and is still there<"));
+}
+
+TEST_F(TimelineTest, APodThatIsLeftHasNotTerminated) {
+  tell(EventType::terminating, 5s);
+  tell(EventType::left, 20s, "TerminatingTooLong", "for longer than we were told to wait");
+  tell(EventType::finished, 45s, "", "drained");
+  EXPECT_THAT(timeline_svg(timeline, "Drain of n1"),
+              HasSubstr("shop/web-0 has been terminating for 40s, and is still there: it is not waited for<"));
 }
 
 TEST_F(TimelineTest, AnEmptyOneIsAPicture) {

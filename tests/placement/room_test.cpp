@@ -241,10 +241,10 @@ TEST(Limits, WhatCannotBeReadIsNone) {
 TEST(Room, ANodeWithRoomGoesBeforePreemption) {
   const Json pod = pod_with(R"({"priority":5,"containers":[{"resources":{"requests":{"cpu":"1500m"}}}]})");
   const Json other = standing(pod_with(wants_1500m, "{}", "other"), "n1");
-  EXPECT_TRUE(place_on(pod, {node_with("n1")}, {other}).needs_preemption);
+  EXPECT_EQ(place_on(pod, {node_with("n1")}, {other}).preempts_on, "n1");
   const Place found = place_on(pod, {node_with("n1"), node_with("n2")}, {other});
   EXPECT_EQ(found.node, "n2");
-  EXPECT_FALSE(found.needs_preemption);
+  EXPECT_EQ(found.preempts_on, "");
 }
 
 struct OddSelector {
