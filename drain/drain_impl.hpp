@@ -108,7 +108,7 @@ class Drain::Impl {
   bool volumes_clear() const;
   bool reattaching() const;
   boost::asio::awaitable<bool> volumes_confirmed();
-  bool ended_by_volume(TimePoint at);
+  boost::asio::awaitable<bool> ended_by_volume();
   void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 
   // volume_claims.cpp

@@ -108,7 +108,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(inquire());
   }
   update_diagnoses(now());
-  if (concluded(now())) co_return true;
+  if (concluded(now()) || co_await ended_by_volume()) co_return true;
   co_return co_await verified_empty(now());
 }
 
@@ -139,7 +139,7 @@ bool Drain::Impl::concluded(TimePoint at) {
         first = fmt::format("pod {}: {}", pod.key(), pod.message);
     return !end(Outcome::failed, "the server rejects the evictions that are left: " + first);
   }
-  if (at < deadline_) return ended_by_volume(at);
+  if (at < deadline_) return false;
   const Progress progress = pipeline_->progress();
   const std::size_t left = progress.to_evict - progress.vanished;
   return !end(Outcome::blocked,

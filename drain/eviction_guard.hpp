@@ -18,8 +18,9 @@ class EvictionGuard {
     TimePoint until = TimePoint::max();  // looked at again then; before that by events alone
   };
 
-  // Of a pod; perhaps: the answer to its eviction was lost, and it waits to be asked once more.
-  enum class Leaves { no, perhaps, yes };
+  // Of a pod; perhaps: the answer to its eviction was lost, and it waits to be asked once more; unawaited: it is on its
+  // way out, and nobody waits for it any more.
+  enum class Leaves { no, perhaps, unawaited, yes };
 
   virtual ~EvictionGuard() = default;
   // Nothing when the pod may be evicted now, as far as this guard is concerned.

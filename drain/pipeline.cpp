@@ -46,7 +46,8 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   using Leaves = EvictionGuard::Leaves;
   const bool gone = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished;
   const bool lost = state == PodState::parked && tracked.answer_lost;
-  const Leaves leaves = gone ? Leaves::yes : lost ? Leaves::perhaps : Leaves::no;
+  const bool unawaited = state == PodState::left && tracked.pod.terminating();
+  const Leaves leaves = gone ? Leaves::yes : lost ? Leaves::perhaps : unawaited ? Leaves::unawaited : Leaves::no;
   for (EvictionGuard* guard : options_.guards) guard->leaving(tracked.pod, leaves);
 }
 

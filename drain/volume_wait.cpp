@@ -162,10 +162,17 @@ asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
 }
 
 // A volume has had its time, and that is to end the drain: it did not succeed.
-bool Drain::Impl::ended_by_volume(TimePoint at) {
-  if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) return false;
-  const auto stuck = volumes_.past_limit(at);
-  return stuck && !end(Outcome::blocked, *stuck);
+asio::awaitable<bool> Drain::Impl::ended_by_volume() {
+  if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) co_return false;
+  if (now() < verify_not_before_ || !volumes_.past_limit(now())) co_return false;
+  // The watch may have lost that it is detached.
+  const auto listed = co_await volumes_listed();
+  if (!listed) {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
+    co_return false;
+  }
+  const auto stuck = volumes_.past_limit(now());
+  co_return stuck && pipeline_->clear() && !end(Outcome::blocked, *stuck);
 }
 
 void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const {

@@ -20,15 +20,28 @@ http::Response html_response(int status) {
   return response;
 }
 
+// Not JSON in any reader's eyes.
+constexpr const char* noise = "\x16\x03\x01{]\xff\n";
+
+const char* reason_of(int code) {
+  switch (code) {
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 410: return "Expired";
+    case 413: return "RequestEntityTooLarge";
+    case 429: return "TooManyRequests";
+    case 503: return "ServiceUnavailable";
+    case 408:
+    case 504: return "Timeout";
+    default: return "InternalError";
+  }
+}
+
 http::Response error_response(const Fault& fault) {
   if (fault.proxy) return html_response(fault.code);
   StatusBody body;
   body.code = fault.code;
-  body.reason = fault.code == 401   ? "Unauthorized"
-                : fault.code == 403 ? "Forbidden"
-                : fault.code == 503 ? "ServiceUnavailable"
-                : fault.code == 504 ? "Timeout"
-                                    : "InternalError";
+  body.reason = reason_of(fault.code);
   body.message = "an error on the server has prevented the request from succeeding";
   return body.response();
 }
@@ -37,6 +50,12 @@ http::Response error_response(const Fault& fault) {
 std::optional<http::Response> canned(const Fault& fault) {
   switch (fault.kind) {
     case FaultKind::html: return html_response(200);
+    case FaultKind::garbage: return json_response(200, noise);
+    case FaultKind::redirect: {
+      http::Response response = html_response(302);
+      response.headers.add("Location", "https://login.example.com/");
+      return response;
+    }
     case FaultKind::server_error: return error_response(fault);
     case FaultKind::throttle: {
       http::Response response = too_many_requests(1);
@@ -88,6 +107,11 @@ class FaultyStream final : public http::BodyStream {
       co_await clock_.sleep_until(deadline);
       co_return silence();
     }
+    if (fault_.kind == FaultKind::garbage) {
+      strikes_at_ = TimePoint::max();
+      fault_.after_pieces = SIZE_MAX;
+      co_return std::string(noise);
+    }
     if (fault_.kind == FaultKind::end) {
       finished_ = true;
       co_return std::string();
@@ -133,6 +157,8 @@ std::string_view to_string(FaultKind kind) {
     case FaultKind::slow: return "slow";
     case FaultKind::truncate: return "truncate";
     case FaultKind::html: return "html";
+    case FaultKind::garbage: return "garbage";
+    case FaultKind::redirect: return "redirect";
     case FaultKind::throttle: return "throttle";
     case FaultKind::server_error: return "server-error";
     case FaultKind::cut: return "cut";
@@ -196,7 +222,7 @@ Task<std::unique_ptr<http::BodyStream>> FaultTransport::open(http::Request reque
   if (!fault) co_return co_await inner_.open(std::move(request), deadline);
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   std::unique_ptr<http::BodyStream> stream;
-  if (auto response = canned(*fault)) {
+  if (auto response = fault->kind == FaultKind::garbage ? std::nullopt : canned(*fault)) {
     stream = std::make_unique<WholeBody>(*std::move(response));
     co_return std::move(stream);
   }

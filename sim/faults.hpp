@@ -18,8 +18,10 @@ enum class FaultKind {
   slow,          // the answer, or each piece of a stream, comes `delay` later
   truncate,      // a whole-looking answer whose body ends in the middle
   html,          // 200 with a page of some proxy
+  garbage,       // 200, and no JSON; streams: a piece that is none, in front of the others
+  redirect,      // 302 to somewhere else
   throttle,      // 429 text/plain with Retry-After
-  server_error,  // 5xx: JSON, or HTML from a proxy
+  server_error,  // 5xx, or what `code` says: JSON, or HTML from a proxy
   cut,           // streams: the connection breaks
   end,           // streams: a proper end, before its time
   half_line,     // streams: half of the next piece, then the end

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/hardships.hpp"
+#include "sim/upheavals.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -27,6 +28,7 @@ class Generator {
     if (options_.other_people) people();
     if (options_.faults) misfortune();
     if (options_.generation >= 2) add_hardships(world_, options_);
+    if (options_.generation >= 6) add_upheavals(world_, options_);
     return std::move(world_);
   }
 

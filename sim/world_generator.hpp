@@ -21,7 +21,8 @@ namespace haulout::sim {
 //   3: an API server that comes back with an older cache
 //   4: more volumes, of two drivers
 //   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
-inline constexpr unsigned newest_generation = 5;
+//   6: upheavals.hpp on top
+inline constexpr unsigned newest_generation = 6;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -47,8 +48,13 @@ struct GeneratedWorld {
   std::vector<Incident> incidents;
   std::vector<FaultRule> faults;  // times relative to TimePoint{}: see stage()
   Duration healed_after{};
-  Duration detach_takes{};  // the longest that a volume takes once its last pod has gone
-  std::string webhook_ns;   // whose evictions a webhook denies, or is down for
+  Duration detach_takes{};        // the longest that a volume takes once its last pod has gone
+  std::string webhook_ns;         // whose evictions a webhook denies, or is down for
+  std::string own_pod_uid;        // of a pod on `node` that the drain may take for the one it runs in
+  bool roomy = false;             // nodes state room, and more than all pods need
+  bool node_goes = false;         // the Node is deleted or replaced, unless the drain is over by then
+  bool rights_change = false;     // some are taken away for a while
+  bool hopeless_answers = false;  // some say that asking again is in vain: a drain may believe them
 };
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});

@@ -28,11 +28,10 @@ SCRATCH = ROOT / "build/mutants/tree"  # --tree
 PAGE = ROOT / "docs/reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
-# Seeds are played so many at a time, up to so many; then come the tests with names. The last resort takes longest and is
-# only built and run for what nothing else has found.
+# Seeds are played so many at a time, up to so many; then come all tests with names.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
-              "tests": ["drain/drain_test", "k8s/k8s_test"], "last": ["scenario/scenario_test"]},
+              "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240
@@ -132,7 +131,7 @@ def first_seed(kind):
     return None
 
 
-def first_programs(kind):
+def programs_of(kind):
     return [PROGRAMS[kind]["seeds"], *PROGRAMS[kind]["tests"]]
 
 
@@ -187,11 +186,11 @@ def main():
     sync()
     kinds = sorted({mutant.said["Programs"] for mutant in chosen})
     say(f"the sound tree, which must pass: {', '.join(kinds)}")
-    build([program for kind in kinds for program in first_programs(kind) + PROGRAMS[kind]["last"]], asked.jobs)
+    build([program for kind in kinds for program in programs_of(kind)], asked.jobs)
     for kind in kinds:
         if seed := first_seed(kind):
             raise Broken(f"the sound tree fails: {kind} seed {seed[0]}: {seed[1]}")
-        if tests := failing_tests(PROGRAMS[kind]["tests"] + PROGRAMS[kind]["last"]):
+        if tests := failing_tests(PROGRAMS[kind]["tests"]):
             raise Broken(f"the sound tree fails: {', '.join(tests)}")
 
     rows, survivors = [], []
@@ -201,13 +200,10 @@ def main():
         sync()
         mutant.apply(SCRATCH)
         try:
-            build(first_programs(kind), asked.jobs)
+            build(programs_of(kind), asked.jobs)
         except Broken as broken:
             raise Broken(f"{mutant.path.name}: {broken}") from broken
         seed, tests = first_seed(kind), failing_tests(PROGRAMS[kind]["tests"])
-        if not seed and not tests and PROGRAMS[kind]["last"]:
-            build(PROGRAMS[kind]["last"], asked.jobs)
-            tests = failing_tests(PROGRAMS[kind]["last"])
         rows.append(row(mutant, seed, tests))
         if not seed and not tests:
             survivors.append(mutant.name)

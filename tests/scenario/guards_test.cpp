@@ -34,6 +34,19 @@ TEST_F(Guards, NeverMoreThanAllowedWithoutAReadyReplacement) {
   EXPECT_LT(*pod(report, "free-2").vanished_at - report.started_at, 7s) << "nobody waits for those that wait";
 }
 
+// Who gives up waiting for a pod has no replacement for it.
+TEST_F(Guards, APodThatIsNotWaitedForAnyMoreStillCounts) {
+  deploy("db", 3, Json::object(), "StatefulSet");
+  watch_ready("db");
+  after(Duration::zero(), [this] { cluster.stop_kubelet("n1"); });
+  after(60s, [this] { cluster.start_kubelet("n1"); });
+  options.guards.max_unavailable = drain::Share{1, false};
+  options.policy.skip_terminating_after = 10s;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(fewest_, 2u);
+  EXPECT_GE(told.count(EventType::left), 1u);
+}
+
 TEST_F(Guards, ItTakesAFewRequests) {
   deploy("web", 8);
   start_slowly(5s);

@@ -4,18 +4,12 @@
 
 #include <algorithm>
 
-#include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Duration place_margin = 60s;
-// Within so much after its own a drain cannot tell a cordon from its own: as drain::mark_tolerance, whose times are
-// whole seconds.
-constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -32,13 +26,18 @@ bool is_eviction(const sim::Call& call) {
   return call.verb == "create" && call.info && call.info->resource == "pods" && call.subresource == "eviction";
 }
 
-bool is_allowed(const sim::Call& call, const std::string& node) {
+bool is_removal(const sim::Call& call) {
+  return call.verb == "delete" && call.info && call.info->resource == "pods" && call.subresource.empty();
+}
+
+// `deletes`: somebody has asked for that instead of evictions.
+bool is_allowed(const sim::Call& call, const std::string& node, bool deletes) {
   if (call.verb == "create" && call.path.ends_with("/selfsubjectaccessreviews")) return true;
   if (!call.info) return false;
   const auto& resource = call.info->resource;
   if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return call.subresource.empty();
   if (call.verb == "patch") return resource == "nodes" && call.name == node && call.subresource.empty();
-  return is_eviction(call);
+  return deletes ? is_removal(call) : is_eviction(call);
 }
 
 bool is_success(const http::Response* answer) {
@@ -60,11 +59,14 @@ void Invariants::began() {
   if (!given_.webhook_ns.empty()) touched_namespaces_.insert(given_.webhook_ns);
   const auto all = budgets();
   pages_ = (pods_.size() + all.size()) / std::max(1u, given_.options.page_size) + 2;
-  for (const auto& [uid, pod] : pods_) {
+  for (auto& [uid, pod] : pods_) {
+    pod.here_at_first = !pod.gone;
+    pod.ready_at_first = pod.ready_since && !pod.terminating;
     const auto concerns = [&pod](const k8s::PodDisruptionBudget& budget) { return budget.selects(pod.pod); };
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
-    if (protected_now || in_turn || std::any_of(all.begin(), all.end(), concerns)) hindered_.insert(uid);
+    const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
+    if (protected_now || in_turn || budgeted || waits_for_others(pod)) hindered_.insert(uid);
   }
 }
 
@@ -84,71 +86,13 @@ void Invariants::note(const std::string& what) {
   trace_.push_back(fmt::format("{:10.4f} {}", seconds(clock_.now() - TimePoint(1h)), what));
 }
 
-drain::Verdict Invariants::verdict(const Instance& pod) const {
-  return drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
-}
-
-void Invariants::see(const sim::Change& change) {
-  if (change.key.resource == "nodes") return see_node(change);
-  if (change.key.resource == "namespaces" && sim::terminating(*change.object))
-    touched_namespaces_.insert(change.key.name);
-  if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;
-  if (change.key.resource == "volumeattachments")
-    attached_since_.try_emplace(sim::uid_of(*change.object), clock_.now());
-  if (change.key.resource != "pods") return;
-  const TimePoint now = clock_.now();
-  Instance& pod = pods_[sim::uid_of(*change.object)];
-  pod.key = change.key.ns + "/" + change.key.name;
-  pod.node = sim::text(*change.object, "/spec/nodeName");
-  if (on_our_node(pod))
-    if (auto decoded = k8s::decode_pod(change.object->dump())) pod.pod = *std::move(decoded);
-  if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
-  if (sim::terminating(*change.object)) {
-    const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
-    // A minute after its deletionTimestamp, which has whole seconds, or when it is not waited for any more.
-    const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
-    pod.place_until = std::min(pod.place_until, now + grace + margin - 1s);
-    if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
-    if (!pod.terminating) pod.terminating = now;
-  }
-  if (change.type == sim::ChangeType::deleted) {
-    pod.gone = now;
-    if (on_our_node(pod)) note("pod " + pod.key + " has vanished");
-    return;
-  }
-  if (on_our_node(pod) && pod.bound == now) note("pod " + pod.key + " is bound");
-  if (on_our_node(pod) && verdict(pod) == drain::Verdict::refuse) ever_refused_by_policy_ = true;
-}
-
-void Invariants::see_node(const sim::Change& change) {
-  if (change.key.name != given_.node) return;
-  const bool unschedulable = sim::flag(*change.object, "/spec/unschedulable");
-  if (unschedulable == unschedulable_since_.has_value()) return;
-  note(unschedulable ? "node is unschedulable" : "node is schedulable");
-  unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
-  if (unschedulable) persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
-  if (!unschedulable) schedulable_since_ = clock_.now();
-}
-
-// The drain has written it, at this very instant.
-void Invariants::see_node_written() {
-  const TimePoint now = clock_.now();
-  if (unschedulable_since_ == now) {
-    drains_cordon_ = now;
-    persons_cordon_.reset();
-  }
-  const bool taken_back = !unschedulable_since_ && schedulable_since_ == now;
-  if (taken_back && persons_cordon_ && (!drains_cordon_ || *persons_cordon_ - *drains_cordon_ > cordons_look_alike))
-    violated("P5: a cordon was taken back that a person had set after ours");
-}
-
 void Invariants::see_answer(const sim::AuditEntry& entry) {
   note("server: " + entry.text());
   if (!entry.applied || entry.resource.ends_with("selfsubjectaccessreviews")) return;
   wrote_ = true;
   if (entry.resource == "nodes") see_node_written();
   if (entry.resource == "nodes" && !given_.human_cordon && !cordon_claimed_) cordoned_by_drain_ = true;
-  if (entry.subresource != "eviction") return;
+  if (entry.resource != "pods") return;
   const auto found = pods_.find(entry.uid);
   if (found == pods_.end() || found->second.key != entry.ns + "/" + entry.name || !on_our_node(found->second))
     return violated(
@@ -172,9 +116,13 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   const TimePoint sent = clock_.now();
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
-  if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call)) ++failures_;
+  if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call) && !is_removal(call)) ++failures_;
   if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
     last_list_ = sent;
+  if (call.info && call.info->resource == "nodes" && is_success(answer ? &*answer : nullptr)) {
+    node_told_ = call.verb == "patch" ? clock_.now() : sent;
+    if (node_uid_.empty() && call.verb == "get") node_uid_ = sim::text(sim::Json::parse(answer->body), "/metadata/uid");
+  }
   after(call, pod, answer ? &*answer : nullptr);
   co_return std::move(answer);
 }
@@ -191,7 +139,8 @@ void Invariants::before(const sim::Call& call) {
   ++requests_;
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
-  if (!is_allowed(call, given_.node)) violated("P1: the drain asked for " + what(call));
+  if (!is_allowed(call, given_.node, given_.options.delete_instead_of_evict))
+    violated("P1: the drain asked for " + what(call));
   if (call.verb == "get" && call.info && call.info->resource == "pods")
     violated("P10: a pod is read by itself, although the watch tells: " + what(call));
   if (call.verb == "list" && call.option("resourceVersion") == "0")
@@ -210,9 +159,13 @@ void Invariants::check_rate() {
 }
 
 Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
-  if (!is_eviction(call)) return nullptr;
+  if (!is_eviction(call) && !is_removal(call)) return nullptr;
   const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
-  const std::string uid = sim::text(body, "/deleteOptions/preconditions/uid");
+  const sim::Json& options = is_removal(call) ? body : sim::at(body, "/deleteOptions");
+  const sim::Json& grace = sim::at(options, "/gracePeriodSeconds");
+  if (grace.is_number() ? grace != given_.options.grace_seconds.value_or(-1) : given_.options.grace_seconds.has_value())
+    violated("P1: another grace period than was asked for: " + what(call));
+  const std::string uid = sim::text(options, "/preconditions/uid");
   if (uid.empty()) {
     violated("P2: an eviction without a UID: " + what(call));
     return nullptr;
@@ -238,10 +191,16 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
     violated("P2: evicted although it has vanished: " + what(call));
   if (given_.sound_wire && !unschedulable_since_ && now - schedulable_since_ > news_takes)
     violated("P3: evicted although the cordon was lost: " + what(call));
+  if (given_.sound_wire && node_gone_ && now - *node_gone_ > news_takes)
+    violated("P3: evicted although the Node has gone: " + what(call));
+  if (!pod.first_sent && given_.sound_wire) {
+    check_order(pod);
+    check_controller(pod);
+  }
   if (!pod.first_sent) pod.first_sent = now;
   pod.last_sent = now;
   check_places();
-  if (given_.sound_wire) check_budget_lanes(pod);
+  if (given_.sound_wire && !given_.options.delete_instead_of_evict) check_budget_lanes(pod);
   const bool turns = given_.options.volume_turns != drain::VolumeWait::off;
   if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }

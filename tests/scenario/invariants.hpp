@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "drain/drain.hpp"
@@ -22,12 +23,16 @@ namespace haulout::scenario {
 struct Circumstances {
   std::string node;
   drain::Options options;
-  bool sound_wire = true;       // no fault on the way, no restart of the server
-  Duration healed_after{};      // of the start: from then on it is sound anyway
-  bool sound_kubelets = true;   // pods that were told to end do so
-  bool human_cordon = false;    // the node was cordoned before
-  std::string webhook_ns{};     // whose evictions a webhook stands in the way of, now and then
-  bool human_uncordon = false;  // somebody uncordons it meanwhile, and cordons it again later
+  bool sound_wire = true;         // no fault on the way, no restart of the server
+  Duration healed_after{};        // of the start: from then on it is sound anyway
+  bool sound_kubelets = true;     // pods that were told to end do so
+  bool human_cordon = false;      // the node was cordoned before
+  std::string webhook_ns{};       // whose evictions a webhook stands in the way of, now and then
+  bool human_uncordon = false;    // somebody uncordons it meanwhile, and cordons it again later
+  bool roomy = false;             // there is more room on other nodes than all pods need, and they say so
+  bool node_goes = false;         // the Node is deleted or replaced
+  bool rights_change = false;     // some are taken away for a while
+  bool hopeless_answers = false;  // the wire says now and then that asking again is in vain
 };
 
 class Invariants final : public http::Transport, public drain::DrainObserver {
@@ -65,15 +70,17 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     bool accepted = false;           // the drain was told that its eviction is accepted
     bool refused_by_budget = false;  // the last that it was told of it
     std::optional<TimePoint> first_sent, last_sent;
-    k8s::Pod pod;  // as the drain would decode it; of our node only
+    std::string controller;  // UID
+    bool here_at_first = false;
+    bool ready_at_first = false;
+    std::optional<TimePoint> ready_since;
+    bool taken_ready = false;  // when its eviction was first sent
+    k8s::Pod pod;              // as the drain would decode it; of our node only
   };
 
   // invariants.cpp: at every step
   std::vector<k8s::PodDisruptionBudget> budgets() const;
-  void see(const sim::Change& change);
-  void see_node(const sim::Change& change);
   void see_answer(const sim::AuditEntry& entry);
-  void see_node_written();
   void before(const sim::Call& call);
   void before_eviction(const sim::Call& call, Instance& pod);
   void check_rate();
@@ -83,20 +90,46 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void after(const sim::Call& call, Instance* evicted, const http::Response* answer);
   void check_claim(const drain::Event& event);
 
+  // invariants_store.cpp
+  void see(const sim::Change& change);
+  void see_ready(Instance& pod, const sim::Json& object);
+  void see_node(const sim::Change& change);
+  void see_node_written();
+
+  // invariants_guards.cpp
+  sim::Json workload_of(const Instance& pod) const;
+  bool is_only_replica(const Instance& pod) const;
+  bool waits_for_others(const Instance& pod) const;
+  // In which order pods leave: explicit order, critical, priority, own pod.
+  using Tier = std::tuple<std::int64_t, bool, std::int32_t, bool>;
+  Tier tier_of(const Instance& pod) const;
+  void check_order(const Instance& pod);
+  void check_controller(Instance& pod);
+  void check_controller_budget(const Instance& pod, std::int64_t replicas);
+  void check_canary(const Instance& pod);
+
   // invariants_volumes.cpp
   std::set<std::string> drivers_of(const Instance& pod) const;
   void check_turns(const Instance& pod);
+  // Attached though nobody on the node uses them now: since their last pod has gone, which left during the drain.
+  std::map<std::string, TimePoint> volumes_left() const;
   void check_volumes();
+  bool ended_by_volume() const;
 
   // invariants_end.cpp: when it is over
   void end_drained(const drain::Report& report);
   void end_otherwise(const drain::Report& report);
+  void end_failed(const drain::Report& report);
+  void end_refused(const drain::Report& report);
+  void end_blocked(const drain::Report& report);
+  void end_node_gone();
   void check_cordon(const drain::Report& report);
   void check_free_pods();
   void check_request_totals();
 
   bool on_our_node(const Instance& pod) const { return pod.node == given_.node; }
   drain::Verdict verdict(const Instance& pod) const;
+  bool may_look_managed(const Instance& pod) const;
   Duration since_start() const { return clock_.now() - began_; }
 
   sim::Cluster& cluster_;
@@ -122,6 +155,9 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};
   std::optional<TimePoint> drains_cordon_, persons_cordon_;  // when the last of each began
+  std::string node_uid_;                                     // as the drain was first told it
+  std::optional<TimePoint> node_gone_;
+  std::optional<TimePoint> node_told_;  // when the last request left the drain whose answer showed it the Node
   bool cordoned_by_drain_ = false;
   bool wrote_ = false;  // a write took effect
   bool ever_refused_by_policy_ = false;

@@ -39,28 +39,14 @@ void Invariants::ended(const drain::Report& report) {
   note(fmt::format("the drain has ended: {}: {}", drain::to_string(report.outcome), report.message));
   switch (report.outcome) {
     case drain::Outcome::drained: end_drained(report); break;
-    case drain::Outcome::refused:
-      if (!ever_refused_by_policy_) violated("P4: refused, but policy refuses no pod");
-      if (wrote_) violated("P4: refused, but something was touched");
-      break;
-    case drain::Outcome::blocked:
-      // Before the cordon it may give up when the next try would come too late.
-      if (!given_.options.timeout || since_start() + (cordon_claimed_ ? 0s : 15s) < *given_.options.timeout)
-        violated("P4: blocked, but no deadline has passed");
-      else if (since_start() > *given_.options.timeout + (cordon_claimed_ ? 45s : 85s))
-        violated("P4: went on long after its deadline");
-      end_otherwise(report);
-      break;
+    case drain::Outcome::refused: end_refused(report); break;
+    case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
       if (!waits_for_policy_alone(report)) violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
       break;
-    case drain::Outcome::failed:
-      // Only because nobody answered at all: in time for the command, or before the deadline.
-      if (cordon_claimed_ || !(given_.options.fail_fast || (report.connection_failed && given_.options.timeout)))
-        violated("P9: gave up without need: " + report.message);
-      break;
-    case drain::Outcome::node_gone: violated("P4: node-gone, but the Node is there"); break;
+    case drain::Outcome::failed: end_failed(report); break;
+    case drain::Outcome::node_gone: end_node_gone(); break;
   }
   check_cordon(report);
   check_free_pods();
@@ -69,10 +55,13 @@ void Invariants::ended(const drain::Report& report) {
 
 void Invariants::end_drained(const drain::Report& report) {
   const TimePoint now = clock_.now();
+  if (node_gone_ && last_list_ && *node_gone_ < *last_list_)
+    return violated("P4: drained, although the Node had gone before that was confirmed");
   if (!last_list_) return violated("P3: drained without a list");
   for (const auto& [uid, pod] : pods_) {
     if (pod.gone || !on_our_node(pod) || pod.bound >= *last_list_) continue;
-    if (verdict(pod) != drain::Verdict::skip) violated("P3: drained, but the pod is there: " + pod.key);
+    if (verdict(pod) != drain::Verdict::skip && !may_look_managed(pod))
+      violated("P3: drained, but the pod is there: " + pod.key);
   }
   for (const drain::PodReport& pod : report.pods)
     if (is_left(pod)) violated("P4: drained, but its own report says that this pod is left: " + pod.key());
@@ -83,15 +72,50 @@ void Invariants::end_drained(const drain::Report& report) {
   if (given_.sound_wire && unschedulable_since_ && now - *unschedulable_since_ < given_.options.settle)
     violated("P3: drained although the cordon has not been in force for the settle time");
   check_volumes();
+  const bool waits = given_.options.volumes != drain::VolumeWait::off;
   for (const drain::VolumeReport& volume : report.volumes)
-    if (volume.reattach == drain::Reattach::waiting)
+    if (waits && volume.reattach == drain::Reattach::waiting)
       violated("P8: drained while this volume is waited for until another node has it: " + volume.volume);
+}
+
+void Invariants::end_refused(const drain::Report& report) {
+  if (wrote_) violated("P4: refused, but something was touched");
+  const drain::FitPolicy fit = given_.options.fit;
+  const bool doubts_room = std::any_of(report.fits.begin(), report.fits.end(), [&](const placement::PodFit& one) {
+    return (fit == drain::FitPolicy::require && one.fit == placement::Fit::unknown) ||
+           (fit != drain::FitPolicy::warn && one.fit == placement::Fit::does_not_fit && !given_.roomy);
+  });
+  if (!ever_refused_by_policy_ && !doubts_room) violated("P4: refused, but policy refuses no pod");
+}
+
+void Invariants::end_blocked(const drain::Report& report) {
+  // Before the cordon it may give up when the next try would come too late.
+  const bool too_early =
+      !given_.options.timeout || since_start() + (cordon_claimed_ ? 0s : 15s) < *given_.options.timeout;
+  if (too_early && !ended_by_volume())
+    violated("P4: blocked, but no deadline has passed");
+  else if (!too_early && since_start() > *given_.options.timeout + (cordon_claimed_ ? 45s : 85s))
+    violated("P4: went on long after its deadline");
+  end_otherwise(report);
+}
+
+void Invariants::end_failed(const drain::Report& report) {
+  if (given_.hopeless_answers) return end_otherwise(report);
+  const bool had_gone = given_.node_goes && node_uid_.empty();
+  if (!cordon_claimed_ && (given_.rights_change || node_gone_ || had_gone)) return;
+  // Only because nobody answered at all: in time for the command, or before the deadline.
+  if (cordon_claimed_ || !(given_.options.fail_fast || (report.connection_failed && given_.options.timeout)))
+    violated("P9: gave up without need: " + report.message);
+}
+
+void Invariants::end_node_gone() {
+  if (!node_gone_) violated("P4: node-gone, but the Node is there");
 }
 
 void Invariants::end_otherwise(const drain::Report& report) {
   for (const auto& [uid, pod] : pods_) {
     if (pod.gone || !on_our_node(pod) || !cordon_claimed_ || pod.bound > began_) continue;
-    if (verdict(pod) == drain::Verdict::skip) continue;
+    if (verdict(pod) == drain::Verdict::skip || may_look_managed(pod)) continue;
     const drain::PodReport* told = find(report, uid);
     if (!told || !is_left(*told))
       violated(fmt::format("P4: {}, and the report does not say that this pod is left: {}",
@@ -102,6 +126,7 @@ void Invariants::end_otherwise(const drain::Report& report) {
 }
 
 void Invariants::check_cordon(const drain::Report& report) {
+  if (node_gone_ || (given_.node_goes && node_uid_.empty())) return;
   auto node = k8s::decode_node(cluster_.get("nodes", "", given_.node).dump());
   if (!node) return violated("P5: the Node cannot be read");
   const bool marked = drain::mark_of(*node).has_value();
@@ -121,13 +146,15 @@ void Invariants::check_cordon(const drain::Report& report) {
   }
   const bool sound = given_.sound_wire || began_ + given_.healed_after <= clock_.now() - 40s;
   if (node->unschedulable && sound) violated("P5: our cordon was left behind");
-  if (node->unschedulable && !report.cordon.after) violated("P4: the report says uncordoned, the node is cordoned");
+  // The answers that would have told may all have been lost.
+  const bool knows = node_told_ && unschedulable_since_ && *node_told_ >= *unschedulable_since_;
+  if (knows && !report.cordon.after) violated("P4: the report says uncordoned, the node is cordoned");
 }
 
 // No pod that nothing stands in the way of waits for those that something does. Every other pod may have had its place
 // before it, for as long as it really took to end.
 void Invariants::check_free_pods() {
-  if (!given_.sound_wire || !given_.sound_kubelets || given_.human_uncordon || !cordon_claimed_) return;
+  if (!given_.sound_wire || !given_.sound_kubelets || given_.human_uncordon || !cordon_claimed_ || node_gone_) return;
   Duration all = 0s;
   for (const auto& [uid, pod] : pods_) {
     if (!on_our_node(pod) || !pod.terminating) continue;
@@ -151,9 +178,13 @@ void Invariants::check_free_pods() {
 // What honest drains send under all faults, and half as much again. A poll of each pod is far beyond it.
 void Invariants::check_request_totals() {
   std::size_t ours = 0;
-  for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
+  std::size_t late = 0;  // the node is read for each of them
+  for (const auto& [uid, pod] : pods_) {
+    ours += on_our_node(pod);
+    late += on_our_node(pod) && pod.bound > began_;
+  }
   const auto took = static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::seconds>(since_start()).count());
-  const std::size_t most_of_one = 8 + failures_ + took / 20;
+  const std::size_t most_of_one = 8 + failures_ + late + took / 20;
   std::size_t reads = 0;
   for (const auto& [object, times] : reads_) {
     reads += times;

@@ -11,6 +11,8 @@
 #include "sim/virtual_clock.hpp"
 #include "sim/world_generator.hpp"
 #include "tests/scenario/invariants.hpp"
+#include "tests/scenario/seeded_options.hpp"
+#include "tests/scenario/skewed_clock.hpp"
 
 namespace haulout::scenario {
 namespace {
@@ -23,35 +25,8 @@ struct Case {
   sim::GeneratedWorld world;
   Circumstances given;
   Duration begins_after{};
+  std::vector<std::pair<Duration, Duration>> wall_jumps;  // when, and by how much: of the drain's own clock
 };
-
-void set_policy_of_the_command(drain::Options& options, Rng& rng) {
-  using drain::Treatment;
-  drain::Policy& policy = options.policy;
-  policy.daemon_set = rng.chance(90) ? Treatment::skip : Treatment::refuse;
-  policy.orphaned_daemon_set = rng.chance(80) ? Treatment::evict : Treatment::refuse;
-  policy.finished = Treatment::evict;
-  policy.empty_dir = rng.chance(85) ? Treatment::evict : Treatment::refuse;
-  policy.unmanaged = rng.chance(85) ? Treatment::evict : Treatment::refuse;
-  policy.do_not_disrupt = rng.chance(80) ? Treatment::evict : Treatment::park;
-  if (rng.chance(10)) policy.skip_terminating_after = rng.between(Duration(1s), Duration(120s));
-  if (rng.chance(15))
-    options.grace_seconds = static_cast<std::int64_t>(rng.between(std::uint64_t{1}, std::uint64_t{40}));
-  options.restore_cordon_on_failure = rng.chance(30);
-  options.fail_fast = true;
-}
-
-drain::Options some_options(Rng& rng) {
-  drain::Options options;
-  options.run_id = "seeds";
-  options.max_concurrent = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{8}));
-  if (rng.chance(50)) options.settle = rng.between(Duration(0s), Duration(8s));
-  if (rng.chance(10)) options.settle = 0s;
-  if (rng.chance(25)) options.timeout = rng.between(Duration(5s), Duration(240s));
-  if (rng.chance(40)) options.page_size = static_cast<std::uint32_t>(rng.between(std::uint64_t{1}, std::uint64_t{20}));
-  if (rng.chance(40)) set_policy_of_the_command(options, rng);
-  return options;
-}
 
 // Pods that ask not to be disrupted until somebody takes their annotation away.
 void protect_some_pods(Case& made, Rng& rng) {
@@ -82,17 +57,12 @@ void meddle_with_the_cordon(Case& made, Rng& rng) {
       {on, "a human cordons again", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
 }
 
-// From a source of its own: all else is as in the generation before.
-void take_turns_in_some(drain::Options& options, std::uint64_t seed, unsigned generation) {
-  if (generation < 4) return;
-  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 4);
-  if (rng.chance(40)) options.volume_turns = drain::VolumeWait::if_permitted;
-}
-
-void look_elsewhere_in_some(drain::Options& options, std::uint64_t seed, unsigned generation) {
-  if (generation < 5) return;
-  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 6);
-  if (rng.chance(60)) options.reattach_limit = rng.between(Duration(1s), Duration(120s));
+void let_the_clock_jump(Case& made, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 9);
+  if (!rng.chance(15)) return;
+  for (std::uint64_t i = rng.between(std::uint64_t{1}, std::uint64_t{2}); i > 0; --i)
+    made.wall_jumps.emplace_back(rng.between(Duration(0s), Duration(90s)),
+                                 rng.between(Duration(0s), Duration(2h)) - Duration(1h));
 }
 
 Case make_case(std::uint64_t seed, unsigned generation) {
@@ -105,17 +75,20 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   if (rng.chance(50)) generator.most_pods = 25;
   made.world = sim::generate_world(seed, generator);
   made.given.node = made.world.node;
-  made.given.options = some_options(rng);
-  take_turns_in_some(made.given.options, seed, generation);
-  look_elsewhere_in_some(made.given.options, seed, generation);
+  made.given.options = some_options(rng, made.world, generation);
   made.given.sound_wire = !generator.faults;
   made.given.webhook_ns = made.world.webhook_ns;
+  made.given.roomy = made.world.roomy;
+  made.given.node_goes = made.world.node_goes;
+  made.given.rights_change = made.world.rights_change;
+  made.given.hopeless_answers = made.world.hopeless_answers;
   for (const auto& incident : made.world.incidents)
-    if (incident.what == "kubelet stopped") made.given.sound_kubelets = false;
+    if (incident.what.starts_with("kubelet stopped")) made.given.sound_kubelets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
   meddle_with_the_cordon(made, rng);
   made.given.healed_after = made.world.healed_after;
   made.begins_after = rng.between(Duration(100ms), Duration(4s));
+  if (generation >= 6) let_the_clock_jump(made, seed);
   return made;
 }
 
@@ -136,11 +109,16 @@ Duration longest(const Case& made) {
   for (const auto& incident : made.world.incidents)
     if (incident.what == "pod moved") one_by_one += longest_grace + 1s, detach_one_by_one += each_volume;
   const std::size_t places = made.given.options.max_concurrent;
-  const bool turns = made.given.options.volume_turns != drain::VolumeWait::off;
+  const drain::Guards& guards = made.given.options.guards;
+  if (guards.follows_pods()) {
+    const Duration replaced = made.world.detach_takes + made.world.timing.attach + made.world.timing.pod_start + 25s;
+    one_by_one += static_cast<Duration::rep>(made.world.objects.size()) * (replaced + guards.canary);
+  }
+  const bool turns = made.given.options.volume_turns != drain::VolumeWait::off || guards.follows_pods();
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
-  const Duration notice = made.given.sound_wire ? 60s : 240s;
+  const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s);
   return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + each_volume + notice;
 }
 
@@ -150,14 +128,18 @@ Task<drain::Report> run_of(drain::Drain& drain) {
 
 std::string setting_of(const Case& made) {
   const drain::Options& options = made.given.options;
-  return fmt::format("places {} settle {} ms timeout {} s grace {}{}{}{}{}{}{}{}", options.max_concurrent,
-                     std::chrono::duration_cast<std::chrono::milliseconds>(options.settle).count(),
-                     options.timeout ? std::chrono::duration_cast<std::chrono::seconds>(*options.timeout).count() : -1,
-                     options.grace_seconds.value_or(-1), options.fail_fast ? " command" : " agent",
-                     options.restore_cordon_on_failure ? " restore" : "", made.given.sound_wire ? " sound" : " faults",
-                     made.given.human_cordon ? " human-cordon" : "", made.given.human_uncordon ? " human-uncordon" : "",
-                     options.volume_turns == drain::VolumeWait::off ? "" : " turns",
-                     options.reattach_limit == Duration::zero() ? "" : " reattach");
+  const std::string base =
+      fmt::format("places {} settle {} ms timeout {} s grace {}{}{}{}{}{}{}{}", options.max_concurrent,
+                  std::chrono::duration_cast<std::chrono::milliseconds>(options.settle).count(),
+                  options.timeout ? std::chrono::duration_cast<std::chrono::seconds>(*options.timeout).count() : -1,
+                  options.grace_seconds.value_or(-1), options.fail_fast ? " command" : " agent",
+                  options.restore_cordon_on_failure ? " restore" : "", made.given.sound_wire ? " sound" : " faults",
+                  made.given.human_cordon ? " human-cordon" : "", made.given.human_uncordon ? " human-uncordon" : "",
+                  options.volume_turns == drain::VolumeWait::off ? "" : " turns",
+                  options.reattach_limit == Duration::zero() ? "" : " reattach");
+  return base + richer_setting(options) + (made.wall_jumps.empty() ? "" : " clock-jumps") +
+         (made.given.node_goes ? " node-goes" : "") + (made.given.rights_change ? " rights-change" : "") +
+         (made.given.hopeless_answers ? " hopeless-answers" : "");
 }
 
 class Runner {
@@ -193,6 +175,11 @@ class Runner {
         act(cluster);
       };
     fault_rules_ = sim::stage(made_.world, cluster_, clock_.now());
+    for (const auto& [after, delta] : made_.wall_jumps)
+      cluster_.after(after, [this, delta] {
+        checks_.note("the drain's wall clock jumps");
+        drains_clock_.shift_wall(delta);
+      });
   }
 
   asio::awaitable<void> whole() {
@@ -212,7 +199,7 @@ class Runner {
     checks_.stand_before(faulty);
     checks_.began();
     const drain::Options& options = made_.given.options;
-    k8s::Client client(checks_, clock_, {k8s::FieldValidation::strict, options.page_size});
+    k8s::Client client(checks_, drains_clock_, {k8s::FieldValidation::strict, options.page_size});
     drain::Drain drain(client, drain_rng_, checks_, options, made_.world.node);
     auto report = co_await with_deadline(clock_, start_ + longest(made_), run_of(drain));
     const drain::Report last = report ? *report : drain.report();
@@ -230,6 +217,7 @@ class Runner {
   Case made_;
   asio::io_context context_{1};
   sim::VirtualClock clock_{context_};
+  SkewedClock drains_clock_{clock_};
   SeededRng world_rng_{seed_ + 1'000'003}, drain_rng_{seed_ + 2'000'003}, fault_rng_{seed_ + 3'000'017};
   sim::Cluster cluster_{context_.get_executor(), clock_, world_rng_};
   Invariants checks_{cluster_, clock_, made_.given};

@@ -1,4 +1,4 @@
-// Promises P1 to P5, P9, P10, places and budgets in generated worlds, each from one seed.
+// Promises P1 to P5, P8 to P10, places, budgets, guards and order in generated worlds, each from one seed.
 //   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (200 from 1)
 //   HAULOUT_SEED=K                         seed K alone, with its trace
 //   HAULOUT_GENERATION=G                   in worlds of that generation (the newest)

@@ -138,6 +138,16 @@ TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
   EXPECT_GE(took(), 240s);
 }
 
+// A watch that died unnoticed tells of no detached volume: a list has the last word before the drain is given up.
+TEST_F(Volumes, S68_TheLimitEndsNoDrainOverAVolumeThatIsDetached) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "30s"}}));
+  add_pod_with("db-0", "data");
+  options.end_at_volume_limit = true;
+  options.volume_limit = 60s;
+  after(20s, [this] { cluster.silence_watches(); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
 TEST_F(Volumes, OneListIsAllWhereNothingIsAttached) {
   add_pods(3);
   EXPECT_THAT(drain(), Ended(Outcome::drained));

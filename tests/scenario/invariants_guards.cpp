@@ -1,0 +1,105 @@
+// What the invariants know of guards and of the order in which pods leave. Of what the drain can know: on a sound wire
+// alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/scenario/invariants.hpp"
+
+namespace haulout::scenario {
+
+using namespace std::chrono_literals;
+
+// The ReplicaSet or StatefulSet of a pod; a Deployment above it wants as many. Null when it has gone.
+sim::Json Invariants::workload_of(const Instance& pod) const {
+  if (pod.controller.empty()) return {};
+  for (const char* resource : {"replicasets", "statefulsets"})
+    for (const auto& object : cluster_.store().list(resource))
+      if (sim::uid_of(*object) == pod.controller) return *object;
+  return {};
+}
+
+bool Invariants::is_only_replica(const Instance& pod) const {
+  if (given_.options.guards.single_replica != drain::SingleReplica::block) return false;
+  const sim::Json workload = workload_of(pod);
+  return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
+}
+
+// For their replacements.
+bool Invariants::waits_for_others(const Instance& pod) const {
+  return given_.options.guards.follows_pods() && !workload_of(pod).is_null();
+}
+
+// By what the documentation says of it, not by the drain's own code.
+Invariants::Tier Invariants::tier_of(const Instance& pod) const {
+  std::int64_t order = 0;
+  const auto& rules = given_.options.order;
+  const auto rule =
+      std::find_if(rules.begin(), rules.end(), [&](const auto& one) { return one.selector.matches(pod.pod.labels); });
+  if (rule != rules.end()) order = rule->order;
+  const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
+  if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
+  const bool critical = pod.pod.priority_class.starts_with("system-");
+  return {order, critical, pod.pod.priority, pod.pod.uid == given_.options.own_pod_uid};
+}
+
+// The next tier starts when the one before is under way, but for those of it that something stands in the way of.
+void Invariants::check_order(const Instance& pod) {
+  const Tier ours = tier_of(pod);
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
+    const std::string ns = other.key.substr(0, other.key.find('/'));
+    if (other.terminating || touched_namespaces_.contains(ns) || hindered_.contains(uid)) continue;
+    if (verdict(other) == drain::Verdict::evict && tier_of(other) < ours)
+      violated(fmt::format("order: {} evicted before {}", pod.key, other.key));
+  }
+}
+
+void Invariants::check_controller(Instance& pod) {
+  const bool ready = pod.ready_since && clock_.now() - *pod.ready_since > news_takes;
+  pod.taken_ready = ready && !pod.terminating && !pod.gone;
+  const sim::Json workload = workload_of(pod);
+  if (workload.is_null() || !given_.sound_kubelets || pod.terminating || pod.gone) return;
+  if (given_.options.guards.max_unavailable && pod.taken_ready)
+    check_controller_budget(pod, sim::number(workload, "/spec/replicas"));
+  if (given_.options.guards.canary > Duration::zero()) check_canary(pod);
+}
+
+// Those that we took while they were Ready, this one with them, against those that have become Ready since.
+void Invariants::check_controller_budget(const Instance& pod, std::int64_t replicas) {
+  const drain::Share& share = *given_.options.guards.max_unavailable;
+  const std::int64_t allowed =
+      std::max<std::int64_t>(1, share.percent ? replicas * share.value / 100 : std::int64_t{share.value});
+  std::int64_t taken = 1, made_up_for = 0, ready = 0;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || other.controller != pod.controller) continue;
+    if (other.taken_ready && (other.in_flight > 0 || other.accepted)) {
+      ++taken;
+      continue;
+    }
+    // As far as the drain may not have heard otherwise yet.
+    const bool lately_lost = (other.gone && clock_.now() - *other.gone <= news_takes) ||
+                             (other.terminating && clock_.now() - *other.terminating <= news_takes);
+    const bool counts = lately_lost || (!other.gone && !other.terminating && other.ready_since);
+    made_up_for += counts && !other.ready_at_first ? 1 : 0;
+    ready += counts ? 1 : 0;
+  }
+  if (taken - made_up_for > allowed && replicas - ready > allowed)
+    violated(fmt::format("guards: {} is without {} Ready pods of {}, and may be without {}: {}", pod.controller,
+                         taken - made_up_for, replicas, allowed, pod.key));
+}
+
+void Invariants::check_canary(const Instance& pod) {
+  if (!pod.here_at_first) return;  // a replacement, which has found a node
+  std::optional<TimePoint> first;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || other.controller != pod.controller) continue;
+    if (!other.here_at_first && other.bound <= clock_.now()) return;
+    if (other.first_sent && (other.in_flight > 0 || other.accepted))
+      first = std::min(first.value_or(*other.first_sent), *other.first_sent);
+  }
+  if (first && clock_.now() - *first < given_.options.guards.canary - news_takes)
+    violated(fmt::format("guards: {} evicted before a replacement of the first pod has found a node", pod.key));
+}
+
+}  // namespace haulout::scenario

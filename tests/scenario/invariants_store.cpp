@@ -1,0 +1,104 @@
+// What the invariants see in the store: pods, with what has become of each instance, and the Node.
+#include <algorithm>
+
+#include "drain/cordon.hpp"
+#include "k8s/codec.hpp"
+#include "tests/scenario/invariants.hpp"
+
+namespace haulout::scenario {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration place_margin = 60s;
+// Within so much after its own a drain cannot tell a cordon from its own: as drain::mark_tolerance, whose times are
+// whole seconds.
+constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
+
+}  // namespace
+
+drain::Verdict Invariants::verdict(const Instance& pod) const {
+  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
+  return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
+}
+
+// Where its DaemonSet could not be looked up, which nothing waits for for long.
+bool Invariants::may_look_managed(const Instance& pod) const {
+  return !given_.sound_wire && drain::is_daemon_pod(pod.pod);
+}
+
+void Invariants::see(const sim::Change& change) {
+  if (change.key.resource == "nodes") return see_node(change);
+  if (change.key.resource == "namespaces" && sim::terminating(*change.object))
+    touched_namespaces_.insert(change.key.name);
+  if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;
+  if (change.key.resource == "volumeattachments")
+    attached_since_.try_emplace(sim::uid_of(*change.object), clock_.now());
+  if (change.key.resource != "pods") return;
+  const TimePoint now = clock_.now();
+  Instance& pod = pods_[sim::uid_of(*change.object)];
+  pod.key = change.key.ns + "/" + change.key.name;
+  pod.node = sim::text(*change.object, "/spec/nodeName");
+  if (on_our_node(pod))
+    if (auto decoded = k8s::decode_pod(change.object->dump())) {
+      pod.pod = *std::move(decoded);
+      // What exists was seen before its pods.
+      if (drain::is_daemon_pod(pod.pod)) daemon_sets_.try_emplace(pod.pod.controller->uid, drain::DaemonSetState::gone);
+    }
+  if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
+  see_ready(pod, *change.object);
+  if (sim::terminating(*change.object)) {
+    const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
+    // A minute after its deletionTimestamp, which has whole seconds, or when it is not waited for any more.
+    const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
+    pod.place_until = std::min(pod.place_until, now + grace + margin - 1s);
+    if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
+    if (!pod.terminating) pod.terminating = now;
+  }
+  if (change.type == sim::ChangeType::deleted) {
+    pod.gone = now;
+    if (on_our_node(pod)) note("pod " + pod.key + " has vanished");
+    return;
+  }
+  if (on_our_node(pod) && pod.bound == now) note("pod " + pod.key + " is bound");
+  if (!on_our_node(pod)) return;
+  const bool managed = may_look_managed(pod) && given_.options.policy.daemon_set == drain::Treatment::refuse;
+  if (verdict(pod) == drain::Verdict::refuse || managed) ever_refused_by_policy_ = true;
+}
+
+void Invariants::see_ready(Instance& pod, const sim::Json& object) {
+  for (const sim::Json& owner : sim::at(object, "/metadata/ownerReferences"))
+    if (sim::flag(owner, "/controller")) pod.controller = sim::text(owner, "/uid");
+  const bool ready = sim::text(sim::condition(object, "Ready"), "/status") == "True";
+  if (!ready)
+    pod.ready_since.reset();
+  else if (!pod.ready_since)
+    pod.ready_since = clock_.now();
+}
+
+void Invariants::see_node(const sim::Change& change) {
+  if (change.key.name != given_.node) return;
+  if (change.type == sim::ChangeType::deleted && sim::uid_of(*change.object) == node_uid_) node_gone_ = clock_.now();
+  const bool unschedulable = sim::flag(*change.object, "/spec/unschedulable");
+  if (unschedulable == unschedulable_since_.has_value()) return;
+  note(unschedulable ? "node is unschedulable" : "node is schedulable");
+  unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
+  if (unschedulable) persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
+  if (!unschedulable) schedulable_since_ = clock_.now();
+}
+
+// The drain has written it, at this very instant.
+void Invariants::see_node_written() {
+  if (!node_uid_.empty() && sim::uid_of(cluster_.get("nodes", "", given_.node)) != node_uid_)
+    violated("P5: another Node of the same name was written to");
+  const TimePoint now = clock_.now();
+  if (unschedulable_since_ == now) {
+    drains_cordon_ = now;
+    persons_cordon_.reset();
+  }
+  const bool taken_back = !unschedulable_since_ && schedulable_since_ == now;
+  if (taken_back && persons_cordon_ && (!drains_cordon_ || *persons_cordon_ - *drains_cordon_ > cordons_look_alike))
+    violated("P5: a cordon was taken back that a person had set after ours");
+}
+
+}  // namespace haulout::scenario
