@@ -81,7 +81,7 @@ def sync():
         target.chmod((ROOT / name).stat().st_mode)
     for target in SCRATCH.rglob("*"):
         relative = target.relative_to(SCRATCH)
-        if relative.parts[0] != "build" and target.is_file() and str(relative) not in names:
+        if relative.parts[0] not in ("build", ".git") and target.is_file() and str(relative) not in names:
             target.unlink()
 
 
