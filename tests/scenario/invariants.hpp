@@ -100,8 +100,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   sim::Json workload_of(const Instance& pod) const;
   bool is_only_replica(const Instance& pod) const;
   bool waits_for_others(const Instance& pod) const;
-  // In which order pods leave: explicit order, critical, priority, own pod.
-  using Tier = std::tuple<std::int64_t, bool, std::int32_t, bool>;
+  // In which order pods leave: the own pod last, then explicit order, critical, priority.
+  using Tier = std::tuple<bool, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
   void check_controller(Instance& pod);

@@ -40,7 +40,7 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {order, critical, pod.pod.priority, pod.pod.uid == given_.options.own_pod_uid};
+  return {pod.pod.uid == given_.options.own_pod_uid, order, critical, pod.pod.priority};
 }
 
 // The next tier starts when the one before is under way, but for those of it that something stands in the way of.
