@@ -61,7 +61,7 @@ bool excepts(const std::string& entry, const std::string& host, const std::optio
 
 std::string proxy_variable(const k8s::Environment& environment, const http::Endpoint& endpoint) {
   if (endpoint.kind != http::Endpoint::Kind::tls) return {};
-  const std::string variable = environment.get("HTTPS_PROXY").empty() ? "https_proxy" : "HTTPS_PROXY";
+  std::string variable = environment.get("HTTPS_PROXY").empty() ? "https_proxy" : "HTTPS_PROXY";
   if (environment.get(variable).empty()) return {};
   const std::string host = folded(endpoint.host);
   Ec no_address;
