@@ -125,6 +125,8 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await look_up({owner, pod.ns}, TimePoint::max());
+    // The right was there when the plan was made: what was read then stands, and the loop asks again.
+    if (!controller && known && k8s::is_forbidden(controller.error())) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
         k8s::ResourceAttributes right;

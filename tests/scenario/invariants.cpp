@@ -26,6 +26,11 @@ bool is_eviction(const sim::Call& call) {
   return call.verb == "create" && call.info && call.info->resource == "pods" && call.subresource == "eviction";
 }
 
+bool is_about_volumes(const sim::Call& call) {
+  return call.info &&
+         (call.info->resource == "volumeattachments" || call.info->resource.starts_with("persistentvolume"));
+}
+
 bool is_removal(const sim::Call& call) {
   return call.verb == "delete" && call.info && call.info->resource == "pods" && call.subresource.empty();
 }
@@ -117,6 +122,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
   if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call) && !is_removal(call)) ++failures_;
+  if (answer && answer->status == 403 && is_about_volumes(call)) ++volume_refusals_;
   if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
     last_list_ = sent;
   if (call.info && call.info->resource == "nodes" && is_success(answer ? &*answer : nullptr)) {
@@ -136,7 +142,8 @@ Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, 
 }
 
 void Invariants::before(const sim::Call& call) {
-  ++requests_;
+  // Further pages are the price of small ones.
+  if (call.option("continue").empty()) ++requests_;
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
   if (!is_allowed(call, given_.node, given_.options.delete_instead_of_evict))
@@ -258,6 +265,9 @@ void Invariants::on_event(const drain::Event& event) {
   if (!event.message.empty()) line += ": " + event.message;
   note(line);
   if (event.pod) check_claim(event);
+  if (event.diagnosis && event.type == drain::EventType::diagnosis_raised &&
+      event.diagnosis->code == "REPLICAS_UNKNOWN")
+    unknown_controllers_.insert(event.diagnosis->subject);
   if (event.type != drain::EventType::cordoned) return;
   cordon_claimed_ = clock_.now();
   if (!cordon_told_ && !unschedulable_since_) violated("P3: says cordoned, but nobody has told it so");

@@ -110,6 +110,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
 
   // invariants_volumes.cpp
   std::set<std::string> drivers_of(const Instance& pod) const;
+  bool shares_with_one_that_stays(const Instance& pod) const;
   void check_turns(const Instance& pod);
   // Attached though nobody on the node uses them now: since their last pod has gone, which left during the drain.
   std::map<std::string, TimePoint> volumes_left() const;
@@ -138,6 +139,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   http::Transport* inner_ = nullptr;
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
+  std::set<std::string> unknown_controllers_;        // as the drain has told: "ReplicaSet shop/web-1"
   std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
   std::vector<std::string> violations_, trace_;
   // Terminating, or with a webhook in the way: their pods follow other rules.
@@ -147,6 +149,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::size_t requests_ = 0;
   std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
   std::size_t failures_ = 0;                  // requests without the answer that they asked for, and streams that broke
+  std::size_t volume_refusals_ = 0;           // 403 about volumes and claims
   std::size_t pages_ = 0;                     // of a list, at most
   TimePoint began_{};
   std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect

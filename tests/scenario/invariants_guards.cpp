@@ -21,6 +21,10 @@ sim::Json Invariants::workload_of(const Instance& pod) const {
 
 bool Invariants::is_only_replica(const Instance& pod) const {
   if (given_.options.guards.single_replica != drain::SingleReplica::block) return false;
+  // Of what it could not read, and says so, it takes company for granted.
+  const auto& owner = pod.pod.controller;
+  if (owner && unknown_controllers_.contains(fmt::format("{} {}/{}", owner->kind, pod.pod.ns, owner->name)))
+    return false;
   const sim::Json workload = workload_of(pod);
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }

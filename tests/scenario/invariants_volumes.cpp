@@ -27,13 +27,25 @@ std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
   return drivers;
 }
 
+// Whose volume is not detached when this one has left.
+bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
+  return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Instance& other = entry.second;
+    const auto& claims = other.pod.claims;
+    return on_our_node(other) && !other.gone && other.pod.ns == pod.pod.ns && verdict(other) == drain::Verdict::skip &&
+           std::any_of(pod.pod.claims.begin(), pod.pod.claims.end(), [&](const auto& claim) {
+             return std::find(claims.begin(), claims.end(), claim) != claims.end();
+           });
+  });
+}
+
 // No two pods of one driver are on their way out at a time, and no volume of it is being detached meanwhile. Of those
 // that were there when the drain began: what comes later it may have seen too late.
 void Invariants::check_turns(const Instance& pod) {
   const TimePoint now = clock_.now();
   if (pod.bound > began_ || pod.gone || pod.terminating) return;
   const std::set<std::string> drivers = drivers_of(pod);
-  if (drivers.empty()) return;
+  if (drivers.empty() || shares_with_one_that_stays(pod)) return;
   const auto shares_driver = [&](const Instance& other) {
     const std::set<std::string> others = drivers_of(other);
     return std::any_of(others.begin(), others.end(), [&](const auto& driver) { return drivers.contains(driver); });
@@ -85,6 +97,8 @@ std::map<std::string, TimePoint> Invariants::volumes_left() const {
 
 void Invariants::check_volumes() {
   if (given_.options.volumes == drain::VolumeWait::off) return;
+  // Two refusals are believed.
+  if (given_.options.volumes == drain::VolumeWait::if_permitted && volume_refusals_ >= 2) return;
   for (const auto& [name, since] : volumes_left()) violated("P3: drained, but this volume is attached: " + name);
 }
 
