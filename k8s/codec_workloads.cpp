@@ -63,8 +63,8 @@ Result<std::map<std::string, std::string>> decode_scalable(std::string_view text
   std::map<std::string, std::string> kinds;  // by plural
   std::map<std::string, std::string> scalable;
   list.each("resources", [&](const Object& resource) {
-    if (const auto name = resource.string("name"); name.find('/') == std::string::npos)
-      kinds[name] = resource.string("kind");
+    const auto name = resource.string("name"), of_kind = resource.string("kind");
+    if (!name.empty() && !of_kind.empty() && name.find('/') == std::string::npos) kinds[name] = of_kind;
   });
   list.each("resources", [&](const Object& resource) {
     const auto name = resource.string("name");

@@ -88,6 +88,33 @@ TEST_F(PipelineTest, AControllerThatComesBackTwiceIsPinned) {
   EXPECT_FALSE(pipeline->clear());
 }
 
+// They came while somebody had the node open, and the view of the pods was away until long after.
+TEST_F(PipelineTest, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
+  make();
+  auto incarnation = [this](int n) {
+    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
+    pod.uid = "uid-" + std::to_string(n);
+    pod.created = wall;
+    return pod;
+  };
+  std::vector<k8s::Pod> pods;
+  for (int n = 0; n < 4; ++n) pods.push_back(incarnation(n));
+  plan({pods[0]});
+  now += 60s;
+  wall += 60s;
+  pipeline->set_paused(true, now);
+  pipeline->set_paused(false, now);
+  now += 20s;
+  wall += 20s;
+  for (std::size_t n = 0; n < 3; ++n) {
+    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
+    accept(pods.at(n));
+    gone(pods.at(n));
+    pipeline->pod_changed(pods.at(n + 1), now);
+  }
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
 TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };

@@ -9,6 +9,7 @@ namespace haulout::k8s {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 
 TEST(CodecWorkloads, AReplicaSetKnowsItsDeployment) {
@@ -69,6 +70,10 @@ TEST(CodecWorkloads, WhatCanBeScaled) {
     {"name":"sidecarsets","singularName":"sidecarset","namespaced":false,"kind":"SidecarSet","verbs":["get"]}]})");
   ASSERT_TRUE(scalable) << scalable.error().message();
   EXPECT_THAT(*scalable, ElementsAre(Pair("CloneSet", "clonesets")));
+  const auto nameless = decode_scalable(
+      R"({"kind":"APIResourceList","resources":[{"name":"crs"},{"name":"crs/scale","kind":"Scale"},{"name":"","kind":"Cr"},{"name":"/scale"}]})");
+  ASSERT_TRUE(nameless) << nameless.error().message();
+  EXPECT_THAT(*nameless, IsEmpty());
   EXPECT_FALSE(decode_scalable(R"({"kind":"APIResourceList"})"));
   EXPECT_FALSE(decode_scalable(R"({"kind":"Status"})"));
 }

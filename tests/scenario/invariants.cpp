@@ -265,6 +265,7 @@ void Invariants::on_event(const drain::Event& event) {
   if (!event.message.empty()) line += ": " + event.message;
   note(line);
   if (event.pod) check_claim(event);
+  if (event.pod && event.type == drain::EventType::left) told_left_.insert(event.pod->uid);
   if (event.diagnosis && event.type == drain::EventType::diagnosis_raised &&
       event.diagnosis->code == "REPLICAS_UNKNOWN")
     unknown_controllers_.insert(event.diagnosis->subject);

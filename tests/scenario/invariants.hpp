@@ -139,6 +139,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   http::Transport* inner_ = nullptr;
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
+  std::set<std::string> told_left_;                  // UIDs of pods that the drain says it leaves
   std::set<std::string> unknown_controllers_;        // as the drain has told: "ReplicaSet shop/web-1"
   std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
   std::vector<std::string> violations_, trace_;

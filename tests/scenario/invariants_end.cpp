@@ -130,6 +130,8 @@ void Invariants::check_cordon(const drain::Report& report) {
   auto node = k8s::decode_node(cluster_.get("nodes", "", given_.node).dump());
   if (!node) return violated("P5: the Node cannot be read");
   const bool marked = drain::mark_of(*node).has_value();
+  // The Node that a person had cordoned may have been replaced before the drain saw it.
+  if (given_.human_cordon && given_.node_goes) return;
   if (given_.human_cordon && !given_.human_uncordon) {
     if (!node->unschedulable) violated("P5: the cordon of a human was taken back");
     if (marked) violated("P5: the cordon of a human was marked as ours");

@@ -22,10 +22,15 @@ sim::Json Invariants::workload_of(const Instance& pod) const {
 bool Invariants::is_only_replica(const Instance& pod) const {
   if (given_.options.guards.single_replica != drain::SingleReplica::block) return false;
   // Of what it could not read, and says so, it takes company for granted.
-  const auto& owner = pod.pod.controller;
-  if (owner && unknown_controllers_.contains(fmt::format("{} {}/{}", owner->kind, pod.pod.ns, owner->name)))
-    return false;
   const sim::Json workload = workload_of(pod);
+  // A Deployment is told by its own name, which is the beginning of its ReplicaSets'.
+  const auto& owner = pod.pod.controller;
+  const bool unknown =
+      owner && std::any_of(unknown_controllers_.begin(), unknown_controllers_.end(), [&](const auto& told) {
+        const std::string key = told.substr(told.find(' ') + 1), ours = pod.pod.ns + "/" + owner->name;
+        return ours == key || ours.starts_with(key + "-");
+      });
+  if (unknown) return false;
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }
 

@@ -60,6 +60,7 @@ void Invariants::check_turns(const Instance& pod) {
     const bool left =
         other.gone && *other.gone >= began_ && now - *other.gone > news_takes && now - *other.gone < long_detached;
     if ((!leaves && !left) || !shares_driver(other) || verdict(other) == drain::Verdict::skip) continue;
+    if (shares_with_one_that_stays(other)) continue;
     // A volume that is still mounted by others is not detached.
     const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
       const auto& claims = entry.second.pod.claims;
@@ -87,7 +88,8 @@ std::map<std::string, TimePoint> Invariants::volumes_left() const {
       const auto& claims = pod.pod.claims;
       if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
         continue;
-      used = used || !pod.gone;
+      // Nobody waits for what a pod has that was left behind on purpose.
+      used = used || !pod.gone || told_left_.contains(uid);
       if (pod.gone && *pod.gone >= began_) left = std::max(left.value_or(*pod.gone), *pod.gone);
     }
     if (left && !used) found[name] = *left;
