@@ -142,11 +142,15 @@ void Agent::Impl::tell_unread(const Error& error) {
   parts_.tell(status);
 }
 
-void Agent::Impl::see_node(const k8s::Node& node) {
+void Agent::Impl::see_node(const k8s::Node& node, std::optional<TimePoint> list_asked) {
   if (node.uid != node_.uid) {
     reload_ = true;
   } else {
-    learn(node);
+    // A list is at least as new as the moment it was asked for, whatever its number.
+    if (list_asked && *list_asked > node_learned_)
+      learn(node, node_news_);
+    else
+      learn(node);
     if (has_foreign_record()) reload_ = foreign_ = true;
   }
   gates_news_->notify();
@@ -180,9 +184,7 @@ asio::awaitable<void> Agent::Impl::follow_node() {
     k8s::Reflector<k8s::Node> view(
         client_, rng_, k8s::Resource::nodes, options,
         [this, &view](const std::string& uid, const k8s::Node* node) {
-          // At least as new as the moment it was asked for, whatever its number.
-          if (node && view.list_asked() && *view.list_asked() > node_learned_) learn(*node, node_news_);
-          if (node) see_node(*node);
+          if (node) see_node(*node, view.list_asked());
           if (!node && uid == node_.uid) {
             reload_ = true;
             changed_->notify();

@@ -42,7 +42,8 @@ class Agent::Impl {
   boost::asio::awaitable<Event> activity();
   boost::asio::awaitable<void> follow_node();
   boost::asio::awaitable<void> follow_backend();
-  void see_node(const k8s::Node& node);
+  // `list_asked`: when the list was asked for that tells of it.
+  void see_node(const k8s::Node& node, std::optional<TimePoint> list_asked = std::nullopt);
   // News of our Node that may be overtaken by others.
   void learn(k8s::Node node);
   // The answer to a request that was sent when there had been `news_before` of them.

@@ -109,7 +109,8 @@ Event Agent::Impl::uncordoned_by_somebody() {
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
   std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
-  const bool stands = cordoned_ && !std::exchange(record_.cordoned, record_.cordoned || cordoned_);
+  const bool stands = cordoned_ && !record_.cordoned;
+  if (stands) record_.cordoned = true;
   const bool due = learn_leaked() || stands || reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
   co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());

@@ -21,7 +21,18 @@ struct Unwritten : Fleet {
         std::count_if(audit.begin(), audit.end(), [](const auto& entry) { return entry.subresource == "eviction"; }));
   }
 
+  // After three minutes: the state of two minutes before, four hundred revisions ago.
+  void restore_an_old_etcd() {
+    after(1min, [this] { backup_ = cluster.revision(); });
+    after(2min, [this] {
+      for (int i = 0; i < 400; ++i)
+        cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"noise", std::to_string(i)}}}}}});
+    });
+    after(3min, [this] { cluster.restore_etcd(backup_); });
+  }
+
  private:
+  std::uint64_t backup_ = 0;
   bool refused_ = false;
 };
 
@@ -91,13 +102,7 @@ TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
 
 TEST_F(Unwritten, P10_AnEtcdFromABackupStopsNobody) {
   Machine& n1 = machine("n1", {.target = ""});
-  std::uint64_t backup = 0;
-  after(1min, [&] { backup = cluster.revision(); });
-  after(2min, [&] {
-    for (int i = 0; i < 400; ++i)
-      cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"noise", std::to_string(i)}}}}}});
-  });
-  after(3min, [&] { cluster.restore_etcd(backup); });
+  restore_an_old_etcd();
   std::size_t before = 0;
   after(4min, [&] {
     before = n1.requests();
@@ -111,13 +116,7 @@ TEST_F(Unwritten, P10_AnEtcdFromABackupStopsNobody) {
 // Nothing is written meanwhile: the pause is seen by the watch alone.
 TEST_F(Unwritten, AfterARestoreTheNodeIsStillListenedTo) {
   Machine& n1 = machine("n1", {.target = ""});
-  std::uint64_t backup = 0;
-  after(1min, [&] { backup = cluster.revision(); });
-  after(2min, [&] {
-    for (int i = 0; i < 400; ++i)
-      cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"noise", std::to_string(i)}}}}}});
-  });
-  after(3min, [&] { cluster.restore_etcd(backup); });
+  restore_an_old_etcd();
   after(5min, [&] {
     cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
   });

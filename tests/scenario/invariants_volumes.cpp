@@ -9,6 +9,16 @@ namespace haulout::scenario {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool shares_claim(const k8s::Pod& a, const k8s::Pod& b) {
+  return a.ns == b.ns && std::any_of(a.claims.begin(), a.claims.end(), [&](const auto& claim) {
+           return std::find(b.claims.begin(), b.claims.end(), claim) != b.claims.end();
+         });
+}
+
+}  // namespace
+
 // Of the volumes that it mounts and that were attached when the drain began.
 std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
   std::set<std::string> drivers;
@@ -31,11 +41,8 @@ std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
 bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
   return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
-    const auto& claims = other.pod.claims;
-    return on_our_node(other) && !other.gone && other.pod.ns == pod.pod.ns && verdict(other) == drain::Verdict::skip &&
-           std::any_of(pod.pod.claims.begin(), pod.pod.claims.end(), [&](const auto& claim) {
-             return std::find(claims.begin(), claims.end(), claim) != claims.end();
-           });
+    return on_our_node(other) && !other.gone && verdict(other) == drain::Verdict::skip &&
+           shares_claim(pod.pod, other.pod);
   });
 }
 
@@ -63,11 +70,7 @@ void Invariants::check_turns(const Instance& pod) {
     if (shares_with_one_that_stays(other)) continue;
     // A volume that is still mounted by others is not detached.
     const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      const auto& claims = entry.second.pod.claims;
-      return on_our_node(entry.second) && !entry.second.gone && entry.second.pod.ns == other.pod.ns &&
-             std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
-               return std::find(other.pod.claims.begin(), other.pod.claims.end(), claim) != other.pod.claims.end();
-             });
+      return on_our_node(entry.second) && !entry.second.gone && shares_claim(other.pod, entry.second.pod);
     });
     if (leaves || !shared)
       violated(fmt::format("turns: {} evicted before {} is out and its volumes detached", pod.key, other.key));
