@@ -195,11 +195,17 @@ std::vector<std::string> skip_warnings(const Report& report) {
   return lines;
 }
 
-std::vector<std::string> fit_warnings(const Report& report) {
-  std::vector<std::string> lines;
+std::vector<std::string> fit_findings(const Report& report) {
+  std::vector<std::string> findings;
   for (const placement::PodFit& fit : report.fits)
     if (fit.fit != placement::Fit::fits)
-      lines.push_back(fmt::format("Warning: pod {} {}", fit.pod, printable(placement::clause(fit))));
+      findings.push_back(fmt::format("pod {} {}", fit.pod, printable(placement::clause(fit))));
+  return findings;
+}
+
+std::vector<std::string> fit_warnings(const Report& report) {
+  std::vector<std::string> lines = fit_findings(report);
+  for (std::string& line : lines) line.insert(0, "Warning: ");
   return lines;
 }
 

@@ -21,7 +21,9 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
 
 // After the preflight: which pods stay, grouped by reason.
 std::vector<std::string> skip_warnings(const drain::Report& report);
-// Pods that would find no room elsewhere, or may find none.
+// Pods that would find no room elsewhere, or may find none, as clauses: "pod shop/web-0 …".
+std::vector<std::string> fit_findings(const drain::Report& report);
+// The same as warnings.
 std::vector<std::string> fit_warnings(const drain::Report& report);
 
 // "node/n1 cordoned", "node/n1 already cordoned".

@@ -38,9 +38,7 @@ std::string verdict_line(const drain::Report& report) {
 // A refusal names them itself.
 void add_fits(std::vector<std::string>& lines, const drain::Report& report) {
   if (report.outcome == Outcome::refused) return;
-  for (const placement::PodFit& fit : report.fits)
-    if (fit.fit != placement::Fit::fits)
-      lines.push_back(fmt::format("  pod {} {}", fit.pod, printable(placement::clause(fit))));
+  for (const std::string& finding : fit_findings(report)) lines.push_back("  " + finding);
 }
 
 void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
