@@ -60,6 +60,7 @@ void ControllerBook::move_owner(const std::string& owner_uid, const std::string&
     group.ready_at_first.merge(old.ready_at_first);
     group.broken_at_first.merge(old.broken_at_first);
     group.take_nothing.merge(old.take_nothing);
+    group.left_before.merge(old.left_before);
     return;
   }
   moved.key() = top;
@@ -218,7 +219,7 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   if (leaves && group->counted && owner_.contains(pod.uid) && !group->ready_at_first.contains(pod.uid))
     group->take_nothing.insert(pod.uid);
   if (leaves || group->leaving.erase(pod.uid) == 0) return;
-  if (group->leaving.empty()) group->left_first.reset();
+  if (!has_left(*group)) group->left_first.reset();
 }
 
 }  // namespace haulout::drain

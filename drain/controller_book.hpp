@@ -112,10 +112,11 @@ class ControllerBook final : public EvictionGuard {
     std::set<std::string> owners;   // UIDs of what owns its pods: itself, or its ReplicaSets
     std::set<std::string> leaving;  // UIDs of pods of our node
     std::optional<TimePoint> left_first;
-    bool counted = false;                 // the next six are known
+    bool counted = false;                 // the next seven are known
     std::set<std::string> here_at_first;  // UIDs of its pods, …
     std::set<std::string> ready_at_first;
     std::set<std::string> broken_at_first;
+    std::set<std::string> left_before;   // of our node: their replacements may be among those that were here
     std::set<std::string> take_nothing;  // when they leave: were not Ready at first, or made up for others since
     std::size_t missing_at_first = 0;    // without a Ready replacement before we began
     std::optional<std::int32_t> wanted_at_first;
@@ -136,6 +137,7 @@ class ControllerBook final : public EvictionGuard {
   template <class Visit>
   void each_member(const Group& group, Visit visit) const;
   void count_first(Group& group) const;
+  static bool has_left(const Group& group);
   std::size_t without_replacement(const Group& group) const;
   std::optional<Hold> held_by_canary(const Group& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const Group& group, const k8s::Pod& pod) const;

@@ -19,6 +19,7 @@ std::string seconds(Duration duration) {
 // How things stood before the first pod left.
 void ControllerBook::count_first(Group& group) const {
   group.counted = true;
+  group.left_before = group.leaving;
   std::size_t broken = 0;
   std::size_t coming = 0;
   each_member(group, [&](const std::string& uid, const Member& member) {
@@ -110,6 +111,12 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& 
               until};
 }
 
+// The first one, by which it is seen whether replacements find nodes.
+bool ControllerBook::has_left(const Group& group) {
+  return std::any_of(group.leaving.begin(), group.leaving.end(),
+                     [&](const auto& uid) { return !group.left_before.contains(uid); });
+}
+
 std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, TimePoint now) {
   if (!guards_.follows_pods() || !guarded(pod)) return std::nullopt;
   Group* group = group_of(pod);
@@ -130,7 +137,7 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
   if (!group->counted) count_first(*group);
   // It was let go, and the answer was lost: it is counted already, and asking again takes nothing more.
   if (group->leaving.contains(pod.uid)) return std::nullopt;
-  if (!group->leaving.empty() && !group->left_first) group->left_first = now;
+  if (!group->left_first && has_left(*group)) group->left_first = now;
   auto hold = held_by_canary(*group, now);
   if (!hold) hold = held_by_budget(*group, pod);
   group->holds |= hold.has_value();

@@ -61,6 +61,23 @@ TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
+// Its replacement may have come before we looked, and tells nothing of the next one's.
+TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
+  book.emplace(canary(30s));
+  learn("rs-uid", 3);
+  for (int i = 0; i < 3; ++i) see(pod(i));
+  see(terminating(pod(0)));
+  leave(pod(0));
+  see(replacement(0, false));
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(1)), "");
+  leave(pod(1));
+  EXPECT_EQ(held(pod(2)), "AwaitingReplacement");
+  EXPECT_EQ(until, now + 30s);
+  book->leaving(pod(1), false);
+  EXPECT_EQ(held(pod(1)), "") << "refused: there was no canary";
+}
+
 struct SingleCase {
   const char* what;
   SingleReplica option;

@@ -261,6 +261,7 @@ void Invariants::check_claim(const drain::Event& event) {
 void Invariants::on_event(const drain::Event& event) {
   std::string line = fmt::format("drain: {}", drain::to_string(event.type));
   if (event.pod) line += fmt::format(" {} {}", event.pod->key(), event.pod->reason);
+  if (event.volume) line += fmt::format(" {} {}", event.volume->volume, event.volume->message);
   if (event.diagnosis) line += fmt::format(" {} {}", event.diagnosis->code, event.diagnosis->subject);
   if (!event.message.empty()) line += ": " + event.message;
   note(line);

@@ -113,7 +113,9 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   bool shares_with_one_that_stays(const Instance& pod) const;
   void check_turns(const Instance& pod);
   // Attached though nobody on the node uses them now: since their last pod has gone, which left during the drain.
-  std::map<std::string, TimePoint> volumes_left() const;
+  std::set<std::string> volumes_attached() const;
+  // When the last of its pods here has gone; nullopt: used, or never was.
+  std::optional<TimePoint> unused_since(const std::string& volume_name) const;
   void check_volumes();
   bool ended_by_volume() const;
 
@@ -142,6 +144,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> told_left_;                  // UIDs of pods that the drain says it leaves
   std::set<std::string> unknown_controllers_;        // as the drain has told: "ReplicaSet shop/web-1"
   std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
+  std::map<std::string, TimePoint> detached_;        // by volume: the last time
   std::vector<std::string> violations_, trace_;
   // Terminating, or with a webhook in the way: their pods follow other rules.
   std::set<std::string> touched_namespaces_;

@@ -32,8 +32,14 @@ void Invariants::see(const sim::Change& change) {
   if (change.key.resource == "namespaces" && sim::terminating(*change.object))
     touched_namespaces_.insert(change.key.name);
   if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;
-  if (change.key.resource == "volumeattachments")
+  if (change.key.resource == "volumeattachments") {
     attached_since_.try_emplace(sim::uid_of(*change.object), clock_.now());
+    if (change.type == sim::ChangeType::deleted && sim::text(*change.object, "/spec/nodeName") == given_.node) {
+      const std::string volume = sim::text(*change.object, "/spec/source/persistentVolumeName");
+      detached_[volume] = clock_.now();
+      note("volume " + volume + " is detached");
+    }
+  }
   if (change.key.resource != "pods") return;
   const TimePoint now = clock_.now();
   Instance& pod = pods_[sim::uid_of(*change.object)];

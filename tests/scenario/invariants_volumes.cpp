@@ -77,26 +77,27 @@ void Invariants::check_turns(const Instance& pod) {
   }
 }
 
-std::map<std::string, TimePoint> Invariants::volumes_left() const {
-  std::map<std::string, TimePoint> found;
-  for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
-    if (sim::text(attachment, "/spec/nodeName") != given_.node) continue;
-    const std::string name = sim::text(attachment, "/spec/source/persistentVolumeName");
-    const sim::Json volume = cluster_.get("persistentvolumes", "", name);
-    const std::string ns = sim::text(volume, "/spec/claimRef/namespace");
-    const std::string claim = sim::text(volume, "/spec/claimRef/name");
-    bool used = false;
-    std::optional<TimePoint> left;
-    for (const auto& [uid, pod] : pods_) {
-      const auto& claims = pod.pod.claims;
-      if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
-        continue;
-      // Nobody waits for what a pod has that was left behind on purpose.
-      used = used || !pod.gone || told_left_.contains(uid);
-      if (pod.gone && *pod.gone >= began_) left = std::max(left.value_or(*pod.gone), *pod.gone);
-    }
-    if (left && !used) found[name] = *left;
+std::optional<TimePoint> Invariants::unused_since(const std::string& volume_name) const {
+  const sim::Json volume = cluster_.get("persistentvolumes", "", volume_name);
+  const std::string ns = sim::text(volume, "/spec/claimRef/namespace");
+  const std::string claim = sim::text(volume, "/spec/claimRef/name");
+  std::optional<TimePoint> left;
+  for (const auto& [uid, pod] : pods_) {
+    const auto& claims = pod.pod.claims;
+    if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
+      continue;
+    // Nobody waits for what a pod has that was left behind on purpose.
+    if (!pod.gone || told_left_.contains(uid)) return std::nullopt;
+    if (*pod.gone >= began_) left = std::max(left.value_or(*pod.gone), *pod.gone);
   }
+  return left;
+}
+
+std::set<std::string> Invariants::volumes_attached() const {
+  std::set<std::string> found;
+  for (const sim::Json& attachment : cluster_.all("volumeattachments"))
+    if (sim::text(attachment, "/spec/nodeName") == given_.node)
+      found.insert(sim::text(attachment, "/spec/source/persistentVolumeName"));
   return found;
 }
 
@@ -104,16 +105,22 @@ void Invariants::check_volumes() {
   if (given_.options.volumes == drain::VolumeWait::off) return;
   // Two refusals are believed.
   if (given_.options.volumes == drain::VolumeWait::if_permitted && volume_refusals_ >= 2) return;
-  for (const auto& [name, since] : volumes_left()) violated("P3: drained, but this volume is attached: " + name);
+  for (const std::string& name : volumes_attached())
+    if (unused_since(name)) violated("P3: drained, but this volume is attached: " + name);
 }
 
 // As was asked for. Whole seconds of the drain's own watch.
 bool Invariants::ended_by_volume() const {
   const Duration limit = given_.options.volume_limit;
   if (!given_.options.end_at_volume_limit || limit == Duration::zero()) return false;
-  const auto left = volumes_left();
-  return std::any_of(left.begin(), left.end(),
-                     [&](const auto& one) { return clock_.now() - one.second >= limit - news_takes; });
+  std::set<std::string> attached = volumes_attached();
+  // Its last list may be older than that.
+  for (const auto& [name, at] : detached_)
+    if (clock_.now() - at <= news_takes) attached.insert(name);
+  return std::any_of(attached.begin(), attached.end(), [&](const std::string& name) {
+    const auto since = unused_since(name);
+    return since && clock_.now() - *since >= limit - news_takes;
+  });
 }
 
 }  // namespace haulout::scenario

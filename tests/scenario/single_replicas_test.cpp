@@ -150,9 +150,17 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   options.guards.single_replica = SingleReplica::block;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
   EXPECT_TRUE(told.withdrawn("REPLICAS_UNKNOWN"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
+  // And before anything is done.
+  const auto first_of = [this](drain::EventType type) {
+    return std::find_if(told.entries.begin(), told.entries.end(),
+                        [&](const auto& entry) { return entry.type == type; });
+  };
+  const auto raised = first_of(drain::EventType::diagnosis_raised);
+  ASSERT_NE(raised, told.entries.end());
+  EXPECT_EQ(raised->diagnosis, "REPLICAS_UNKNOWN");
+  EXPECT_LT(raised, first_of(drain::EventType::eviction_sent));
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
