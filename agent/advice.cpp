@@ -76,15 +76,10 @@ rules:
 )";
 }
 
-std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied,
-                                const std::string& proxy_variable) {
+std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied) {
   std::vector<std::string> lines;
   const std::string way = way_out(error);
   if (!way.empty()) lines.push_back(way);
-  if (!proxy_variable.empty() && (error.code() == Errc::dns || error.code() == Errc::unreachable))
-    lines.push_back(proxy_variable +
-                    " is set, but haulout uses no proxy and connects directly; reach the API server without it, or "
-                    "through a tunnel with --server and --tls-server-name");
   if (!error.is_status(403)) return lines;
   lines.push_back(denied && is_about(error, *denied)
                       ? rbac_hint(denied->verb, denied->group, denied->resource, denied->subresource)

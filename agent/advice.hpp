@@ -21,9 +21,7 @@ std::string rbac_hint(std::string_view verb, std::string_view group, std::string
 std::string rbac_of_drain();
 
 // What to print after an error that ended the command: the way out and, for a denied right, the rule. `denied` is the
-// request that was answered by 403 last, if any; `proxy_variable` the one of the environment that names a proxy for the
-// API server, empty if none does.
-std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied,
-                                const std::string& proxy_variable);
+// request that was answered by 403 last, if any.
+std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied);
 
 }  // namespace haulout::agent

@@ -95,8 +95,7 @@ void DrainJob::summarise(NodeDrain& node) {
   for (const std::string& line : text.out) tools_.console.say(line);
   for (const std::string& line : text.errors) tools_.console.warn(line);
   if (!report.connection_failed || !report.error) return;
-  for (const std::string& line : advice(*report.error, tools_.ledger.last_denied(), tools_.proxy_variable))
-    tools_.console.warn(line);
+  for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
 }
 
 // The drain is what it is, whether or not its picture can be kept.

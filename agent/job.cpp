@@ -23,8 +23,7 @@ Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings setti
 
 int report_failure(const Tools& tools, const Error& error) {
   tools.console.warn("error: " + printable(error.message()));
-  for (const std::string& line : advice(error, tools.ledger.last_denied(), tools.proxy_variable))
-    tools.console.warn(line);
+  for (const std::string& line : advice(error, tools.ledger.last_denied())) tools.console.warn(line);
   return exit_code(error);
 }
 

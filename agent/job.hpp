@@ -23,8 +23,7 @@ struct Tools {
   Console& console;
   Sink& out;  // stdout: reports and events as JSON
   RequestLedger& ledger;
-  std::string program;           // as the user calls us
-  std::string proxy_variable{};  // names a proxy for the API server, which we do not use; empty: none does
+  std::string program;  // as the user calls us
 };
 
 class Job {

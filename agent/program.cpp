@@ -9,7 +9,6 @@
 #include "agent/drain_job.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/help.hpp"
-#include "agent/proxy.hpp"
 #include "agent/signals.hpp"
 #include "agent/terminal.hpp"
 #include "agent/text.hpp"
@@ -103,7 +102,6 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 
-  std::string proxy = proxy_variable(process.environment, connection->endpoint);
   auto authenticated =
       k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
   if (!authenticated) co_return failed(authenticated.error());
@@ -113,7 +111,7 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   };
   WatchedTransport transport(**authenticated, process.clock, log, note_denial, settings.request_timeout);
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
-  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program, std::move(proxy)};
+  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);

@@ -11,15 +11,17 @@
 // - A request without an answer in time drops the connections that were idle when it began: their peer may have gone
 //   without a word.
 // - Several addresses of one name are tried in turn, each bounded by connect_timeout.
-// Errors: see Transport. Messages name host and cause. No redirects, no proxies, no cookies.
+// Errors: see Transport. Messages name host and cause. No redirects, no cookies.
 // Not copyable; must outlive its operations and streams; one thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "http/proxy.hpp"
 #include "http/transport.hpp"
 
 namespace haulout::http {
@@ -51,8 +53,9 @@ struct ClientOptions {
   std::size_t max_idle = 16;           // connections kept
   // kube-apiserver closes an idle connection 90 s after its last answer; we leave first.
   Duration idle_timeout = std::chrono::seconds(80);
-  Duration connect_timeout = std::chrono::seconds(5);  // per address
-  Duration handshake_timeout = std::chrono::seconds(10);
+  Duration connect_timeout = std::chrono::seconds(5);     // per address
+  Duration handshake_timeout = std::chrono::seconds(10);  // with a proxy as much, before that
+  std::optional<Proxy> proxy;                             // the way to the endpoint, unless that is a unix socket
 };
 
 class Client final : public Transport {

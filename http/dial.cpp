@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/resolve.hpp"
+#include "http/tunnel.hpp"
 #include "retry/deadline.hpp"
 
 namespace haulout::http {
@@ -58,6 +59,7 @@ std::string_view to_string(Phase phase) {
   switch (phase) {
     case Phase::resolve: return "its name was still being looked up";
     case Phase::connect: return "it was not yet connected";
+    case Phase::tunnel: return "the proxy had not yet connected to it";
     case Phase::handshake: return "it was connected, but the TLS handshake was not complete";
     case Phase::send: return "the request was not yet sent";
     case Phase::answer: return "the request was sent, but the answer was not complete";
@@ -92,15 +94,40 @@ Task<> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOption
   co_return no_connection(peer_name(endpoint), causes);
 }
 
+namespace {
+
+Task<> connect_to(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Phase* phase,
+                  tcp::socket& socket) {
+  *phase = Phase::resolve;
+  CO_TRY(const auto addresses, co_await resolve(endpoint.host));
+  *phase = Phase::connect;
+  co_return co_await connect_to_any(clock, endpoint, options, addresses, socket);
+}
+
+Task<> connect_through(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Phase* phase,
+                       tcp::socket& socket) {
+  const Proxy& proxy = *options.proxy;
+  const Endpoint hop{Endpoint::Kind::tcp, proxy.host, proxy.port};
+  if (auto connected = co_await connect_to(clock, hop, options, phase, socket); !connected)
+    co_return std::move(connected).error().with_context(name_of(proxy));
+  *phase = Phase::tunnel;
+  const auto until = saturating_add(clock.now(), options.handshake_timeout);
+  auto opened = co_await with_deadline(clock, until, open_tunnel(socket, proxy, endpoint));
+  if (!opened && opened.error().code() == Errc::timeout)
+    co_return Error(Errc::unreachable, fmt::format("{} did not connect to {} within {}", name_of(proxy),
+                                                   peer_name(endpoint), seconds(options.handshake_timeout)));
+  co_return opened;
+}
+
+}  // namespace
+
 Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,
                                  ClientOptions options, Phase* phase) {
   *phase = Phase::connect;
   if (endpoint.kind == Endpoint::Kind::unix_socket) co_return co_await dial_unix(endpoint);
-  *phase = Phase::resolve;
-  CO_TRY(const auto addresses, co_await resolve(endpoint.host));
-  *phase = Phase::connect;
   tcp::socket socket(co_await asio::this_coro::executor);
-  CO_CHECK(co_await connect_to_any(clock, endpoint, options, addresses, socket));
+  CO_CHECK(co_await (options.proxy ? connect_through(clock, endpoint, options, phase, socket)
+                                   : connect_to(clock, endpoint, options, phase, socket)));
   if (endpoint.kind == Endpoint::Kind::tcp) co_return plain_wire(std::move(socket));
 
   *phase = Phase::handshake;

@@ -10,7 +10,7 @@
 namespace haulout::http {
 
 // How far an operation got, for the message when its deadline strikes.
-enum class Phase { resolve, connect, handshake, send, answer };
+enum class Phase { resolve, connect, tunnel, handshake, send, answer };
 std::string_view to_string(Phase phase);
 
 // "10.0.0.1:6443", "[::1]:6443" or "/run/x.sock"; for messages.
@@ -21,7 +21,8 @@ std::string peer_name(const Endpoint& endpoint);
 Task<> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOptions& options,
                       const std::vector<boost::asio::ip::address>& addresses, boost::asio::ip::tcp::socket& socket);
 
-// Errc::dns, unreachable, tls or reset. Cancellable. Writes to *phase as it goes.
+// Errc::dns, unreachable, tls or reset; with a proxy those of open_tunnel(), too. Cancellable. Writes to *phase as it
+// goes.
 Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,
                                  ClientOptions options, Phase* phase);
 

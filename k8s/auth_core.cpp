@@ -6,7 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 #include "k8s/file_credentials.hpp"
 
 namespace haulout::k8s {
@@ -112,8 +112,7 @@ void AuthCore::authenticate(http::Request& request) const {
   if (!token.empty()) {
     request.headers.set("Authorization", "Bearer " + token);
   } else if (!connection_.username.empty() || !connection_.password.empty()) {
-    const std::string pair = connection_.username + ":" + connection_.password;
-    request.headers.set("Authorization", "Basic " + base64_encode(pair));
+    request.headers.set("Authorization", http::basic_credentials(connection_.username, connection_.password));
   }
 }
 

@@ -37,7 +37,9 @@ Result<std::unique_ptr<AuthTransport>> AuthTransport::create(boost::asio::any_io
   if (!token) return std::move(token).error();
   auto tls = load_tls(connection);
   if (!tls) return std::move(tls).error();
-  auto client = http::Client::create(executor, clock, connection.endpoint, *tls);
+  http::ClientOptions options;
+  options.proxy = connection.proxy;
+  auto client = http::Client::create(executor, clock, connection.endpoint, *tls, std::move(options));
   if (!client)
     return Error(Errc::unavailable, connection.origin + ": " + describe_tls(connection) + ": " +
                                         client.error().message() + "; check that they are PEM and belong together");

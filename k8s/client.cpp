@@ -45,6 +45,7 @@ Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   see_date(response.headers);
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
+  has_succeeded_ = true;
   co_return response;
 }
 

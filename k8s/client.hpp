@@ -76,6 +76,9 @@ class Client {
   // own clock moves nothing. Whole seconds at best; our own clock before the first answer.
   WallTime server_now() const;
 
+  // Whether the server has done anything that it was asked for: it can be reached, and knows us.
+  bool has_succeeded() const { return has_succeeded_; }
+
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
 
@@ -88,6 +91,7 @@ class Client {
   http::Transport& transport_;
   Clock& clock_;
   ClientOptions options_;
+  bool has_succeeded_ = false;
   std::string last_date_;
   // What the server's clock showed at that moment.
   std::optional<std::pair<TimePoint, WallTime>> server_clock_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::k8s {
@@ -37,7 +37,7 @@ std::string encode_exec_info(const ExecPlugin& plugin, bool interactive, const s
   if (plugin.provide_cluster_info) {
     Json cluster = Json::parse(plugin.cluster_info_json, nullptr, false);
     if (!cluster.is_object()) cluster = Json::object();
-    if (!ca_pem.empty()) cluster["certificate-authority-data"] = base64_encode(ca_pem);
+    if (!ca_pem.empty()) cluster["certificate-authority-data"] = http::base64_encode(ca_pem);
     spec["cluster"] = std::move(cluster);
   }
   return Json{{"kind", "ExecCredential"}, {"apiVersion", plugin.api_version}, {"spec", std::move(spec)}}.dump();

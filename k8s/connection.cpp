@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 #include "k8s/kubeconfig.hpp"
 
 namespace haulout::k8s {
@@ -50,7 +50,7 @@ bool is_header_safe(std::string_view text) {
 
 Result<Material> material(std::string_view entry, const char* key, const std::string& data, const std::string& file) {
   if (data.empty()) return Material{{}, file};
-  auto decoded = base64_decode(data);
+  auto decoded = http::base64_decode(data);
   if (!decoded)
     return unusable(fmt::format(
         "{}: {}-data is not base64; paste the output of `base64 -w0 FILE`, or use {} with a path", entry, key, key));
@@ -108,10 +108,12 @@ Result<> set_server(Connection& connection, std::string_view entry, std::string 
 
 Result<> apply_cluster(Connection& connection, const KubeconfigCluster& cluster, const std::string& entry,
                        const ConnectionFlags& flags) {
-  if (!cluster.proxy_url.empty())
-    return unusable(entry +
-                    ": proxy-url is not supported; reach the API server directly, or through a tunnel with --server "
-                    "and --tls-server-name");
+  if (!cluster.proxy_url.empty()) {
+    auto proxy = http::parse_proxy(cluster.proxy_url);
+    if (!proxy) return unusable(entry + ": proxy-url: " + proxy.error().message());
+    connection.proxy = *std::move(proxy);
+    connection.proxy->origin = entry + ": proxy-url";
+  }
   connection.tls_server_name = cluster.tls_server_name;
   connection.verify = !cluster.insecure_skip_tls_verify;
   // A flag about trust replaces all that the file says about trust; without one the file must not contradict itself.

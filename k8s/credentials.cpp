@@ -9,6 +9,7 @@
 
 #include "k8s/credential_file.hpp"
 #include "k8s/kubeconfig.hpp"
+#include "k8s/proxies.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -140,7 +141,9 @@ Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const 
   return connection_of(*config, flags);
 }
 
-Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment) {
+namespace {
+
+Result<Connection> discover_directly(const ConnectionFlags& flags, const Environment& environment) {
   if (!flags.kubeconfig.empty()) return load_kubeconfig({flags.kubeconfig}, flags);
 
   std::vector<std::string> files = split_list(environment.get("KUBECONFIG"));
@@ -159,8 +162,8 @@ Result<Connection> discover(const ConnectionFlags& flags, const Environment& env
   return connection;
 }
 
-Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
-                                      const std::vector<std::string>& kubelet_files) {
+Result<Connection> discover_directly(const std::string& kubeconfig, const Environment& environment,
+                                     const std::vector<std::string>& kubelet_files) {
   std::vector<std::string> files = split_list(environment.get("KUBECONFIG"));
   if (!kubeconfig.empty()) files = {kubeconfig};
   if (!files.empty()) return load_kubeconfig(files, {});
@@ -171,6 +174,23 @@ Result<Connection> discover_for_agent(const std::string& kubeconfig, const Envir
                fmt::format("no cluster to talk to: neither --kubeconfig nor $KUBECONFIG is given, this is no Pod, and "
                            "the kubelet has left no kubeconfig ({}); name one with --kubeconfig",
                            joined(kubelet_files)));
+}
+
+Result<Connection> with_proxy(Result<Connection> connection, const Environment& environment) {
+  if (!connection) return connection;
+  if (auto done = choose_proxy(*connection, environment); !done) return std::move(done).error();
+  return connection;
+}
+
+}  // namespace
+
+Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment) {
+  return with_proxy(discover_directly(flags, environment), environment);
+}
+
+Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
+                                      const std::vector<std::string>& kubelet_files) {
+  return with_proxy(discover_directly(kubeconfig, environment, kubelet_files), environment);
 }
 
 }  // namespace haulout::k8s

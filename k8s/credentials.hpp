@@ -38,6 +38,7 @@ struct Material {
 
 struct Connection {
   http::Endpoint endpoint;
+  std::optional<http::Proxy> proxy;
   std::string path_prefix;  // of the server URL
   Material ca;
   bool verify = true;

@@ -240,6 +240,7 @@ std::string cluster_info_json(const KubeconfigCluster& cluster) {
   Json info = {{"server", cluster.server}};
   if (!cluster.tls_server_name.empty()) info["tls-server-name"] = cluster.tls_server_name;
   if (cluster.insecure_skip_tls_verify) info["insecure-skip-tls-verify"] = true;
+  if (!cluster.proxy_url.empty()) info["proxy-url"] = cluster.proxy_url;
   if (cluster.disable_compression) info["disable-compression"] = true;
   if (!cluster.exec_config_json.empty()) info["config"] = Json::parse(cluster.exec_config_json, nullptr, false);
   // The server may come from a flag, in any bytes.

@@ -1,7 +1,7 @@
 #include "agent/gates/prometheus.hpp"
 
 #include "agent/text.hpp"
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 #include "k8s/credential_file.hpp"
 #include "k8s/requests.hpp"
 
@@ -52,8 +52,8 @@ Task<QueryAnswer> PrometheusAlerts::query(std::string promql, TimePoint deadline
   if (!options_.username.empty()) {
     auto password = k8s::read_credential_file("prometheus-password-file", options_.password_file);
     if (!password) co_return std::move(password).error();
-    request.headers.set("Authorization", "Basic " + k8s::base64_encode(options_.username + ":" +
-                                                                       without_line_end(*std::move(password))));
+    request.headers.set("Authorization",
+                        http::basic_credentials(options_.username, without_line_end(*std::move(password))));
   }
   auto response = co_await transport_.round_trip(std::move(request), deadline);
   if (!response) co_return std::move(response).error();

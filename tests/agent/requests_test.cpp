@@ -1,5 +1,4 @@
 #include "agent/advice.hpp"
-#include "agent/proxy.hpp"
 #include "agent/requests_ledger.hpp"
 
 namespace haulout::agent {
@@ -76,60 +75,15 @@ TEST(AdviceTest, OfErrors) {
   Error forbidden(Errc::status, "no");
   forbidden.peer.emplace().code = 403;
   const auto denied = describe_request("PATCH", "/api/v1/nodes/n1");
-  ASSERT_THAT(advice(forbidden, denied, ""), SizeIs(2));
-  EXPECT_THAT(advice(forbidden, denied, "")[1], HasSubstr("verbs: [\"patch\"]"));
-  EXPECT_THAT(advice(forbidden, std::nullopt, "")[1], HasSubstr("kind: ClusterRole"));
+  ASSERT_THAT(advice(forbidden, denied), SizeIs(2));
+  EXPECT_THAT(advice(forbidden, denied)[1], HasSubstr("verbs: [\"patch\"]"));
+  EXPECT_THAT(advice(forbidden, std::nullopt)[1], HasSubstr("kind: ClusterRole"));
   forbidden.peer->kind = "pods/eviction";
-  EXPECT_THAT(advice(forbidden, denied, "")[1], HasSubstr("kind: ClusterRole")) << "another right was denied before";
-  EXPECT_THAT(advice(Error(Errc::unavailable, "says it all"), std::nullopt, ""), IsEmpty());
+  EXPECT_THAT(advice(forbidden, denied)[1], HasSubstr("kind: ClusterRole")) << "another right was denied before";
+  EXPECT_THAT(advice(Error(Errc::unavailable, "says it all"), std::nullopt), IsEmpty());
   for (const Errc code :
        {Errc::dns, Errc::tls, Errc::unreachable, Errc::timeout, Errc::reset, Errc::protocol, Errc::decode})
-    EXPECT_THAT(advice(Error(code, ""), denied, ""), SizeIs(1)) << to_string(code);
-}
-
-TEST(AdviceTest, AProxyThatIsNotUsedIsNamed) {
-  for (const Errc code : {Errc::dns, Errc::unreachable}) {
-    const auto lines = advice(Error(code, ""), std::nullopt, "HTTPS_PROXY");
-    ASSERT_THAT(lines, SizeIs(2)) << to_string(code);
-    EXPECT_THAT(lines[1], HasSubstr("HTTPS_PROXY is set")) << to_string(code);
-  }
-  EXPECT_THAT(advice(Error(Errc::tls, ""), std::nullopt, "HTTPS_PROXY"), SizeIs(1));
-}
-
-TEST(ProxyTest, AsGoWouldUseIt) {
-  using Kind = http::Endpoint::Kind;
-  struct Row {
-    const char* host;
-    const char* no_proxy;
-    bool proxied;
-    Kind kind = Kind::tls;
-  };
-  for (const Row& row : {Row{"api.corp.example", "", true},
-                         Row{"api.corp.example", "", false, Kind::tcp},
-                         Row{"localhost", "", false},
-                         Row{"127.0.0.2", "", false},
-                         Row{"::1", "", false},
-                         Row{"api.corp.example", "*", false},
-                         Row{"API.corp.example", "other, corp.EXAMPLE", false},
-                         Row{"api.corp.example", ".corp.example", false},
-                         Row{"api.corp.example", "*.corp.example", false},
-                         Row{"corp.example", ".corp.example", true},
-                         Row{"notcorp.example", "corp.example", true},
-                         Row{"api.corp.example", "api.corp.example:6443", false},
-                         Row{"api.corp.example", "api.corp.example:443", true},
-                         Row{"10.1.2.3", "10.0.0.0/8", false},
-                         Row{"10.1.2.3", "10.0.0.0/16", true},
-                         Row{"10.1.2.3", "10.1.2.3:6443", false},
-                         Row{"fd00::1", "10.0.0.0/8,fd00::/8", false},
-                         Row{"fd00::1", "[fd00::1]:6443", false},
-                         Row{"fd00::1", "fd00::2", true},
-                         Row{"10.1.2.3", ":,/,[,]:6443,", true}}) {
-    k8s::Environment environment;
-    environment.variables = {{"https_proxy", "http://proxy:3128"}, {"NO_PROXY", row.no_proxy}};
-    EXPECT_EQ(proxy_variable(environment, {row.kind, row.host, 6443}), row.proxied ? "https_proxy" : "")
-        << row.host << " with NO_PROXY=" << row.no_proxy;
-  }
-  EXPECT_EQ(proxy_variable({}, {Kind::tls, "h", 6443}), "");
+    EXPECT_THAT(advice(Error(code, ""), denied), SizeIs(1)) << to_string(code);
 }
 
 }  // namespace

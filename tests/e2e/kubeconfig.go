@@ -13,6 +13,7 @@ type Access struct {
 	Server        string
 	CA            []byte
 	TLSServerName string
+	ProxyURL      string
 	Identity      Identity
 	Token         string
 
@@ -25,7 +26,7 @@ func (a Access) Write(dir string) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{
 		Server: a.Server, CertificateAuthorityData: a.CA, CertificateAuthority: a.CAFile,
-		TLSServerName: a.TLSServerName,
+		TLSServerName: a.TLSServerName, ProxyURL: a.ProxyURL,
 	}
 	config.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: a.Identity.Cert, ClientKeyData: a.Identity.Key, Token: a.Token,

@@ -3,7 +3,14 @@
 
 namespace haulout::fuzz {
 
+static void proxy(std::string_view input) {
+  const auto proxy = http::parse_proxy(input);
+  if (!proxy) return must(!proxy.error().message().empty(), "an error says what it is");
+  must(!proxy->host.empty() && proxy->port != 0, "a proxy is somewhere");
+}
+
 static void one(std::string_view input) {
+  proxy(input);
   std::string prefix;
   const auto endpoint = http::parse_endpoint(input, &prefix);
   if (!endpoint) return must(!endpoint.error().message().empty(), "an error says what it is");

@@ -4,6 +4,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <filesystem>
 
+#include "certificates.hpp"
 #include "http/dial.hpp"
 #include "io_fixture.hpp"
 
@@ -129,6 +130,38 @@ TEST_F(ConnectTest, S74_WhereNoneReactsEachIsNamed) {
     EXPECT_THAT(connected.error().message(),
                 ::testing::AllOf(HasSubstr("127.0.0.1: no reaction within 0.02 s"), HasSubstr("::1: ")));
   });
+}
+
+TEST_F(ConnectTest, S74_AServerThatHasAnAddressOfIPv6Alone) {
+  boost::system::error_code none;
+  tcp::acceptor probe(context);
+  probe.open(tcp::v6(), none);
+  if (!none) probe.bind({asio::ip::address_v6::loopback(), 0}, none);
+  if (none) GTEST_SKIP() << "THIS MACHINE HAS NO IPv6, so a server of it was not tried: " << none.message();
+  const CertificateAuthority authority("Test CA");
+  const auto identity = authority.issue({"server", {}, {"::1"}});
+  http::ServerOptions options;
+  options.address = "::1";
+  options.tls = true;
+  options.tls_options.client_cert_pem = identity.certificate_pem;
+  options.tls_options.client_key_pem = identity.key_pem;
+  std::string host;
+  const auto server = serve(options, [&](http::Exchange& exchange) -> asio::awaitable<void> {
+    host = exchange.request().headers.find("Host").value_or("");
+    http::Response response;
+    response.status = 200;
+    static_cast<void>(co_await exchange.reply(std::move(response)));
+  });
+  const auto endpoint = http::parse_endpoint(fmt::format("https://[::1]:{}", server->port()), nullptr);
+  ASSERT_TRUE(endpoint);
+  http::TlsOptions tls;
+  tls.ca_pem = authority.pem();
+  auto client = client_of(*endpoint, tls);
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    const auto response = co_await client->round_trip(get("/"), soon());
+    EXPECT_TRUE(response) << response.error().message();
+  });
+  EXPECT_EQ(host, fmt::format("[::1]:{}", server->port()));
 }
 
 TEST_F(ConnectTest, AMutePeerIsBoundedByHandshakeTimeoutAndDeadline) {

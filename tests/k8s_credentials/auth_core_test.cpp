@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 #include "tests/k8s_credentials/auth_core_fixture.hpp"
 
 namespace haulout::k8s {
@@ -42,7 +42,7 @@ TEST_F(AuthCoreTest, BasicAndNone) {
   connection.password = "p:w";
   make();
   EXPECT_EQ(status(), 200);
-  EXPECT_THAT(server.authorizations(), ElementsAre("none", "Basic " + base64_encode("me:p:w")));
+  EXPECT_THAT(server.authorizations(), ElementsAre("none", "Basic " + http::base64_encode("me:p:w")));
 }
 
 TEST_F(AuthCoreTest, AConstantTokenThatIsRefusedIsNotTriedAgain) {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -80,9 +80,9 @@ TEST(Kubeconfig, JsonIsReadToo) {
 
 TEST(Kubeconfig, DataBeatsFiles) {
   const auto connection =
-      chosen(one(server + ", certificate-authority: f, certificate-authority-data: " + base64_encode("CA"),
-                 "client-certificate: f, client-certificate-data: " + base64_encode("CERT") +
-                     ", client-key: f, client-key-data: " + base64_encode("KEY")));
+      chosen(one(server + ", certificate-authority: f, certificate-authority-data: " + http::base64_encode("CA"),
+                 "client-certificate: f, client-certificate-data: " + http::base64_encode("CERT") +
+                     ", client-key: f, client-key-data: " + http::base64_encode("KEY")));
   EXPECT_EQ(connection.ca, (Material{"CA", ""}));
   EXPECT_EQ(connection.client_cert, (Material{"CERT", ""}));
   EXPECT_EQ(connection.client_key, (Material{"KEY", ""}));
@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"no server", one("", ""), {"no server", "--server"}},
         Refused{"a server that is no address", one("server: 'ftp://h'", ""), {"ftp://h", "https://HOST:PORT"}},
         Refused{"a password in the server", one("server: 'https://me:s3cret@h'", ""), {"password"}},
-        Refused{"proxy-url", one(server + ", proxy-url: 'http://u:s3cret@p'", ""), {"proxy-url", "not supported"}},
+        Refused{"proxy-url", one(server + ", proxy-url: 'https://u:s3cret@p'", ""), {"proxy-url", "not supported"}},
         Refused{"auth-provider", one(server, "auth-provider: {name: gcp, config: {a: s3cret}}"), {"\"gcp\"", "exec"}},
         Refused{"base64 garbage",
                 one(server + ", certificate-authority-data: '%s3cret%'", ""),

@@ -1,8 +1,8 @@
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 
 #include <cstdint>
 
-namespace haulout::k8s {
+namespace haulout::http {
 namespace {
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
@@ -48,4 +48,8 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace haulout::k8s
+std::string basic_credentials(std::string_view user, std::string_view password) {
+  return "Basic " + base64_encode(std::string(user).append(":").append(password));
+}
+
+}  // namespace haulout::http

@@ -1,8 +1,8 @@
-#include "k8s/base64.hpp"
+#include "http/base64.hpp"
 
 #include <gtest/gtest.h>
 
-namespace haulout::k8s {
+namespace haulout::http {
 namespace {
 
 TEST(Base64, TheVectorsOfRfc4648BothWays) {
@@ -30,4 +30,4 @@ TEST(Base64, GarbageIsNothing) {
 }
 
 }  // namespace
-}  // namespace haulout::k8s
+}  // namespace haulout::http

@@ -1,12 +1,10 @@
-#include "agent/proxy.hpp"
+#include "k8s/proxies.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 
-#include "agent/config/option_values.hpp"
-
-namespace haulout::agent {
+namespace haulout::k8s {
 namespace ip = boost::asio::ip;
 
 namespace {
@@ -57,22 +55,34 @@ bool excepts(const std::string& entry, const std::string& host, const std::optio
   return host == suffix || host.ends_with("." + suffix);
 }
 
-}  // namespace
-
-std::string proxy_variable(const k8s::Environment& environment, const http::Endpoint& endpoint) {
-  if (endpoint.kind != http::Endpoint::Kind::tls) return {};
-  std::string variable = environment.get("HTTPS_PROXY").empty() ? "https_proxy" : "HTTPS_PROXY";
-  if (environment.get(variable).empty()) return {};
+bool excepted(const Environment& environment, const http::Endpoint& endpoint) {
   const std::string host = folded(endpoint.host);
   Ec no_address;
   const ip::address parsed = ip::make_address(host, no_address);
   const std::optional<ip::address> address = no_address ? std::nullopt : std::optional(parsed);
-  if (host == "localhost" || (address && address->is_loopback())) return {};
-  std::string exceptions = environment.get("NO_PROXY");
-  if (exceptions.empty()) exceptions = environment.get("no_proxy");
-  for (const std::string& entry : split_at(exceptions, ','))
-    if (excepts(folded(entry), host, address, endpoint.port)) return {};
-  return variable;
+  if (host == "localhost" || (address && address->is_loopback())) return true;
+  std::string list = environment.get("NO_PROXY");
+  if (list.empty()) list = environment.get("no_proxy");
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t to = std::min(list.find(',', from), list.size());
+    if (excepts(folded(std::string_view(list).substr(from, to - from)), host, address, endpoint.port)) return true;
+    from = to + 1;
+  }
+  return false;
 }
 
-}  // namespace haulout::agent
+}  // namespace
+
+Result<> choose_proxy(Connection& connection, const Environment& environment) {
+  if (connection.proxy || connection.endpoint.kind != http::Endpoint::Kind::tls) return {};
+  const std::string variable = environment.get("HTTPS_PROXY").empty() ? "https_proxy" : "HTTPS_PROXY";
+  const std::string url = environment.get(variable);
+  if (url.empty() || excepted(environment, connection.endpoint)) return {};
+  auto proxy = http::parse_proxy(url);
+  if (!proxy) return Error(Errc::unavailable, variable + ": " + proxy.error().message());
+  connection.proxy = *std::move(proxy);
+  connection.proxy->origin = variable;
+  return {};
+}
+
+}  // namespace haulout::k8s
