@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "k8s/entries.hpp"
 
@@ -40,7 +41,19 @@ void ControllerBook::want(const k8s::Pod& pod) {
   wanted_.try_emplace(pod.controller->uid, Wanted{{*pod.controller, pod.ns}, {}});
 }
 
-// Its ReplicaSet was adopted, or stands alone now: what was counted goes along, and nobody asks for its sake any more.
+ControllerBook::Member* ControllerBook::member_of(const k8s::Pod& pod) {
+  const auto members = members_.find(pod.controller->uid);
+  if (members == members_.end()) return nullptr;
+  const auto member = members->second.find(pod.uid);
+  return member == members->second.end() ? nullptr : &member->second;
+}
+
+void ControllerBook::changed(const std::string& owner_uid) {
+  if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).tallied = false;
+}
+
+// Its ReplicaSet was adopted, or stands alone now: its pods go along as they were counted, and nobody asks for its sake
+// any more.
 void ControllerBook::move_owner(const std::string& owner_uid, const std::string& top) {
   const auto before = tops_.find(owner_uid);
   if (before == tops_.end() || before->second == top) return;
@@ -48,23 +61,23 @@ void ControllerBook::move_owner(const std::string& owner_uid, const std::string&
   Group& old = groups_.at(old_top);
   old.owners.erase(owner_uid);
   old.holds = false;
+  old.tallied = false;
+  const auto found = groups_.find(top);
+  if (found != groups_.end()) merge(old, owner_uid, found->second);
   if (!old.owners.empty()) return;
   auto moved = groups_.extract(old_top);
   tops_.erase(old_top);
-  if (const auto found = groups_.find(top); found != groups_.end()) {
-    Group& group = found->second;
-    group.leaving.merge(old.leaving);
-    if (!group.left_first) group.left_first = old.left_first;
-    if (!group.counted || !old.counted) return;
-    group.here_at_first.merge(old.here_at_first);
-    group.ready_at_first.merge(old.ready_at_first);
-    group.broken_at_first.merge(old.broken_at_first);
-    group.take_nothing.merge(old.take_nothing);
-    group.left_before.merge(old.left_before);
-    return;
-  }
+  if (found != groups_.end()) return;
   moved.key() = top;
   groups_.insert(std::move(moved));
+}
+
+void ControllerBook::merge(Group& old, const std::string& owner_uid, Group& into) {
+  into.tallied = false;
+  if (!into.left_first) into.left_first = old.left_first;
+  if (!into.counted || old.counted) return;
+  for (auto& [uid, member] : members_[owner_uid])
+    if (member.leaving) member.left_before = member.takes_nothing = true;
 }
 
 void ControllerBook::learned(const std::string& owner_uid, Controller controller, TimePoint now) {
@@ -94,8 +107,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   // A Deployment that was read again owns no pods itself.
   if (owner_uid != uid || group.owners.empty()) group.owners.insert(owner_uid);
   group.controller = std::move(controller);
-  group.leaving.merge(early_[owner_uid]);
-  early_.erase(owner_uid);
+  group.tallied = false;
 }
 
 void ControllerBook::not_answered(const std::string& owner_uid, TimePoint now) {
@@ -142,30 +154,42 @@ const ControllerBook::Wanted* ControllerBook::stranger_of(const Controller& cont
   return nullptr;
 }
 
-void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
-  if (!pod || !guarded(*pod)) {
-    const auto owner = owner_.find(uid);
-    if (owner == owner_.end()) return;
-    members_[owner->second].erase(uid);
-    const auto top = tops_.find(owner->second);
-    owner_.erase(owner);
-    if (top == tops_.end()) return;
-    // Somebody else had it removed: perhaps fewer are wanted.
-    Group& group = groups_.at(top->second);
-    if (!group.leaving.contains(uid)) group.read_again_at = std::min(group.read_again_at, now + reread_soon);
-    return;
+void ControllerBook::gone(const std::string& uid, TimePoint now) {
+  const auto owner = owner_.find(uid);
+  if (owner == owner_.end()) return;
+  const std::string owner_uid = owner->second;
+  owner_.erase(owner);
+  Members& members = members_[owner_uid];
+  const auto found = members.find(uid);
+  const bool ours = found->second.leaving;
+  changed(owner_uid);
+  if (ours || found->second.here_at_first) {
+    found->second.seen = false;
+  } else {
+    members.erase(found);
   }
+  // Somebody else had it removed: perhaps fewer are wanted.
+  const auto top = tops_.find(owner_uid);
+  if (ours || top == tops_.end()) return;
+  Group& group = groups_.at(top->second);
+  group.read_again_at = std::min(group.read_again_at, now + reread_soon);
+}
+
+void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
+  if (!pod || !guarded(*pod)) return gone(uid, now);
   const std::string& owner = pod->controller->uid;
   owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
-  if (tops_.contains(owner)) {
+  const auto top = tops_.find(owner);
+  if (top != tops_.end()) {
     asked_.try_emplace(owner, question);
   } else {
     strangers_.try_emplace(owner, Wanted{question, {}, 0});
   }
-  const auto [found, is_new] = members_[owner].try_emplace(uid);
-  Member& member = found->second;
-  const bool was_homeless = member.unschedulable.has_value();
+  Member& member = members_[owner][uid];
+  const bool is_new = !member.seen;
+  const bool was_homeless = !is_new && member.unschedulable.has_value();
+  member.seen = true;
   member.key = pod->key();
   member.ready = pod->ready;
   member.terminating = pod->terminating();
@@ -173,33 +197,36 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   member.broken = !pod->ready && pod->created && wall > *pod->created + starting;
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
-  note_member(owner, uid, is_new, member.ready && !member.terminating, now);
-}
-
-void ControllerBook::note_member(const std::string& owner_uid, const std::string& uid, bool is_new, bool ready,
-                                 TimePoint now) {
-  const auto top = tops_.find(owner_uid);
   if (top == tops_.end()) return;
   Group& group = groups_.at(top->second);
-  if (!group.counted) return;
+  group.tallied = false;
+  if (group.counted && note_member(group, member, is_new))
+    group.read_again_at = std::min(group.read_again_at, now + reread_soon);
+}
+
+// Whether more are there than are wanted, as far as is known.
+bool ControllerBook::note_member(Group& group, Member& member, bool is_new) const {
   // One that has recovered makes up for nobody: it is as if it had been Ready all the time.
-  if (ready && group.broken_at_first.erase(uid) > 0) {
-    group.take_nothing.erase(uid);
-    group.ready_at_first.insert(uid);
+  if (member.ready && !member.terminating && member.broken_at_first) {
+    member.broken_at_first = member.takes_nothing = false;
+    member.ready_at_first = true;
   }
-  if (!is_new || !group.controller.replicas) return;
+  if (!is_new || !group.controller.replicas) return false;
   std::int64_t staying = 0;
-  each_member(group, [&](const std::string& other, const Member& member) {
-    staying += !member.terminating && !group.leaving.contains(other) ? 1 : 0;
-  });
-  if (staying <= *group.controller.replicas) return;
+  each_known(group,
+             [&](const Member& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
+  if (staying <= *group.controller.replicas) return false;
   // More may be wanted by now: then those that come replace nothing.
   group.holds = true;
-  group.read_again_at = std::min(group.read_again_at, now + reread_soon);
+  return true;
 }
 
 void ControllerBook::forget_pods() {
-  members_.clear();
+  for (auto& [owner, members] : members_) {
+    changed(owner);
+    std::erase_if(members, [](const auto& entry) { return !entry.second.leaving && !entry.second.here_at_first; });
+    for (auto& [uid, member] : members) member.seen = false;
+  }
   owner_.clear();
   strangers_.clear();
   seen_.clear();
@@ -207,19 +234,22 @@ void ControllerBook::forget_pods() {
 
 void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   if (!guarded(pod)) return;
+  Member* member = member_of(pod);
+  if (!leaves && !(member && member->leaving)) return;
+  if (!member) member = &members_[pod.controller->uid][pod.uid];
+  member->leaving = leaves;
+  changed(pod.controller->uid);
   Group* group = group_of(pod);
-  if (!group) {
-    auto& early = early_[pod.controller->uid];
-    if (leaves) early.insert(pod.uid);
-    if (!leaves) early.erase(pod.uid);
-    return;
-  }
-  if (leaves) group->leaving.insert(pod.uid);
   // One that came after we began made up for another, and does so no more: that is all it takes.
-  if (leaves && group->counted && owner_.contains(pod.uid) && !group->ready_at_first.contains(pod.uid))
-    group->take_nothing.insert(pod.uid);
-  if (leaves || group->leaving.erase(pod.uid) == 0) return;
-  if (!has_left(*group)) group->left_first.reset();
+  if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
+  if (leaves) return;
+  // It was not on its way out before we began after all.
+  if (std::exchange(member->left_before, false) && pod.ready) {
+    member->takes_nothing = false;
+    member->ready_at_first = true;
+  }
+  if (!member->seen && !member->here_at_first) members_[pod.controller->uid].erase(pod.uid);
+  if (group && !tally_of(*group).any_left) group->left_first.reset();
 }
 
 }  // namespace haulout::drain

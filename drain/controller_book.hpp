@@ -97,7 +97,9 @@ class ControllerBook final : public EvictionGuard {
   TimePoint next_due(TimePoint now) const;
 
  private:
+  // A pod of a controller, on whatever node. It is kept for as long as something counts it, also when it has gone.
   struct Member {
+    bool seen = false;  // is there, as far as we know; only then the next six mean something
     std::string key;
     bool ready = false;
     bool terminating = false;
@@ -105,23 +107,35 @@ class ControllerBook final : public EvictionGuard {
     bool broken = false;  // old, and not Ready
     std::optional<std::string> unschedulable;
     TimePoint unschedulable_since{};
+    bool leaving = false;  // of our node, on its way out or gone
+    // How it stood when its group was counted.
+    bool here_at_first = false;
+    bool ready_at_first = false;
+    bool broken_at_first = false;
+    bool left_before = false;    // was leaving: its replacement may be among those that were here
+    bool takes_nothing = false;  // when it leaves: was not Ready at first, or made up for another since
   };
   using Members = std::map<std::string, Member>;  // by UID
+  // What follows from the members of a group, until one of them changes.
+  struct Tally {
+    std::size_t without_replacement = 0;
+    bool any_left = false;  // since it was counted
+    bool any_left_before = false;
+    bool found_home = false;                  // a replacement
+    const Member* homeless = nullptr;         // the replacement that has waited longest for a node
+    const Member* homeless_of_all = nullptr;  // likewise, of those that were here at first as well
+  };
   struct Group {
     Controller controller;
-    std::set<std::string> owners;   // UIDs of what owns its pods: itself, or its ReplicaSets
-    std::set<std::string> leaving;  // UIDs of pods of our node
+    std::set<std::string> owners;  // UIDs of what owns its pods: itself, or its ReplicaSets
     std::optional<TimePoint> left_first;
-    bool counted = false;                 // the next seven are known
-    std::set<std::string> here_at_first;  // UIDs of its pods, …
-    std::set<std::string> ready_at_first;
-    std::set<std::string> broken_at_first;
-    std::set<std::string> left_before;   // of our node: their replacements may be among those that were here
-    std::set<std::string> take_nothing;  // when they leave: were not Ready at first, or made up for others since
-    std::size_t missing_at_first = 0;    // without a Ready replacement before we began
+    bool counted = false;              // the next two are known
+    std::size_t missing_at_first = 0;  // without a Ready replacement before we began
     std::optional<std::int32_t> wanted_at_first;
     bool holds = false;  // pods, since it was last read; or has more of them than it was read to want
     TimePoint read_again_at{};
+    mutable bool tallied = false;
+    mutable Tally tally;
   };
   struct Wanted {
     ControllerQuestion question;
@@ -130,36 +144,48 @@ class ControllerBook final : public EvictionGuard {
   };
 
   Group* group_of(const k8s::Pod& pod);
+  Member* member_of(const k8s::Pod& pod);
   void want(const k8s::Pod& pod);
   void move_owner(const std::string& owner_uid, const std::string& top);
-  void note_member(const std::string& owner_uid, const std::string& uid, bool is_new, bool ready, TimePoint now);
+  void merge(Group& old, const std::string& owner_uid, Group& into);
+  void changed(const std::string& owner_uid);
+  void gone(const std::string& uid, TimePoint now);
+  bool note_member(Group& group, Member& member, bool is_new) const;
   const Wanted* stranger_of(const Controller& controller) const;
   template <class Visit>
-  void each_member(const Group& group, Visit visit) const;
-  void count_first(Group& group) const;
-  static bool has_left(const Group& group);
+  void each_known(const Group& group, Visit visit);
+  template <class Visit>
+  void each_known(const Group& group, Visit visit) const;
+  void count_first(Group& group);
+  const Tally& tally_of(const Group& group) const;
   std::size_t without_replacement(const Group& group) const;
   std::optional<Hold> held_by_canary(const Group& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const Group& group, const k8s::Pod& pod) const;
   const Member* homeless(const Group& group) const;
 
   Guards guards_;
-  std::map<std::string, Group> groups_;                 // by UID of the controller at the top
-  std::map<std::string, std::string> tops_;             // by UID of a pod's own controller: that UID
-  std::map<std::string, Members> members_;              // by UID of their own controller
-  std::map<std::string, std::string> owner_;            // of each member, by its UID
-  std::map<std::string, Wanted> strangers_;             // owners of members that were not looked up
-  std::map<std::string, Wanted> wanted_;                // by UID of a pod's own controller
-  std::map<std::string, ControllerQuestion> asked_;     // likewise: what was answered
-  std::map<std::string, std::set<std::string>> early_;  // likewise: pods that left before
-  std::set<std::string> seen_;                          // namespaces
+  std::map<std::string, Group> groups_;              // by UID of the controller at the top
+  std::map<std::string, std::string> tops_;          // by UID of a pod's own controller: that UID
+  std::map<std::string, Members> members_;           // by UID of their own controller
+  std::map<std::string, std::string> owner_;         // of each member that is seen, by its UID
+  std::map<std::string, Wanted> strangers_;          // owners of members that were not looked up
+  std::map<std::string, Wanted> wanted_;             // by UID of a pod's own controller
+  std::map<std::string, ControllerQuestion> asked_;  // likewise: what was answered
+  std::set<std::string> seen_;                       // namespaces
 };
 
 template <class Visit>
-void ControllerBook::each_member(const Group& group, Visit visit) const {
+void ControllerBook::each_known(const Group& group, Visit visit) {
   for (const std::string& owner : group.owners)
     if (const auto found = members_.find(owner); found != members_.end())
-      for (const auto& [uid, member] : found->second) visit(uid, member);
+      for (auto& [uid, member] : found->second) visit(member);
+}
+
+template <class Visit>
+void ControllerBook::each_known(const Group& group, Visit visit) const {
+  for (const std::string& owner : group.owners)
+    if (const auto found = members_.find(owner); found != members_.end())
+      for (const auto& [uid, member] : found->second) visit(member);
 }
 
 // The override on a pod or its controller, if it makes sense.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "drain/controller_book.hpp"
 #include "drain/text.hpp"
@@ -17,50 +18,70 @@ std::string seconds(Duration duration) {
 }  // namespace
 
 // How things stood before the first pod left.
-void ControllerBook::count_first(Group& group) const {
+void ControllerBook::count_first(Group& group) {
   group.counted = true;
-  group.left_before = group.leaving;
+  group.tallied = false;
+  std::size_t ready_at_first = 0;
   std::size_t broken = 0;
   std::size_t coming = 0;
-  each_member(group, [&](const std::string& uid, const Member& member) {
-    group.here_at_first.insert(uid);
-    const bool ready = member.ready && !member.terminating;
-    (ready ? group.ready_at_first : group.take_nothing).insert(uid);
-    if (member.broken) group.broken_at_first.insert(uid);
-    if (!member.ready && !member.terminating) ++(member.broken ? broken : coming);
+  each_known(group, [&](Member& member) {
+    const bool ready = member.seen && member.ready && !member.terminating;
+    member.here_at_first = member.seen;
+    member.ready_at_first = ready;
+    member.broken_at_first = member.seen && member.broken;
+    member.left_before = member.leaving;
+    member.takes_nothing = !ready || member.leaving;
+    ready_at_first += ready ? 1 : 0;
+    if (member.seen && !member.ready && !member.terminating) ++(member.broken ? broken : coming);
   });
   const auto& replicas = group.controller.replicas;
   group.wanted_at_first = replicas;
   const auto wanted = static_cast<std::size_t>(std::max(0, replicas.value_or(0)));
-  const std::size_t accounted = group.ready_at_first.size() + broken;
+  const std::size_t accounted = ready_at_first + broken;
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
 // Pods that went and are not made up for by as many that have become Ready since. What leaves other nodes, and what is
 // wanted in addition, takes new pods, too; what is wanted no more does not. What merely fails elsewhere does not count.
 std::size_t ControllerBook::without_replacement(const Group& group) const {
-  std::int64_t ready = 0;
-  std::int64_t new_ready = 0;
-  std::int64_t stayed = 0;
-  each_member(group, [&](const std::string& uid, const Member& member) {
-    if (member.terminating || group.leaving.contains(uid)) return;
-    const bool old = group.ready_at_first.contains(uid);
-    stayed += old ? 1 : 0;
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
+  each_known(group, [&](const Member& member) {
+    at_first += member.ready_at_first ? 1 : 0;
+    ours += member.leaving && member.ready_at_first ? 1 : 0;
+    taken += member.leaving && !member.takes_nothing ? 1 : 0;
+    if (!member.seen || member.terminating || member.leaving) return;
+    stayed += member.ready_at_first ? 1 : 0;
     ready += member.ready ? 1 : 0;
-    new_ready += member.ready && !old ? 1 : 0;
+    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
   });
-  const auto ours = std::count_if(group.leaving.begin(), group.leaving.end(),
-                                  [&](const auto& uid) { return group.ready_at_first.contains(uid); });
-  const auto at_first = static_cast<std::int64_t>(group.ready_at_first.size());
   const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
-  const auto taken = std::count_if(group.leaving.begin(), group.leaving.end(),
-                                   [&](const auto& uid) { return !group.take_nothing.contains(uid); });
   const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
   const auto& wanted = group.controller.replicas;
   const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
   std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
   if (wanted) missing = std::min(missing, *wanted - ready);
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
+}
+
+// Hundreds of pods ask between two events: their members are walked once.
+const ControllerBook::Tally& ControllerBook::tally_of(const Group& group) const {
+  Tally& tally = group.tally;
+  if (std::exchange(group.tallied, true)) return tally;
+  tally = Tally();
+  tally.without_replacement = without_replacement(group);
+  each_known(group, [&](const Member& member) {
+    tally.any_left |= member.leaving && !member.left_before;
+    tally.any_left_before |= member.left_before;
+    if (!member.seen) return;
+    tally.found_home |= member.bound && !member.here_at_first;
+    if (!member.unschedulable || member.terminating) return;
+    const auto consider = [&](const Member*& longest) {
+      if (!longest || member.unschedulable_since < longest->unschedulable_since) longest = &member;
+    };
+    consider(tally.homeless_of_all);
+    if (!member.here_at_first) consider(tally.homeless);
+  });
+  return tally;
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& group, const k8s::Pod& pod) const {
@@ -70,7 +91,7 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& 
   if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
   const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);
-  const std::size_t missing = without_replacement(group);
+  const std::size_t missing = tally_of(group).without_replacement;
   if (missing < allowed) return std::nullopt;
   const std::string of =
       group.controller.replicas ? fmt::format(" of its {}", *group.controller.replicas) : std::string();
@@ -79,19 +100,16 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& 
                           group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
 
-// A pod that came after we began and finds no node; the first one by UID.
+// The replacement that finds no node, if there may be one. Of a pod that was on its way out before we began (a canary
+// of an earlier run, perhaps) it may have been here already.
 const ControllerBook::Member* ControllerBook::homeless(const Group& group) const {
-  const Member* found = nullptr;
-  each_member(group, [&](const std::string& uid, const Member& member) {
-    const bool is_new = !group.here_at_first.contains(uid) && !member.terminating;
-    if (is_new && member.unschedulable && (!found || member.unschedulable_since < found->unschedulable_since))
-      found = &member;
-  });
-  return found;
+  const Tally& tally = tally_of(group);
+  if (tally.any_left_before) return tally.homeless_of_all;
+  return group.left_first ? tally.homeless : nullptr;
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& group, TimePoint now) const {
-  if (guards_.canary <= Duration::zero() || !group.left_first) return std::nullopt;
+  if (guards_.canary <= Duration::zero()) return std::nullopt;
   if (const Member* member = homeless(group)) {
     const TimePoint told = member->unschedulable_since + guards_.canary;
     return Hold{
@@ -99,22 +117,13 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& 
         fmt::format("held back because a replacement, pod {}, finds no node: {}", member->key, *member->unschedulable),
         told <= now ? TimePoint::max() : told};
   }
-  bool found_home = false;
-  each_member(group, [&](const std::string& uid, const Member& member) {
-    found_home |= member.bound && !group.here_at_first.contains(uid);
-  });
+  if (!group.left_first) return std::nullopt;
   const TimePoint until = *group.left_first + guards_.canary;
-  if (found_home || until <= now) return std::nullopt;
+  if (tally_of(group).found_home || until <= now) return std::nullopt;
   return Hold{"AwaitingReplacement",
               fmt::format("held back until the first replacement of {} has found a node, or for {}",
                           group.controller.text(), seconds(guards_.canary)),
               until};
-}
-
-// The first one, by which it is seen whether replacements find nodes.
-bool ControllerBook::has_left(const Group& group) {
-  return std::any_of(group.leaving.begin(), group.leaving.end(),
-                     [&](const auto& uid) { return !group.left_before.contains(uid); });
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, TimePoint now) {
@@ -136,8 +145,8 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
                             stranger->question.owner.kind, stranger->question.owner.name, group->controller.text())};
   if (!group->counted) count_first(*group);
   // It was let go, and the answer was lost: it is counted already, and asking again takes nothing more.
-  if (group->leaving.contains(pod.uid)) return std::nullopt;
-  if (!group->left_first && has_left(*group)) group->left_first = now;
+  if (const Member* member = member_of(pod); member && member->leaving) return std::nullopt;
+  if (!group->left_first && tally_of(*group).any_left) group->left_first = now;
   auto hold = held_by_canary(*group, now);
   if (!hold) hold = held_by_budget(*group, pod);
   group->holds |= hold.has_value();
@@ -148,7 +157,7 @@ std::vector<ControllerBook::Unschedulable> ControllerBook::unschedulable(TimePoi
   std::vector<Unschedulable> found;
   if (guards_.canary <= Duration::zero()) return found;
   for (const auto& [uid, group] : groups_) {
-    const Member* member = group.left_first ? homeless(group) : nullptr;
+    const Member* member = homeless(group);
     if (member && member->unschedulable_since + guards_.canary <= now)
       found.push_back({&group.controller, member->key, *member->unschedulable});
   }
@@ -164,8 +173,7 @@ TimePoint ControllerBook::next_due(TimePoint now) const {
     for (const auto& [uid, wanted] : *questions) consider(wanted.not_before);
   for (const auto& [uid, group] : groups_) {
     if (group.holds) consider(group.read_again_at);
-    if (const Member* member = group.left_first ? homeless(group) : nullptr)
-      consider(member->unschedulable_since + guards_.canary);
+    if (const Member* member = homeless(group)) consider(member->unschedulable_since + guards_.canary);
   }
   return next;
 }

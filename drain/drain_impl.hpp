@@ -87,7 +87,7 @@ class Drain::Impl {
   boost::asio::awaitable<void> resolve_controllers();
   boost::asio::awaitable<void> follow_namespace(std::string ns);
   boost::asio::awaitable<void> resolve_controller(ControllerQuestion question);
-  Task<Controller> look_up(ControllerQuestion question, TimePoint until);
+  Task<Controller> look_up(ControllerQuestion question, TimePoint until, TimePoint others_until);
   Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until);
   void controllers_news();
   void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;

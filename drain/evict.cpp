@@ -21,9 +21,11 @@ asio::awaitable<bool> Drain::Impl::evict(bool own_time) {
   if (options_.dry_run != DryRunMode::none) co_return co_await dry_run();
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   pipeline_->start(now());
-  // What the plan left in doubt is told before anything is done about it.
-  update_diagnoses(now());
-  if (plan_holds() || co_await look_again()) co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+  if (plan_holds() || co_await look_again()) {
+    // What the plan left in doubt is told before anything is done about it.
+    update_diagnoses(now());
+    co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+  }
   pods_view_.reset();
   budgets_view_.reset();
   node_view_.reset();

@@ -86,14 +86,14 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   co_return nothing_known_of(owner, ns, std::move(why));
 }
 
-// Asked at least once, and until then while that fails. Fails with what waiting may heal, and where a ReplicaSet or
-// StatefulSet may not be read.
-Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until) {
+// Asked at least once, and until then while that fails; other APIs than apps until `others_until`. Fails with what
+// waiting may heal, and where a ReplicaSet or StatefulSet may not be read.
+Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until, TimePoint others_until) {
   k8s::OwnerReference owner = question.owner;
   const std::string ns = question.ns;
   for (;;) {
     if (!is_apps_workload(owner)) {
-      auto scaled = co_await look_up_scale(owner, ns, std::min(until, now() + patience_with_others));
+      auto scaled = co_await look_up_scale(owner, ns, std::min(until, others_until));
       if (!scaled && may_heal(scaled.error()) && now() < until)
         co_return nothing_known_of(owner, ns, scaled.error().message());
       co_return scaled;
@@ -117,6 +117,7 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
 asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods, bool anew) {
   if (!options_.guards.any()) co_return true;
   std::set<std::string> asked;
+  const TimePoint limit = now() + patience_with_others;
   for (const k8s::Pod& pod : pods) {
     if (!ControllerBook::guarded(pod)) continue;
     const bool known = controllers_.of(pod) != nullptr;
@@ -124,9 +125,9 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
-    auto controller = co_await look_up({owner, pod.ns}, TimePoint::max());
-    // The right was there when the plan was made: what was read then stands, and the loop asks again.
-    if (!controller && known && k8s::is_forbidden(controller.error())) continue;
+    auto controller = co_await look_up({owner, pod.ns}, known ? limit : TimePoint::max(), known ? now() : limit);
+    // What was read when the plan was made stands, and the loop asks again.
+    if (!controller && known) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
         k8s::ResourceAttributes right;
@@ -210,7 +211,7 @@ asio::awaitable<void> Drain::Impl::resolve_controllers() {
 // Asked once: one API that fails must not hold up what is asked of others.
 asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion question) {
   const std::string& owner_uid = question.owner.uid;
-  auto controller = co_await look_up(question, now());
+  auto controller = co_await look_up(question, now(), now());
   if (!controller && k8s::is_forbidden(controller.error()) && controllers_.forbidden(owner_uid))
     controller = nothing_known_of(question.owner, question.ns, controller.error().message());
   if (controller && controllers_.is_answer(owner_uid, *controller)) {

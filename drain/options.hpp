@@ -62,8 +62,8 @@ struct Options {
   // How long after the detaching of a volume another node may take to have it, before the next pod takes its turn and
   // before the drain ends; 0: that is not looked at. Advice (reattach.hpp). Only where volumes are looked at anyway.
   Duration reattach_limit{};
-  // Until the first answer of the server: fail at once on DNS, TLS, 401 and 403, after `unreachable_limit` on refusal
-  // and silence. Otherwise retried until the deadline.
+  // Until the server has done anything for this client: fail at once on DNS, TLS, 401 and 403, after
+  // `unreachable_limit` on refusal and silence. Otherwise retried until the deadline.
   bool fail_fast = false;
   Duration unreachable_limit = std::chrono::seconds(10);
   FitPolicy fit = FitPolicy::off;

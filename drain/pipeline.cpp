@@ -28,15 +28,20 @@ void Pipeline::start(TimePoint now) {
 
 void Pipeline::set_paused(bool paused, TimePoint now) {
   if (paused_ && !paused) taking_no_pods_since_ = now;
-  if (!paused_ && paused) unpin();
+  if (!paused_ && paused) unpin(now);
   paused_ = paused;
 }
 
-// The pods may have been heard of before the node was.
-void Pipeline::unpin() {
+// The pods may have been heard of before the node was. What policy says of them holds as ever.
+void Pipeline::unpin(TimePoint now) {
   returns_.clear();
+  std::vector<TrackedPod*> pinned;
   for (TrackedPod* tracked : order_)
-    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::pinned) queue(*tracked);
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::pinned) pinned.push_back(tracked);
+  for (TrackedPod* tracked : pinned) {
+    tracked->hold = TrackedPod::Hold::policy;
+    apply_decision(*tracked, now);
+  }
 }
 
 void Pipeline::become(TrackedPod& tracked, PodState state) {

@@ -194,7 +194,7 @@ class Pipeline {
   void vanish(TrackedPod& tracked, TimePoint now, WallTime wall);
   void mark_stuck(TrackedPod& tracked);
   void leave_overdue(TimePoint now);
-  void unpin();
+  void unpin(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
   // True when a guard holds it back: it is parked.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);

@@ -195,7 +195,8 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
 }
 
 void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
-  const bool mattered = must_leave(tracked.state);
+  // What we asked to leave is told of, also when it was not waited for any more.
+  const bool mattered = must_leave(tracked.state) || tracked.report.attempts > 0;
   remove_from_order(tracked);
   tracked.holds_place = false;
   become(tracked, PodState::vanished);
@@ -219,7 +220,7 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
     tracked.inferred = true;
   }
   // While its request is out its answer is still to be taken: it frees the budget's lane.
-  if (tracked.state == PodState::left && !tracked.request_out) {
+  if (tracked.state == PodState::left && !tracked.request_out && tracked.report.attempts == 0) {
     --count_of(PodState::left);
     pods_.erase(found);  // a skipped pod that went away is no part of the report
     return;

@@ -28,8 +28,11 @@ bool is_hopeless_at_first(const Error& error) {
 
 // One refusal right after the server came up proves nothing: its authorizer may still be cold (measured: up to 165 ms).
 Task<k8s::Node> Drain::Impl::first_contact() {
-  const TimePoint limit =
-      options_.fail_fast ? std::min(deadline_, saturating_add(now(), options_.unreachable_limit)) : deadline_;
+  // Of several nodes the first one's is the only first contact.
+  const bool reached = client_.has_succeeded();
+  const TimePoint limit = options_.fail_fast && !reached
+                              ? std::min(deadline_, saturating_add(now(), options_.unreachable_limit))
+                              : deadline_;
   Backoff backoff({std::chrono::milliseconds(300), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
   unsigned refusals = 0;
   Trouble trouble(*this, "node " + node_name_ + " could not be read");
@@ -43,7 +46,8 @@ Task<k8s::Node> Drain::Impl::first_contact() {
     const Error& error = node.error();
     if (k8s::is_gone(error)) co_return node;
     if (k8s::is_forbidden(error)) ++refusals;
-    const bool hopeless = is_hopeless_at_first(error) && !(k8s::is_forbidden(error) && refusals < 2);
+    const bool cold = k8s::is_forbidden(error) && refusals < 2;
+    const bool hopeless = (reached ? !may_heal(error) : is_hopeless_at_first(error)) && !cold;
     if (options_.fail_fast && hopeless) co_return node;
     const TimePoint next = now() + backoff.next(rng_, error.retry_after);
     // Refusal and silence have the limit; a server that answers, were it with 503, is there.

@@ -78,6 +78,24 @@ TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
   EXPECT_EQ(held(pod(1)), "") << "refused: there was no canary";
 }
 
+// It may be the canary of an earlier run, which a restart has forgotten.
+TEST_F(BookTest, WhileSomethingThatWasLeavingHasAReplacementWithoutANodeNoneFollows) {
+  book.emplace(canary(30s));
+  learn("rs-uid", 3);
+  for (int i = 0; i < 2; ++i) see(pod(i));
+  see(terminating(pod(0)));
+  leave(pod(0));
+  see(homeless(0));
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
+  EXPECT_EQ(book->next_due(now), now + 30s);
+  now += 30s;
+  EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
+  EXPECT_THAT(book->unschedulable(now), ::testing::SizeIs(1));
+  see(replacement(0, false));
+  EXPECT_EQ(held(pod(1)), "");
+}
+
 struct SingleCase {
   const char* what;
   SingleReplica option;

@@ -68,6 +68,26 @@ TEST_F(BookTest, APodThatHasVanishedStillLacksAReplacement) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
+// Deleted by somebody, with its replacement long Ready, it went between the plan and our turn.
+TEST_F(BookTest, APodThatWentBeforeWeCountedTakesNothing) {
+  for (const std::optional<std::int32_t> replicas : {std::optional(3), std::optional<std::int32_t>()}) {
+    book.emplace(at_most(1));
+    learn("rs-uid", replicas);
+    see(pod(0));
+    leave(pod(0));
+    gone(pod(0));
+    see(pod(1));
+    see(replacement(0, true));
+    k8s::Pod broken = replacement(1, false);
+    broken.created = wall - 10min - 1s;
+    see(broken);
+    book->namespace_seen("shop");
+    EXPECT_EQ(held(pod(1)), "");
+    leave(pod(1));
+    EXPECT_EQ(held(replacement(0, true)), "BlockedByControllerBudget");
+  }
+}
+
 TEST_F(BookTest, AReplacementThatFailsCountsNoMore) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");

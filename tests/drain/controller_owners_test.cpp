@@ -43,6 +43,17 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
+// Whether that was made up for nobody has counted.
+TEST_F(BookTest, WhatLeftAnotherOwnerBeforeItWasAdoptedTakesNothing) {
+  make(at_most(1));
+  EXPECT_EQ(held(pod(0)), "");
+  const auto orphan = owned_by(pod(9), "apps/v1", "ReplicaSet", "old", "old-uid");
+  book->learned("old-uid", top("old", "old-uid", 1), now);
+  leave(orphan);
+  book->learned("old-uid", top("web", "deployment-uid", 4), now);
+  EXPECT_EQ(held(pod(0)), "");
+}
+
 TEST_F(BookTest, AReplicaSetThatIsLeftToItselfIsCountedByItself) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
@@ -188,6 +199,7 @@ TEST_F(BookTest, WhatNobodyReplacesIsNotHeld) {
     return owned_by(pod(number), "argoproj.io/v1alpha1", "Workflow", "build", "workflow-uid");
   };
   for (int i = 5; i < 7; ++i) see(step(i));
+  EXPECT_EQ(held(step(5)), "");
   leave(step(5));
   EXPECT_EQ(held(step(6)), "");
   k8s::Pod careful = step(6);

@@ -279,29 +279,5 @@ TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodTakesNothingAway) {
   EXPECT_EQ(tracked(a_pod("a")).state, PodState::vanished);
 }
 
-// The answer to its eviction hangs on a connection that has died; it overstays, is left, and vanishes.
-TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
-  policy.skip_terminating_after = 1s;
-  PipelineOptions options;
-  options.skips_overdue = true;
-  make(options);
-  auto budget = a_budget("web", 2);
-  pipeline->budget_changed(budget.uid, &budget, now);
-  const auto a = a_pod("a"), b = a_pod("b");
-  plan({a, b});
-  ASSERT_THAT(take(), ::testing::ElementsAre("a"));
-  pipeline->pod_changed(terminating(a, wall, 1), now);
-  now += 5s;
-  wall += 5s;
-  pipeline->time_passed(now);
-  EXPECT_EQ(tracked(a).state, PodState::left);
-  gone(a);
-  now += 34s;
-  refuse(a, Error(Errc::timeout, "no answer"));
-  budget.resource_version = "77";
-  pipeline->budget_changed(budget.uid, &budget, now);
-  EXPECT_THAT(take(), ::testing::ElementsAre("b"));
-}
-
 }  // namespace
 }  // namespace haulout::drain

@@ -155,5 +155,54 @@ TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+// The answer to its eviction hangs on a connection that has died; it overstays, is left, and vanishes.
+TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
+  policy.skip_terminating_after = 1s;
+  PipelineOptions options;
+  options.skips_overdue = true;
+  make(options);
+  auto budget = a_budget("web", 2);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  const auto a = a_pod("a"), b = a_pod("b");
+  plan({a, b});
+  ASSERT_THAT(take(), ::testing::ElementsAre("a"));
+  pipeline->pod_changed(terminating(a, wall, 1), now);
+  now += 5s;
+  wall += 5s;
+  pipeline->time_passed(now);
+  EXPECT_EQ(tracked(a).state, PodState::left);
+  gone(a);
+  now += 34s;
+  refuse(a, Error(Errc::timeout, "no answer"));
+  budget.resource_version = "77";
+  pipeline->budget_changed(budget.uid, &budget, now);
+  EXPECT_THAT(take(), ::testing::ElementsAre("b"));
+}
+
+TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
+  policy.skip_terminating_after = 1s;
+  PipelineOptions options;
+  options.skips_overdue = true;
+  make(options);
+  const auto ours = a_pod("ours"), theirs = a_pod("theirs");
+  plan({ours, theirs});
+  take();
+  refuse(theirs, closed_budget);
+  accept(ours);
+  for (const auto& pod : {ours, theirs}) pipeline->pod_changed(terminating(pod, wall, 1), now);
+  now += 5s;
+  wall += 5s;
+  pipeline->time_passed(now);
+  EXPECT_EQ(tracked(ours).report.outcome, PodOutcome::skipped);
+  gone(ours);
+  gone(theirs);
+  const auto& report = tracked(ours).report;
+  EXPECT_EQ(report.outcome, PodOutcome::evicted);
+  EXPECT_EQ(report.attempts, 1u);
+  EXPECT_EQ(report.vanished_at, wall);
+  EXPECT_EQ(tracked(theirs).report.outcome, PodOutcome::gone);
+  EXPECT_TRUE(pipeline->clear());
+}
+
 }  // namespace
 }  // namespace haulout::drain

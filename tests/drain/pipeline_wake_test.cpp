@@ -130,6 +130,32 @@ TEST_F(PipelineTest, APinnedPodThatFinishesIsLeft) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+// Somebody takes the cordon away and puts it back.
+TEST_F(PipelineTest, WhatIsPinnedNoMoreIsStillProtected) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = a_pod("db-0");
+    pod.uid = "uid-" + std::to_string(n);
+    if (n == 2) pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    take_and_lose(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  auto last = incarnation(2);
+  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
+  pipeline->set_paused(true, now);
+  pipeline->set_paused(false, now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(last).report.reason, "DoNotDisrupt");
+  last.annotations.clear();
+  pipeline->pod_changed(last, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
 TEST_F(PipelineTest, AProtectionThatCameWhileTheEvictionWasOutIsRespected) {
   make();
   auto refused = a_pod("refused"), throttled = a_pod("throttled");

@@ -19,6 +19,12 @@ type contender struct {
 	flags       []string
 }
 
+// As users would have them; the budget of controllers is so wide that it costs, but does not hold back what kubectl lets
+// go.
+var guarded = []string{
+	"--wait-volumes", "--check-fit=warn", "--single-replica=warn", "--canary=30s", "--max-unavailable-per-controller=100%",
+}
+
 func contenders() []contender {
 	all := []contender{{short: "kubectl", name: "kubectl drain", tool: cluster.Kubectl()}}
 	if noHaulout == nil {
@@ -26,8 +32,8 @@ func contenders() []contender {
 			contender{"settle0", "haulout drain --settle 0", haulout, []string{"--settle=0"}},
 			contender{"default", "haulout drain", haulout, nil},
 			contender{"five", "haulout drain --max-concurrent 5", haulout, []string{"--max-concurrent=5"}},
-			contender{"guarded", "haulout drain --settle 0, volumes and guards on", haulout, []string{"--settle=0",
-				"--wait-volumes", "--check-fit=warn", "--single-replica=warn", "--canary=30s"}},
+			contender{"guarded", "haulout drain --settle 0, volumes and guards on", haulout,
+				append([]string{"--settle=0"}, guarded...)},
 		)
 	}
 	return slices.DeleteFunc(all, func(c contender) bool { return !chosen("HAULOUT_BENCH_TOOLS", c.short) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -25,17 +26,29 @@ const (
 func TestMemoryOfAThousandPods(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
+	for name, flags := range map[string][]string{"plain": nil, "with volumes and guards": guarded} {
+		t.Run(name, func(t *testing.T) { memoryOfAThousandPods(t, flags) })
+	}
+}
+
+func memoryOfAThousandPods(t *testing.T, flags []string) {
 	w := newWorld(t)
 	kubeconfig := simulated(t, w, func() (world []any) {
 		for _, name := range []string{"old", "new"} {
 			world = append(world, map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name}})
 		}
+		replicas := int32(manyPods)
+		web := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: &replicas}}
+		web.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}
+		web.Name, web.Namespace, web.UID = "web", "default", "web-uid"
+		world = append(world, web)
 		for i := range manyPods {
 			world = append(world, podOfSize(t, i, podSize))
 		}
 		return world
 	}())
-	drain, err := w.StartWith(t.Context(), kubeconfig, haulout, "drain", "old", "--settle=0", "--timeout=5m", "-o", "json")
+	args := append([]string{"drain", "old", "--settle=0", "--timeout=5m", "-o", "json"}, flags...)
+	drain, err := w.StartWith(t.Context(), kubeconfig, haulout, args...)
 	must(t, err)
 	result, err := drain.Wait()
 	must(t, err)

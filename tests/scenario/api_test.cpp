@@ -59,6 +59,31 @@ TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   EXPECT_THAT(faults.struck(), SizeIs(3));
 }
 
+// A run of several nodes has reached the server with the first.
+TEST_F(Scenario, OfSeveralNodesOnlyTheFirstFailsFast) {
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  options.fail_fast = true;
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 5s);
+    k8s::Client client(faults, clock, {k8s::FieldValidation::strict});
+    drain::Drain first(client, rng, told, options, "n1"), second(client, rng, told, options, "n2"),
+        third(client, rng, told, options, "n3");
+    EXPECT_TRUE(co_await first.preflight());
+    faults.add(
+        {.verb = "get", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::server_error, .code = 401}});
+    faults.add({.verb = "get", .resource = "nodes", .count = 6, .fault = {.kind = sim::FaultKind::refuse}});
+    EXPECT_TRUE(co_await second.preflight());
+    EXPECT_THAT(faults.struck(), SizeIs(7));
+    cluster.forbid("get", "nodes");
+    const TimePoint asked = clock.now();
+    EXPECT_FALSE(co_await third.preflight());
+    EXPECT_LT(clock.now() - asked, 5s);
+    EXPECT_TRUE(third.report().connection_failed);
+  };
+  run(with_task_group(body));
+}
+
 TEST_F(Scenario, ADaemonSetThatCannotBeReadDelaysTheDrainForAMinuteAtMost) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;

@@ -180,11 +180,15 @@ TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   }
 }
 
-TEST_F(Guards, AScaleThatCannotBeReadHoldsNobodyUpForLong) {
+// However many there are, and also when the plan is made again.
+TEST_F(Guards, ScalesThatCannotBeReadHoldNobodyUpForLong) {
   deploy("web", 2);
-  add(a_pod("old-1",
-            {.owner_kind = "ReplicationController", .owner_name = "old", .owner_uid = "old-uid", .owner_api = "v1"}));
+  for (const std::string name : {"old", "older", "oldest"})
+    add(a_pod(
+        name + "-1",
+        {.owner_kind = "ReplicationController", .owner_name = name, .owner_uid = name + "-uid", .owner_api = "v1"}));
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::slow, .delay = 10s}});
   faults.add(
       {.verb = "get", .resource = "replicationcontrollers/scale", .fault = {.kind = sim::FaultKind::server_error}});
   way = &faults;

@@ -50,6 +50,32 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
 }
 
+// It was scaled up as was asked for, and another one down, before the node's turn came.
+TEST_F(Guards, WhatIsWarnedOfIsWhatIsSoWhenTheTurnComes) {
+  deploy("web", 2);
+  deploy("api", 1);
+  options.guards.single_replica = SingleReplica::warn;
+  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 5s);
+    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+    drain::Drain drain(client, rng, told, options, "n1");
+    EXPECT_TRUE(co_await drain.preflight());
+    EXPECT_TRUE(co_await drain.cordon());
+    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
+    cluster.patch("deployments", "shop", "api", {{"spec", {{"replicas", 2}}}});
+    co_await clock.sleep_until(clock.now() + 10min);
+    EXPECT_TRUE(co_await drain.evict());
+  };
+  run(with_task_group(body));
+  std::vector<std::string> before;
+  for (const auto& entry : told.entries) {
+    if (entry.type == drain::EventType::eviction_sent) break;
+    if (entry.type == drain::EventType::diagnosis_raised) before.push_back(entry.diagnosis + " " + entry.message);
+  }
+  EXPECT_THAT(before, ::testing::ElementsAre(::testing::AllOf(HasSubstr("SINGLE_REPLICA"), HasSubstr("shop/web"))));
+}
+
 TEST_F(Guards, ASingleReplicaIsWarnedOf) {
   deploy("web", 1);
   options.guards.single_replica = SingleReplica::warn;
