@@ -37,6 +37,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
       if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
+      // What was proved was proved of another Node, or by a record that is no longer ours.
+      if (reload_) break;
       if (parts_.shutdown) parts_.shutdown->release();
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
       // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
