@@ -52,10 +52,11 @@ void take_up(Record& record, const Moment& moment) {
 }
 
 void come_to_an_end(Record& record, const Moment& moment) {
+  if (!record.began) return;
   record.verified_at = moment.now;
   record.failures = 0;
   record.not_before.reset();
-  if (record.began && moment.now > *record.began)
+  if (moment.now > *record.began)
     remember(record.durations, std::chrono::duration_cast<std::chrono::seconds>(moment.now - *record.began));
 }
 
@@ -66,6 +67,8 @@ void forget_the_attempt(Record& record) {
   record.to.clear();
   record.began.reset();
   record.leaked.clear();
+  record.cause.clear();
+  record.cause_message.clear();
 }
 
 void degrade(Record& record, Event event, const Moment& moment) {
@@ -82,6 +85,15 @@ void degrade(Record& record, Event event, const Moment& moment) {
 // update.
 bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
+}
+
+// What follows such a boot is no update, however well the node is.
+void tell_whose_boot_it_was(Record& record) {
+  const bool after_boot =
+      record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
+  if (!after_boot || record.began) return;
+  record.cause = "RebootedMeanwhile";
+  record.cause_message = "the machine went down, or somebody rebooted it, before its reboot was asked for";
 }
 
 }  // namespace
@@ -129,6 +141,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::waiting:
     case State::ready: break;
   }
+  tell_whose_boot_it_was(record);
   return record;
 }
 

@@ -37,6 +37,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     if (trouble && *trouble) co_return **trouble;
     if (trouble && record_.method < methods.size()) {
       if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
+      // What was proved was proved of another Node, or by a record that is no longer ours.
+      if (reload_) break;
       if (parts_.shutdown) parts_.shutdown->release();
       auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
       // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
@@ -129,13 +131,14 @@ asio::awaitable<Event> Agent::Impl::verify() {
 asio::awaitable<Event> Agent::Impl::soak() {
   if (rebooted()) co_return Event::boot_changed;
   const TimePoint end = at(record_.deadline.value_or(wall()), options_.times.soak);
+  const std::string done = record_.began ? "updated" : "booted";
   while (!reload_ && (now() < end || !node_.ready)) {
     if (node_.ready)
       co_await show("Soaking",
-                    fmt::format("updated; watched until {:%FT%TZ} before the next node may go",
+                    fmt::format("{}; watched until {:%FT%TZ} before the next node may go", done,
                                 std::chrono::floor<std::chrono::seconds>(record_.deadline.value_or(wall()))));
     else
-      co_await show("NodeNotReady", "updated, but the node is not Ready: no other node may go meanwhile");
+      co_await show("NodeNotReady", done + ", but the node is not Ready: no other node may go meanwhile");
     co_await wait(node_.ready ? end : TimePoint::max());
   }
   const Hooks hooks = co_await pass_hooks(HookPoint::before_release);

@@ -98,7 +98,7 @@ asio::awaitable<void> Agent::Impl::give_way() {
 
 asio::awaitable<void> Agent::Impl::load() {
   reload_ = announced_ = false;
-  // What was proved was proved of the Node as it was, and this may take as long as the API server is away.
+  // This may take as long as the API server is away.
   show_ready(false);
   Backoff backoff(patience);
   for (;;) {
@@ -144,14 +144,19 @@ void Agent::Impl::tell_unread(const Error& error) {
 
 void Agent::Impl::see_node(const k8s::Node& node, std::optional<TimePoint> list_asked) {
   if (node.uid != node_.uid) {
-    reload_ = true;
+    begin_anew();
   } else {
     // A list is at least as new as the moment it was asked for, whatever its number.
     if (list_asked && *list_asked > node_learned_)
       learn(node, node_news_);
     else
       learn(node);
-    if (has_foreign_record()) reload_ = foreign_ = true;
+    if (has_foreign_record()) {
+      foreign_ = true;
+      begin_anew();
+    }
+    // Nobody has to be asked first.
+    if (duties_of(record_.state).shows_ready && !node_.unschedulable) decide(uncordoned_by_somebody());
   }
   gates_news_->notify();
   changed_->notify();
@@ -185,10 +190,7 @@ asio::awaitable<void> Agent::Impl::follow_node() {
         client_, rng_, k8s::Resource::nodes, options,
         [this, &view](const std::string& uid, const k8s::Node* node) {
           if (node) see_node(*node, view.list_asked());
-          if (!node && uid == node_.uid) {
-            reload_ = true;
-            changed_->notify();
-          }
+          if (!node && uid == node_.uid) begin_anew();
         },
         [this] { changed_->notify(); });
     static_cast<void>(co_await view.run());
@@ -259,6 +261,13 @@ asio::awaitable<void> Agent::Impl::note_boot() {
 
 void Agent::Impl::show_ready(bool ready) {
   if (auto shown = parts_.host.show_ready(ready); !shown) warn("ReadyFileFailed", shown.error().message());
+}
+
+// What was proved was proved of the Node as it was.
+void Agent::Impl::begin_anew() {
+  reload_ = true;
+  show_ready(false);
+  changed_->notify();
 }
 
 void Agent::Impl::warn(std::string reason, std::string message) {

@@ -37,6 +37,8 @@ class Agent::Impl {
   boost::asio::awaitable<void> give_turn_back();
   // The ready file.
   void show_ready(bool ready);
+  // The Node or its record is not what it was: interrupts the activity.
+  void begin_anew();
   void warn(std::string reason, std::string message);
   boost::asio::awaitable<void> first_answer();
   boost::asio::awaitable<Event> activity();
@@ -120,8 +122,14 @@ class Agent::Impl {
   boost::asio::awaitable<TimePoint> show_drain(TimePoint shown_last);
 
   // proof.cpp
-  // Proves by most-recent reads that nothing stands against the reboot: nothing, or what does. An error: nobody knows.
+  // Proves by most-recent reads that nothing stands against the reboot: nothing, or what does. An error: nobody knows
+  // of all, and of what is known nothing does.
   Task<std::optional<Event>> prove();
+  // Its questions.
+  Task<std::optional<Event>> doubt_turn();
+  Task<std::optional<Event>> doubt_cordon();
+  Task<std::optional<Event>> doubt_gates();
+  Task<std::optional<Event>> doubt_emptiness();
   bool must_leave(const k8s::Pod& pod) const;
   boost::asio::awaitable<Event> stay_ready();
   boost::asio::awaitable<void> watched_ready(TaskGroup& group);

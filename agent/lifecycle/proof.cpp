@@ -22,8 +22,25 @@ bool Agent::Impl::must_leave(const k8s::Pod& pod) const {
 }
 
 Task<std::optional<Event>> Agent::Impl::prove() {
+  std::optional<Error> unknown;
+  for (const auto question : {&Impl::doubt_turn, &Impl::doubt_cordon, &Impl::doubt_gates, &Impl::doubt_emptiness}) {
+    auto answer = co_await (this->*question)();
+    // One no is enough, whoever else does not answer.
+    if (answer && *answer) co_return answer;
+    // The longest wait that was asked for counts.
+    if (!answer && (!unknown || unknown->retry_after < answer.error().retry_after)) unknown = std::move(answer).error();
+  }
+  if (unknown) co_return *std::move(unknown);
+  co_return std::nullopt;
+}
+
+Task<std::optional<Event>> Agent::Impl::doubt_turn() {
   CO_TRY(const Turn turn, co_await parts_.slots.confirm(within(request_timeout)));
-  if (!turn.ours) co_return Event::turn_lost;
+  co_return turn.ours ? std::nullopt : std::optional(Event::turn_lost);
+}
+
+Task<std::optional<Event>> Agent::Impl::doubt_cordon() {
+  const std::uint64_t news = node_news_;
   auto node = co_await client_.get_node(options_.node, within(request_timeout));
   if (!node) {
     if (k8s::is_gone(node.error())) reload_ = true;
@@ -33,10 +50,17 @@ Task<std::optional<Event>> Agent::Impl::prove() {
     reload_ = true;
     co_return Error(Errc::invalid, "node " + options_.node + " was replaced");
   }
-  node_ = *std::move(node);
+  learn(*std::move(node), news);
   if (!node_.unschedulable) co_return uncordoned_by_somebody();
+  co_return std::nullopt;
+}
+
+Task<std::optional<Event>> Agent::Impl::doubt_gates() {
   CO_TRY(const bool closed, co_await given_up());
-  if (closed) co_return Event::gate_closed;
+  co_return closed ? std::optional(Event::gate_closed) : std::nullopt;
+}
+
+Task<std::optional<Event>> Agent::Impl::doubt_emptiness() {
   CO_TRY(const auto pods, co_await client_.list_pods_on(options_.node, within(std::chrono::minutes(1))));
   for (const k8s::Pod& pod : pods.items)
     if (must_leave(pod)) co_return Event::emptiness_lost;
@@ -53,7 +77,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
   co_await first_answer();
   const bool by_others = parts_.host.reboot_methods().empty();
   group.spawn(follow_turn());
-  group.spawn(follow_gates());
+  group.spawn(follow_pauses());
   group.spawn(follow_pods());
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   TimePoint not_before{};
@@ -67,6 +91,8 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       continue;
     }
     auto trouble = co_await prove();
+    // What was decided meanwhile is newer than what was proved.
+    if (reload_ || decided_) break;
     if (trouble && !*trouble) show_ready(true);
     TimePoint until = TimePoint::max();
     if (!trouble) {
@@ -81,7 +107,9 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       group.spawn(show_beside({}, "empty and cordoned: reboot it whenever you like"));
     } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
       group.spawn(show_beside("BackendUnknown", pending_.problem));
-    } else if (const std::string who = co_await reboot_blocked_by(); !who.empty()) {
+    } else if (const std::string who = co_await reboot_blocked_by(); reload_ || decided_) {
+      break;
+    } else if (!who.empty()) {
       backoff.reset();
       until = now() + block_look;
       group.spawn(show_beside("CannotReboot", who));
@@ -100,7 +128,7 @@ asio::awaitable<void> Agent::Impl::follow_pods() {
     k8s::Reflector<k8s::Pod> view(
         client_, rng_, k8s::Resource::pods, options,
         [this](const std::string&, const k8s::Pod* pod) {
-          if (pod && must_leave(*pod)) changed_->notify();
+          if (pod && must_leave(*pod)) decide(Event::emptiness_lost);
         },
         [] {});
     static_cast<void>(co_await view.run());

@@ -34,7 +34,7 @@ struct Record {
   std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
   unsigned failures = 0;                          // attempts in a row that came to nothing
   std::optional<WallTime> not_before{};           // the next attempt
-  std::optional<WallTime> began{};                // when the turn was taken
+  std::optional<WallTime> began{};                // when the turn was taken; none: this boot belongs to no update
   std::optional<WallTime> verified_at{};          // of the last update
   std::vector<PastReboot> reboots{};              // the last ones, see remembered.hpp
   std::vector<std::chrono::seconds> durations{};  // of the last updates

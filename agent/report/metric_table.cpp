@@ -32,7 +32,8 @@ constexpr std::array table{
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
               "How long drains took, whether they ended drained or otherwise."},
     MetricRow{"haulout_updates_total", counter, "result",
-              "Updates that ended: succeeded, failed (the node became degraded), given_up (before the reboot)."},
+              "Updates that ended: succeeded, failed (the node became degraded), given_up (before the reboot was asked "
+              "for)."},
     MetricRow{"haulout_evictions_total", counter, "result", "Evictions: accepted, refused, or unanswered."},
     MetricRow{"haulout_api_requests_total", counter, "verb,resource,code",
               "Requests to the API server; the code is the HTTP status, or what went wrong instead."},

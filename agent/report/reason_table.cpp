@@ -292,7 +292,13 @@ constexpr std::array table{
     Reason{"CannotDelayShutdown", boot, trouble,
            "logind gives no delay lock, so a reboot that somebody else asks for takes the pods by surprise.",
            "The message has logind's words: usually rights or a mount, as for `CannotReboot`."},
-    Reason{"Soaking", boot, progress, "The node is updated, and watched for a while before the next one may go.",
+    Reason{"RebootedMeanwhile", boot, trouble,
+           "The machine went down, or somebody rebooted it, while its node was drained or before its reboot was asked "
+           "for: no update has come of it. The node takes pods again once it is well; what is still wanted begins "
+           "anew.",
+           "Nothing if somebody rebooted it. If it crashed, its log tells why (`journalctl -b -1`)."},
+    Reason{"Soaking", boot, progress,
+           "The node is well after its reboot, and watched for a while before the next one may go.",
            "Nothing; `--soak` is how long."},
     Reason{"RebootFailed", boot, trouble,
            "The reboot was asked for in every way that is configured, and the machine did not go down.",

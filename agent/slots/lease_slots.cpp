@@ -108,8 +108,6 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.empty() && k8s::value_at(lease.labels, pool_label) != pool_;
   });
-  own_seen_ = versions_of(own);
-  refused_.clear();
   std::vector<k8s::Lease> still_unlisted;
   for (const k8s::Lease& before : unlisted_) {
     auto lease = co_await client_.get_lease(before.ns, before.name, deadline);
@@ -118,6 +116,9 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
     if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
   }
   unlisted_ = std::move(still_unlisted);
+  // Not before all of it is known: who is told of a failure has seen nothing, and changed() is to wake them.
+  own_seen_ = versions_of(own);
+  refused_.clear();
   leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
   co_return std::move(leases.items);
 }

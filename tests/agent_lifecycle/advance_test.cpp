@@ -159,6 +159,29 @@ TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
   EXPECT_EQ(record.verified_at, moment.now);
 }
 
+// P4: it was looked at and is well, which makes no update of it.
+TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
+  Record record = in(State::draining);
+  record.began = moment.now - 7min;
+  record.verified_at = WallTime(1s);
+  record.failures = 2;
+  record.not_before = moment.now - 8min;
+  moment.boot_id = "boot-2";
+  record = go(std::move(record), Event::boot_changed);
+  for (const Event event : {Event::verified, Event::uncordoned, Event::boot_changed, Event::not_verified, Event::healed,
+                            Event::verified, Event::uncordoned}) {
+    moment.cause = event == Event::not_verified ? "NodeNotReady" : "";
+    record = go(std::move(record), event);
+    EXPECT_EQ(record.cause, record.state == State::degraded ? "NodeNotReady" : "RebootedMeanwhile") << to_string(event);
+    EXPECT_EQ(record.verified_at, WallTime(1s)) << to_string(event);
+    EXPECT_EQ(record.failures, 2u) << to_string(event);
+    EXPECT_EQ(record.not_before, WallTime(1000s) - 8min) << to_string(event);
+    EXPECT_THAT(record.durations, IsEmpty()) << to_string(event);
+  }
+  record = go(std::move(record), Event::soaked);
+  EXPECT_EQ(record.cause + record.cause_message, "");
+}
+
 TEST_F(Advance, TheSoakTimeIsAPointInTime) {
   times.soak = 3min;
   EXPECT_EQ(go(in(State::uncordoning), Event::uncordoned).deadline, moment.now + 3min);
@@ -166,6 +189,7 @@ TEST_F(Advance, TheSoakTimeIsAPointInTime) {
 
 TEST_F(Advance, AVersionThatWasRolledBackIsNotForgotten) {
   Record record = in(State::verifying);
+  record.began = moment.now;
   record.from = "1.0";
   record.to = "1.1";
   moment.booted = "1.0";

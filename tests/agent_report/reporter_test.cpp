@@ -143,6 +143,18 @@ TEST_F(ReporterTest, UpdatesAndDrainsAreCountedWhenTheyEnd) {
   EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"failed\"} 1\n"));
 }
 
+TEST_F(ReporterTest, ABootThatNobodyHadAskedForIsNoUpdateThatSucceeded) {
+  reporter.tell(status(State::draining, "Evicting", WallTime(1000s)));
+  reporter.tell(status(State::verifying, "RebootedMeanwhile", WallTime(1090s)));
+  reporter.tell(status(State::verifying, "NodeNotReady", WallTime(1090s)));
+  reporter.tell(status(State::uncordoning, "RebootedMeanwhile", WallTime(1200s)));
+  reporter.tell(status(State::soaking, "RebootedMeanwhile", WallTime(1200s)));
+  reporter.tell(status(State::idle, "", WallTime(1400s)));
+  const std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"given_up\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"succeeded\"} 0\n"));
+}
+
 TEST_F(ReporterTest, ADrainIsShownWhileItLasts) {
   drain::PodReport pod;
   pod.ns = "shop";

@@ -58,6 +58,29 @@ TEST_F(LeaseSlotsTest, ATurnIsSeenToBeLostByAWatchThatWasRefusedAtFirst) {
   });
 }
 
+// P6: half of what was asked for tells nothing, and what the other half said has not been seen.
+TEST_F(LeaseSlotsTest, ATurnThatIsLostIsSeenAfterALookThatFailedHalfWay) {
+  options.grouping = {};
+  options.limit = [this](std::size_t) { return pool_limit; };
+  hold_unlabelled("b1");
+  live([this]() -> asio::awaitable<void> {
+    LeaseSlots& slots = node("a1").slots;
+    const auto first = co_await slots.take(soon());
+    EXPECT_TRUE(first && !first->ours) << "the Lease without its label is in the way, and known from now on";
+    const auto turn = co_await slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+    cluster.remove("leases", "haulout", "haulout-default-1");
+    cluster.forbid("get", "leases");
+    EXPECT_FALSE(co_await slots.confirm(soon()));
+    cluster.permit("get", "leases");
+    const Result<> woke = co_await with_deadline(clock, clock.now() + 12h, [](LeaseSlots& lost) -> Task<> {
+      co_await lost.changed();
+      co_return Result<>();
+    }(slots));
+    EXPECT_TRUE(woke) << "the turn was lost hours ago";
+  });
+}
+
 // They need not ask to know that it is not theirs; who has it now they look at later, each at another time.
 TEST_F(LeaseSlotsTest, ATurnThatPassesToAnotherWakesNobodyAtOnce) {
   pool_limit = 1;

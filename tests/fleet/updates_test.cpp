@@ -10,6 +10,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 struct Updates : Fleet {
@@ -76,6 +77,34 @@ TEST_F(Updates, ACrashBeforeTheRebootWasAskedForIsNoRollBack) {
     EXPECT_THAT(states_of(each->node()), Not(Contains("degraded"))) << story();
   }
   EXPECT_EQ(n1.boots(), 2u);
+}
+
+// P4: the old version runs as before, and nobody is told of an update.
+TEST_F(Updates, ACrashInTheMiddleOfADrainIsNoUpdate) {
+  options.times.soak = 10min;
+  Machine& n1 = machine("n1", {.must_apply = true, .apply_takes = 5min});
+  const auto record = [this] { return agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")); };
+  const auto message = [this] { return sim::annotation(node("n1"), "haulout.dev/message"); };
+  std::vector<std::string> reasons;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "nodes" || n1.boots() != 1) return;
+    const std::string at = state("n1") + " " + label("n1", "haulout.dev/reason");
+    if (reasons.empty() || reasons.back() != at) reasons.push_back(at);
+  });
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.power_cycle();
+  });
+  after(8min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    EXPECT_THAT(message(), HasSubstr("booted; watched until"));
+    EXPECT_EQ(record().verified_at, std::nullopt);
+  });
+  run_fleet();
+  EXPECT_THAT(reasons, IsSupersetOf({"verifying RebootedMeanwhile", "uncordoning RebootedMeanwhile"})) << story();
+  expect_updated(n1);
+  EXPECT_TRUE(record().verified_at.has_value());
+  EXPECT_EQ(record().durations.size(), 1u) << "of the update alone";
 }
 
 TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {

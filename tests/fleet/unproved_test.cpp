@@ -1,0 +1,168 @@
+// Nodes that are ready while nobody can prove it, and what is decided while a proof is under way.
+#include "tests/fleet/gated_fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Unproved : GatedFleet {
+  Unproved() {
+    way = [this] { return &faults; };
+  }
+  using Fleet::checks;
+  using Fleet::cluster;
+  using Fleet::uncordon;
+  void fail_from(Duration from, const char* verb, const char* resource, const sim::Fault& fault) {
+    faults.add({.verb = verb, .resource = resource, .from = clock.now() + from, .fault = fault});
+  }
+  void a_late_pod() {
+    PodSpec late;
+    late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
+    add(a_pod("late-0", late));
+  }
+  void take_turns_away() {
+    checks.by_a_person([&] {
+      for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
+    });
+  }
+  // News of the Node that mean nothing: a reason to prove it again.
+  void noise() { annotate("noise", "1"); }
+
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+};
+
+struct Loss {
+  const char* what;
+  std::function<void(Unproved&)> happens;
+};
+const Loss losses[] = {
+    {"the cordon", [](Unproved& fleet) { fleet.uncordon("n1"); }},
+    {"the emptiness", [](Unproved& fleet) { fleet.a_late_pod(); }},
+    {"a pause of the cluster", [](Unproved& fleet) { fleet.pause_cluster("freeze"); }},
+    {"a pause of the node", [](Unproved& fleet) { fleet.annotate("haulout.dev/pause", "; disk swap"); }},
+    {"the node", [](Unproved& fleet) { fleet.checks.by_a_person([&] { fleet.cluster.remove("nodes", "", "n1"); }); }},
+};
+struct Silence {
+  const char* what;
+  const char* verb;
+  const char* resource;
+  sim::Fault fault;
+};
+const Silence silences[] = {
+    {"turns are refused", "list", "leases", {.kind = sim::FaultKind::server_error, .code = 403}},
+    {"the lock server is overrun", "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"}},
+    {"the lock server hangs", "list", "leases", {.kind = sim::FaultKind::stall}},
+    {"the Node cannot be read", "get", "nodes", {.kind = sim::FaultKind::server_error}},
+    {"pods cannot be listed", "list", "pods", {.kind = sim::FaultKind::stall}},
+};
+
+// Not knowing withdraws nothing; what is known to be lost does, whoever else cannot be asked, and whatever is waited
+// for at that moment.
+TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLostThoughNobodyCanProveTheRest) {
+  struct OneNode : Unproved {
+    void TestBody() override {}
+    void go(const Silence& silence, const Loss& loss) {
+      Machine& n1 = machine("n1", {.methods = {}});
+      fail_from(4min, silence.verb, silence.resource, silence.fault);
+      after(5min, [&] { noise(); });
+      after(5min + 10s, [&] {
+        EXPECT_EQ(state("n1"), "ready") << story();
+        EXPECT_TRUE(n1.shows_ready()) << story();
+        loss.happens(*this);
+      });
+      after(5min + 11s, [&] { EXPECT_FALSE(n1.shows_ready()) << story(); });
+      after(6min + 30s, [&] {
+        EXPECT_FALSE(n1.shows_ready()) << story();
+        if (!node("n1").is_null()) EXPECT_NE(state("n1"), "ready") << story();
+      });
+      run_for(7min);
+    }
+  };
+  for (const Silence& silence : silences)
+    for (const Loss& loss : losses) {
+      SCOPED_TRACE(std::string(silence.what) + ", lost: " + loss.what);
+      OneNode().go(silence, loss);
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
+// A turn that is lost while the pods are listed: the list that comes back empty does not bring `ready` back.
+TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
+  struct OneNode : Unproved {
+    void TestBody() override {}
+    void go(bool others_reboot) {
+      Machine& n1 = machine("n1", others_reboot ? MachinePlan{.methods = {}} : MachinePlan{});
+      std::size_t shown = 0;
+      n1.on_ready = [&] { ++shown; };
+      // Keeps it in `ready`.
+      if (!others_reboot) after(1s, [&] { n1.block("apt"); });
+      fail_from(4min, "list", "pods", {.kind = sim::FaultKind::slow, .delay = 5s});
+      after(5min, [&] {
+        EXPECT_TRUE(n1.shows_ready()) << story();
+        EXPECT_EQ(shown, 1u);
+        noise();
+      });
+      after(5min + 1s, [&] {
+        n1.block("");
+        take_turns_away();
+      });
+      after(5min + 2s, [&] { EXPECT_FALSE(n1.shows_ready()) << story(); });
+      after(5min + 8s, [&] {
+        EXPECT_EQ(shown, 1u) << story();
+        EXPECT_THAT(states_of("n1"), Contains("pending"));
+        EXPECT_THAT(states_of("n1"), Not(Contains("rebooting"))) << story();
+      });
+      run_for(6min);
+    }
+  };
+  for (const bool others_reboot : {true, false}) {
+    SCOPED_TRACE(others_reboot ? "others reboot" : "it reboots itself");
+    OneNode().go(others_reboot);
+  }
+}
+
+// What was asked and cannot be known counts for nothing; nor is the reboot asked for.
+TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannotBeConfirmed) {
+  Machine& n1 = machine("n1");
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.resource != "nodes" || state("n1") != "rebooting") return;
+    seen = true;
+    fail_from(0s, "list", "leases", {.kind = sim::FaultKind::server_error});
+    cluster.after(0s, [&] { uncordon("n1"); });
+  });
+  after(10min, [&] {
+    EXPECT_TRUE(seen);
+    EXPECT_EQ(n1.boots(), 0u);
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_THAT(message(), HasSubstr("turn cannot be given back"));
+  });
+  run_for(10min);
+}
+
+// P6: the new Node has no turn, and nobody has looked at its pods.
+TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
+  Machine& n1 = machine("n1");
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.resource != "nodes" || state("n1") != "rebooting") return;
+    seen = true;
+    faults.add({.verb = "list",
+                .resource = "pods",
+                .until = clock.now() + 2s,
+                .fault = {.kind = sim::FaultKind::slow, .delay = 5s}});
+    cluster.after(1s, [&] { checks.by_a_person([&] { cluster.replace_node("n1"); }); });
+    cluster.after(6s, [&] { EXPECT_THAT(n1.asked, IsEmpty()) << story(); });
+  });
+  run_fleet();
+  EXPECT_TRUE(seen);
+  expect_updated(n1);
+}
+
+}  // namespace
+}  // namespace haulout::fleet
