@@ -81,12 +81,15 @@ std::optional<WallTime> deletion_asked(const Json& object) {
 
 }  // namespace
 
-std::optional<WallTime> newest_time(const std::vector<Json>& objects) {
+std::optional<WallTime> newest_time(const std::vector<Json>& objects, WallTime now) {
   std::optional<WallTime> newest;
+  const auto weigh = [&](std::optional<WallTime> time) {
+    if (time <= now) newest = std::max(newest, time);
+  };
   for (const Json& object : objects) {
-    newest = std::max(newest, deletion_asked(object));
+    weigh(deletion_asked(object));
     for (const std::string& time : times_of(object))
-      if (const auto parsed = k8s::parse_time(time)) newest = std::max(newest, std::optional(*parsed));
+      if (const auto parsed = k8s::parse_time(time)) weigh(*parsed);
   }
   return newest;
 }
