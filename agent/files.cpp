@@ -1,5 +1,6 @@
 #include "agent/files.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +20,32 @@ Error cannot_write(const std::string& path, int cause) {
   return Error(Errc::unavailable, fmt::format("{} cannot be written: {}", path, std::strerror(cause)));
 }
 
-// A device, a pipe: what is to be written to, and not to be replaced.
-bool takes_no_other_place(const std::string& path) {
-  struct stat present{};
-  return ::stat(path.c_str(), &present) == 0 && !S_ISREG(present.st_mode);
+bool may_write(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+// What a path stands for: a device or a pipe, and where our own output goes, be it a file, is to be written to and not
+// to be replaced.
+struct Present {
+  bool may_be_replaced = true;
+  int output = -1;  // the descriptor of that output
+};
+
+Present present_at(const std::string& path) {
+  struct stat present{}, ours{};
+  if (::stat(path.c_str(), &present) != 0) return {};
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (may_write(fd) && ::fstat(fd, &ours) == 0 && ours.st_dev == present.st_dev && ours.st_ino == present.st_ino)
+      return {false, fd};
+  return {S_ISREG(present.st_mode), -1};
+}
+
+// Our output goes on behind what is written.
+std::FILE* open_as_it_is(const std::string& path, int output) {
+  if (output < 0) return std::fopen(path.c_str(), "wbe");
+  const int fd = ::fcntl(output, F_DUPFD_CLOEXEC, 0);
+  return fd < 0 ? nullptr : ::fdopen(fd, "wb");
 }
 
 // What a link points to, be it that nothing is there yet.
@@ -73,8 +96,8 @@ Result<std::string> read_whole_file(const std::string& path) {
 }
 
 Result<> write_whole_file(const std::string& path, const std::string& text) {
-  if (takes_no_other_place(path)) {
-    std::FILE* file = std::fopen(path.c_str(), "wbe");
+  if (const Present present = present_at(path); !present.may_be_replaced) {
+    std::FILE* file = open_as_it_is(path, present.output);
     const int cause = file == nullptr ? errno : write_all(file, text);
     return cause == 0 ? Result<>() : cannot_write(path, cause);
   }
@@ -91,7 +114,8 @@ Result<> write_whole_file(const std::string& path, const std::string& text) {
 Result<> can_write_whole_file(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return cannot_write(path, EISDIR);
-  if (takes_no_other_place(path)) return ::access(path.c_str(), W_OK) == 0 ? Result<>() : cannot_write(path, errno);
+  if (const Present present = present_at(path); !present.may_be_replaced)
+    return present.output >= 0 || ::access(path.c_str(), W_OK) == 0 ? Result<>() : cannot_write(path, errno);
   const Part part = open_part(behind_links(path));
   if (part.file == nullptr) return cannot_write(path, errno);
   std::fclose(part.file);

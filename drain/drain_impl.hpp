@@ -178,6 +178,8 @@ class Drain::Impl {
   boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
+  // By our own deadline: that tells nothing of the server.
+  bool cut_off(const Error& error) const { return error.code() == Errc::timeout && now() >= deadline_; }
   void start_time();
 
   k8s::Client& client_;

@@ -42,6 +42,7 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_whose(std::string volume,
     volumes_.resolved(volume, *std::move(claim));
     co_return std::nullopt;
   }
+  if (cut_off(claim.error())) co_return std::nullopt;
   questions_.failed(volume, claim.error(), k8s::is_forbidden(claim.error()), now(), rng_);
   if (volumes_resolved_ || questions_.refusals(volume) < 2) co_return std::nullopt;
   if (!requires_volumes()) volumes_error_ = claim.error();
@@ -50,7 +51,7 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_whose(std::string volume,
 
 std::optional<std::string> Drain::Impl::due_question() {
   questions_.want(volumes_.unresolved());
-  return questions_.due(now());
+  return now() < deadline_ ? questions_.due(now()) : std::nullopt;
 }
 
 // Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. And
@@ -91,7 +92,7 @@ asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
     const TimePoint asked = now();
     const auto node = co_await client_.get_node_volumes(node_name_, within(request_timeout));
     if (!node) {
-      volumes_trouble_ = node.error();
+      if (!cut_off(node.error())) volumes_trouble_ = node.error();
       changed_->notify();
       co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
       continue;

@@ -131,7 +131,7 @@ Task<> Drain::Impl::volumes_listed() {
   const TimePoint asked = now();
   auto listed = co_await client_.list_volume_attachments(within(list_timeout));
   if (!listed) {
-    volumes_trouble_ = listed.error();
+    if (!cut_off(listed.error())) volumes_trouble_ = listed.error();
     co_return std::move(listed).error();
   }
   volumes_trouble_.reset();

@@ -13,9 +13,17 @@ namespace {
 // How often a controller looks again at what it cannot do yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
-std::string unique_name(const Json& volume) {
-  return fmt::format("kubernetes.io/csi/{}^{}", text(volume, "/spec/csi/driver"),
-                     text(volume, "/spec/csi/volumeHandle"));
+constexpr const char* node_lists[] = {"/status/volumesInUse", "/status/volumesAttached"};
+
+// The first has names, the second objects that have one.
+std::string name_of_entry(const Json& entry) {
+  return entry.is_string() ? entry.get<std::string>() : text(entry, "/name");
+}
+
+// The spec of one that was migrated to CSI names no driver.
+std::string driver_of(const Json& volume) {
+  const std::string driver = text(volume, "/spec/csi/driver");
+  return driver.empty() ? annotation(volume, "pv.kubernetes.io/migrated-to") : driver;
 }
 
 // `list` of the Node's status has `entry`, or not.
@@ -23,7 +31,9 @@ void tell(Store& store, const std::string& node, const char* list, const Json& e
   store.modify({"nodes", "", node}, [&](Json& next) {
     Json entries = at(next, fmt::format("/status/{}", list).c_str());
     if (!entries.is_array()) entries = Json::array();
-    const auto found = std::find(entries.begin(), entries.end(), entry);
+    const auto found = std::find_if(entries.begin(), entries.end(), [&](const Json& present) {
+      return name_of_entry(present) == name_of_entry(entry);
+    });
     if ((found != entries.end()) == has) return;
     if (has)
       entries.push_back(entry);
@@ -45,6 +55,10 @@ Volumes::Volumes(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) { on_change(change); });
 }
 
+Volumes::Place Volumes::place_of(const Json& attachment) {
+  return {text(attachment, "/spec/source/persistentVolumeName"), text(attachment, "/spec/nodeName")};
+}
+
 void Volumes::on_change(const Change& change) {
   const std::string& resource = change.key.resource;
   if (resource == "pods") {
@@ -54,6 +68,21 @@ void Volumes::on_change(const Change& change) {
     if (moved) look_later(*change.object);
   } else if (resource == "persistentvolumeclaims" && change.type != ChangeType::deleted) {
     for (const Object& pod : world_.store.list("pods", change.key.ns, By::claim, change.key.name)) look_later(*pod);
+  } else if (resource == "volumeattachments" && change.type != ChangeType::deleted) {
+    attachment_changed(change);
+  }
+}
+
+void Volumes::attachment_changed(const Change& change) {
+  const Json& attachment = *change.object;
+  const bool loaded = change.type == ChangeType::added;
+  if (terminating(attachment)) {
+    const bool fails = !at(attachment, "/status/detachError").is_null();
+    if (loaded ? !fails : !terminating(*change.before)) detach(change.key, attachment);
+  } else if (loaded && flag(attachment, "/status/attached")) {
+    world_.agenda.after(world_.timing.unmount, [this, place = place_of(attachment)] {
+      if (told(place)) look(place, world_.now());
+    });
   }
 }
 
@@ -84,7 +113,7 @@ bool Volumes::used(const Place& place) const {
 }
 
 bool Volumes::needs_attachment(const Json& volume) const {
-  const std::string name = text(volume, "/spec/csi/driver");
+  const std::string name = driver_of(volume);
   if (name.empty()) return false;
   const Object driver = world_.store.get({"csidrivers", "", name});
   return !driver || at(*driver, "/spec/attachRequired") != Json(false);
@@ -96,9 +125,33 @@ Object Volumes::attachment_of(const Place& place) const {
   return nullptr;
 }
 
+// The handle of a migrated volume only the translation of its driver knows; but it is in the name of the
+// VolumeAttachment.
+std::string Volumes::unique_name(const Place& place, const Json& volume) const {
+  const std::string handle = text(volume, "/spec/csi/volumeHandle");
+  const Object node = world_.store.get({"nodes", "", place.node});
+  if (const Object attachment = handle.empty() ? attachment_of(place) : nullptr; attachment && node)
+    for (const char* list : node_lists)
+      for (const Json& entry : at(*node, list))
+        if (k8s::attachment_name(name_of_entry(entry), place.node) == name_of(*attachment)) return name_of_entry(entry);
+  return fmt::format("kubernetes.io/csi/{}^{}", driver_of(volume), handle.empty() ? place.volume : handle);
+}
+
+bool Volumes::told(const Place& place) const {
+  const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
+  const Object node = world_.store.get({"nodes", "", place.node});
+  if (!volume || !node) return false;
+  const std::string name = unique_name(place, *volume);
+  return std::any_of(std::begin(node_lists), std::end(node_lists), [&](const char* list) {
+    const Json& entries = at(*node, list);
+    return std::any_of(entries.begin(), entries.end(), [&](const Json& entry) { return name_of_entry(entry) == name; });
+  });
+}
+
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
-  if (!volume || !needs_attachment(*volume)) return;
+  // One that is there was needed.
+  if (!volume || (!needs_attachment(*volume) && !attachment_of(place))) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
   };
@@ -119,7 +172,7 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
   // A dead kubelet does not say that it has unmounted: after this long it is not asked any more.
   if (silent && unused < world_.timing.force_detach) return again();
   tell_attached(place, *volume, false);
-  detach({"volumeattachments", "", name_of(*attachment)});
+  ask_to_detach({"volumeattachments", "", name_of(*attachment)});
 }
 
 void Volumes::attach(const Place& place, const Json& volume) {
@@ -127,11 +180,11 @@ void Volumes::attach(const Place& place, const Json& volume) {
     world_.agenda.after(retry_interval, [this, place] { look(place, world_.now()); });
     return;
   }
-  const std::string driver = text(volume, "/spec/csi/driver");
+  const std::string driver = driver_of(volume);
   const Object made = world_.store.create(
       "volumeattachments",
       {{"metadata",
-        {{"name", k8s::attachment_name(unique_name(volume), place.node)},
+        {{"name", k8s::attachment_name(unique_name(place, volume), place.node)},
          {"finalizers", Json::array({"external-attacher/" + driver})}}},
        {"spec", {{"attacher", driver}, {"nodeName", place.node}, {"source", {{"persistentVolumeName", place.volume}}}}},
        {"status", {{"attached", false}}}});
@@ -145,32 +198,34 @@ void Volumes::attach(const Place& place, const Json& volume) {
 }
 
 void Volumes::tell_in_use(const Place& place, const Json& volume, bool in_use) {
-  tell(world_.store, place.node, "volumesInUse", unique_name(volume), in_use);
+  tell(world_.store, place.node, "volumesInUse", unique_name(place, volume), in_use);
 }
 
 void Volumes::tell_attached(const Place& place, const Json& volume, bool attached) {
-  tell(world_.store, place.node, "volumesAttached", {{"name", unique_name(volume)}, {"devicePath", ""}}, attached);
+  tell(world_.store, place.node, "volumesAttached", {{"name", unique_name(place, volume)}, {"devicePath", ""}},
+       attached);
 }
 
-void Volumes::detach(const Key& key) {
-  const Object attachment = world_.store.get(key);
-  const std::string driver = text(*attachment, "/spec/attacher");
+void Volumes::ask_to_detach(const Key& key) {
   // One that was loaded without it is the driver's all the same.
-  if (!has_finalizers(*attachment))
-    world_.store.modify(
-        key, [&](Json& next) { next["metadata"]["finalizers"] = Json::array({"external-attacher/" + driver}); });
+  world_.store.modify(key, [](Json& next) {
+    if (!has_finalizers(next))
+      next["metadata"]["finalizers"] = Json::array({"external-attacher/" + text(next, "/spec/attacher")});
+  });
   delete_gracefully(world_, key, std::nullopt);
-  const Object volume =
-      world_.store.get({"persistentvolumes", "", text(*attachment, "/spec/source/persistentVolumeName")});
+}
+
+void Volumes::detach(const Key& key, const Json& attachment) {
+  const Object volume = world_.store.get({"persistentvolumes", "", place_of(attachment).volume});
   const Duration takes =
       volume ? annotated(*volume, "sim.haulout.dev/detaches-after", world_.timing.detach) : world_.timing.detach;
-  world_.agenda.after(takes, [this, key, uid = uid_of(*attachment)] { try_to_detach(key, uid, world_.now()); });
+  world_.agenda.after(takes, [this, key, uid = uid_of(attachment)] { try_to_detach(key, uid, world_.now()); });
 }
 
 void Volumes::try_to_detach(const Key& key, const std::string& uid, TimePoint first_try) {
   const Object attachment = world_.store.get(key);
   if (!attachment || uid_of(*attachment) != uid) return;
-  const std::string name = text(*attachment, "/spec/source/persistentVolumeName");
+  const std::string name = place_of(*attachment).volume;
   const Object volume = world_.store.get({"persistentvolumes", "", name});
   const Duration fails =
       volume ? annotated(*volume, "sim.haulout.dev/detach-fails-for", Duration::zero()) : Duration::zero();

@@ -22,9 +22,7 @@ Result<> Stage::load(const Snapshot& snapshot) {
     if (!objects) return Error(Errc::decode, "the snapshot cannot be used: " + objects.error().message());
     std::move(objects->begin(), objects->end(), std::back_inserter(all));
   }
-  if (snapshot.stored) dated_ = newest_time(all);
-  // A time to come is a mistake of the file.
-  if (dated_ > snapshot.read_at) dated_.reset();
+  if (snapshot.stored) dated_ = newest_time(all, snapshot.read_at);
   // What is on its way out has as long to go as it really had.
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));

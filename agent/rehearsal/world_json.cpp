@@ -81,12 +81,15 @@ std::optional<WallTime> deletion_asked(const Json& object) {
 
 }  // namespace
 
-std::optional<WallTime> newest_time(const std::vector<Json>& objects) {
+std::optional<WallTime> newest_time(const std::vector<Json>& objects, WallTime now) {
   std::optional<WallTime> newest;
+  const auto weigh = [&](std::optional<WallTime> time) {
+    if (time <= now) newest = std::max(newest, time);
+  };
   for (const Json& object : objects) {
-    newest = std::max(newest, deletion_asked(object));
+    weigh(deletion_asked(object));
     for (const std::string& time : times_of(object))
-      if (const auto parsed = k8s::parse_time(time)) newest = std::max(newest, std::optional(*parsed));
+      if (const auto parsed = k8s::parse_time(time)) weigh(*parsed);
   }
   return newest;
 }
@@ -123,11 +126,17 @@ sim::Timing timing_of(const Assumptions& assumptions) {
 
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
   std::vector<std::string> waiting, gated, starting, ailing, not_replaced;
+  const std::vector<std::string> silent = silent_nodes(cluster);
+  const auto is_on_silent_node = [&](const Json& pod) {
+    return std::find(silent.begin(), silent.end(), sim::text(pod, "/spec/nodeName")) != silent.end();
+  };
   for (const sim::Object& pod : cluster.store().list("pods")) {
     if (is_of_nobody_here(cluster, *pod)) not_replaced.push_back(key_of(*pod));
     if (sim::terminating(*pod)) continue;
     if (sim::waits_for_node(*pod))
       (placement::has_scheduling_gates(*pod) ? gated : waiting).push_back(key_of(*pod));
+    else if (is_on_silent_node(*pod))
+      continue;
     else if (is_starting(*pod))
       starting.push_back(key_of(*pod));
     else if (is_ailing(*pod))
@@ -138,8 +147,9 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + for_people(*assumptions.terminate_within)
                                  : "after its whole grace period, so the time is an upper bound")};
-  if (const auto silent = silent_nodes(cluster); !silent.empty())
-    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends there: node " + some_of(silent));
+  if (!silent.empty())
+    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node " +
+                      some_of(silent));
   if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
   if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
   if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));

@@ -14,8 +14,9 @@ sim::Timing timing_of(const Assumptions& assumptions);
 // How long the world has before a rehearsal, and after it, to come to rest.
 Duration rest_of(const Assumptions& assumptions);
 
-// The moment that the snapshot tells of last; nothing where it has no times. What it says of the future does not count.
-std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects);
+// The moment that the snapshot tells of last; nothing where it has no times. What lies ahead of `now` is the mistake of
+// somebody's clock, and does not count.
+std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects, WallTime now);
 
 // Nodes whose kubelet has not been heard of for so long that their Ready condition says Unknown.
 std::vector<std::string> silent_nodes(const sim::Cluster& cluster);

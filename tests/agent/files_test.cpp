@@ -1,5 +1,6 @@
 #include "agent/files.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,6 +80,28 @@ TEST_F(FilesTest, ADeviceBehindALinkStaysADevice) {
   EXPECT_TRUE(write_whole_file(at("null"), "text"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   EXPECT_THAT(names(), UnorderedElementsAre("null"));
+}
+
+// By the shell, as in --timeline /dev/stdout > out.
+TEST_F(FilesTest, OutputThatGoesToAFileGoesOnBehindWhatIsWrittenThere) {
+  for (const auto& [fd, path] : {std::pair(STDOUT_FILENO, std::string("/dev/stdout")),
+                                 {STDERR_FILENO, "/dev/stderr"},
+                                 {STDOUT_FILENO, at("out")}}) {
+    const int before = ::dup(fd);
+    const int out = ::open(at("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ASSERT_EQ(::dup2(out, fd), fd);
+    const auto write = [](int to, std::string_view text) { return ::write(to, text.data(), text.size()) > 0; };
+    const bool report = write(fd, "report, ");
+    const bool can = can_write_whole_file(path).has_value();
+    const bool picture = write_whole_file(path, "picture, ").has_value();
+    const bool rest = write(fd, "rest");
+    ::dup2(before, fd);
+    ::close(before);
+    ::close(out);
+    EXPECT_TRUE(report && can && picture && rest) << path;
+    EXPECT_EQ(contents(at("out")), "report, picture, rest") << path;
+    EXPECT_THAT(names(), UnorderedElementsAre("out")) << path;
+  }
 }
 
 TEST_F(FilesTest, WhatStandsInTheWayIsSaidAndNothingIsLeftBehind) {

@@ -104,7 +104,7 @@ TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
   EXPECT_TRUE(node_of(rehearsal, "n3").updated);
   EXPECT_EQ(rehearsal.most_out, 1u) << "it counts against the two";
   EXPECT_THAT(rehearsal.assumed,
-              Contains("where Ready is Unknown no kubelet runs, so that no pod ends there: node n4"));
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n4"));
 }
 
 TEST_F(FleetRehearsalTest, PartOfThePool) {

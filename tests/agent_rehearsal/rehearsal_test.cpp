@@ -83,6 +83,18 @@ TEST_F(RehearsalTest, AFileWithoutTimesOrOfTheFutureIsPlayedNow) {
   }
 }
 
+TEST_F(RehearsalTest, AClockThatIsFastOnOneNodeDatesNoFile) {
+  const WallTime then = input.snapshot.read_at - 24h;
+  input.snapshot.stored = true;
+  item("n1")["status"]["conditions"][0]["lastHeartbeatTime"] = "2099-01-01T00:00:00Z";
+  item("n2")["status"]["conditions"][0]["lastHeartbeatTime"] = k8s::format_time(then);
+  item("web-a")["metadata"]["deletionTimestamp"] = k8s::format_time(then + 55s);
+  item("web-a")["metadata"]["deletionGracePeriodSeconds"] = 300;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << "a day later it would be overdue";
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("the newest time in it, " + k8s::format_time(then))));
+}
+
 TEST_F(RehearsalTest, AssumptionsAreOptions) {
   input.assumptions.terminate_within = 2s;
   EXPECT_LE(play().took, 9s);

@@ -29,7 +29,22 @@ TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
   EXPECT_EQ(exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("pod shop/web-a would still be there"), HasSubstr("kubelet")));
   EXPECT_THAT(rehearsal.assumed,
-              Contains("where Ready is Unknown no kubelet runs, so that no pod ends there: node n1"));
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n1"));
+}
+
+TEST_F(RehearsalTest, WhatADeadNodeHasIsNotSaidToBecomeReady) {
+  add_node("n3", "2");
+  silence("n3");
+  for (const char* node : {"n1", "n3"}) {
+    const std::string on = std::string("-on-") + node;
+    items.push_back(pod("early" + on, "ReplicaSet", "web", "100m", node));
+    items.back()["status"] = {{"phase", "Pending"}};
+    items.push_back(pod("ill" + on, "ReplicaSet", "web", "100m", node));
+    items.back()["status"]["conditions"] = {{{"type", "Ready"}, {"status", "False"}}};
+  }
+  const Rehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("becomes Ready: shop/early-on-n1")));
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("its replacement does: shop/ill-on-n1")));
 }
 
 TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {

@@ -12,6 +12,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+Json detaching(const std::string& volume) {
+  Json attachment = a_volume_attachment(volume);
+  attachment["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  attachment["metadata"]["deletionGracePeriodSeconds"] = 0;
+  return attachment;
+}
+
+sim::FaultRule slower(const std::string& verb, const std::string& resource) {
+  return {.verb = verb, .resource = resource, .fault = {.kind = sim::FaultKind::slow, .delay = 30s}};
+}
+
 // A kubelet's credential: neither lists nor watches of VolumeAttachments.
 TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   cluster.forbid("list", "volumeattachments");
@@ -151,6 +162,66 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
   EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
   EXPECT_TRUE(told.withdrawn("VOLUMES_UNSEEN")) << "it has gone, whosever it was";
   EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
+}
+
+// A list is due at the deadline itself.
+TEST_F(Volumes, TheDeadlineIsNoTroubleOfTheServer) {
+  no_latency();
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add(detaching("pv-data"));
+  options.timeout = 10min;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_GE(requests("list", "volumeattachments").size(), 2u);
+  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+}
+
+TEST_F(Volumes, AListThatTheDeadlineCutsOffIsNoTroubleOfTheServer) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add(detaching("pv-data"));
+  options.timeout = 5min + 20s;
+  sim::FaultTransport slow{cluster.api(), clock, world_rng};
+  way = &slow;
+  after(1min, [&] { slow.add(slower("list", "volumeattachments")); });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(slow.struck(), SizeIs(1));
+  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+}
+
+TEST_F(Volumes, NorAQuestionWhoseAVolumeIs) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add(detaching("pv-data"));
+  options.timeout = 20s;
+  sim::FaultTransport slow{cluster.api(), clock, world_rng};
+  way = &slow;
+  slow.add(slower("get", "persistentvolumes"));
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(slow.struck(), SizeIs(1));
+  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+}
+
+TEST_F(Volumes, NorAQuestionWhatTheNodeHas) {
+  add(a_volume("data"));
+  add(a_volume_attachment("pv-data"));
+  options.timeout = 30s;
+  sim::FaultTransport slow{cluster.api(), clock, world_rng};
+  way = &slow;
+  after(10s, [&] { slow.add(slower("get", "nodes")); });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(slow.struck().empty());
+  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+}
+
+TEST_F(Volumes, AServerThatFallsSilentBeforeTheDeadlineIsTold) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
+  add(detaching("pv-data"));
+  options.timeout = 10min;
+  sim::FaultTransport silent{cluster.api(), clock, world_rng};
+  way = &silent;
+  after(1min, [&] {
+    silent.add({.verb = "list", .resource = "volumeattachments", .fault = {.kind = sim::FaultKind::stall}});
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
 }
 
 // What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
