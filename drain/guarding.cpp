@@ -190,11 +190,10 @@ void Drain::Impl::look_at_controllers(TaskGroup& group) {
     group.spawn(resolve_controllers());
   }
   if (!options_.guards.follows_pods()) return;
-  for (const auto& [uid, tracked] : pipeline_->pods()) {
-    const bool leaves = tracked.state != PodState::left && tracked.state != PodState::vanished;
-    if (!leaves || !ControllerBook::guarded(tracked.pod) || namespace_views_.contains(tracked.pod.ns)) continue;
-    namespace_views_[tracked.pod.ns];
-    group.spawn(follow_namespace(tracked.pod.ns));
+  for (const TrackedPod* tracked : pipeline_->leaving()) {
+    if (namespace_views_.contains(tracked->pod.ns) || !ControllerBook::guarded(tracked->pod)) continue;
+    namespace_views_[tracked->pod.ns];
+    group.spawn(follow_namespace(tracked->pod.ns));
   }
 }
 
@@ -222,7 +221,7 @@ asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion questio
 }
 
 void Drain::Impl::controllers_news() {
-  pipeline_->guards_changed(now());
+  pipeline_->guards_changed();
   changed_->notify();
 }
 
@@ -266,7 +265,7 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
                                  view->health().error->message()),
                      {}});
   }
-  if (options_.guards.any()) diagnose_replicas(pipeline_->pods(), controllers_, facts);
+  if (options_.guards.any()) diagnose_replicas(pipeline_->leaving(), controllers_, facts);
 }
 
 }  // namespace haulout::drain

@@ -133,8 +133,8 @@ class Pipeline {
   // No eviction is sent while paused (the cordon or the Node is gone). What has come to a node that took pods is not
   // pinned to it, also if that was learnt only afterwards.
   void set_paused(bool paused, TimePoint now);
-  // What guards know has changed.
-  void guards_changed(TimePoint now);
+  // What guards know has changed: they are asked again by the next take_evictions().
+  void guards_changed() { guards_changed_ = true; }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Time-dependent decisions (a protection that runs out) are taken again.
   void time_passed(TimePoint now);
@@ -195,6 +195,7 @@ class Pipeline {
   void mark_stuck(TrackedPod& tracked);
   void leave_overdue(TimePoint now);
   void unpin(TimePoint now);
+  void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
   // True when a guard holds it back: it is parked.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
@@ -224,6 +225,7 @@ class Pipeline {
   std::array<std::size_t, 6> counts_{};  // of pods_, by state
   std::size_t requests_out_ = 0;
   bool paused_ = false;
+  bool guards_changed_ = false;
   TimePoint taking_no_pods_since_{};  // while not paused
 };
 

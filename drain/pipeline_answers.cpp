@@ -56,7 +56,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
   }
   catch_up(tracked, now);
   // It leaves nobody without a replacement now, and has no volume's turn: another pod may go instead (P9).
-  guards_changed(now);
+  guards_changed();
 }
 
 void Pipeline::throttle(TrackedPod& tracked, const Error& error, TimePoint now) {

@@ -1,5 +1,6 @@
 // Pipeline: which evictions may be sent now.
 #include <algorithm>
+#include <utility>
 
 #include "drain/pipeline.hpp"
 
@@ -52,6 +53,7 @@ BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   std::vector<k8s::Pod> evictions;
   if (paused_ || now < throttled_until_ || full()) return evictions;
+  ask_guards_again(now);
   std::size_t places = options_.max_places == 0 ? 0 : places_taken();
   if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
   return evictions;
@@ -73,8 +75,8 @@ bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {
   return true;
 }
 
-void Pipeline::guards_changed(TimePoint now) {
-  if (options_.guards.empty() || count_of(PodState::parked) == 0) return;
+void Pipeline::ask_guards_again(TimePoint now) {
+  if (!std::exchange(guards_changed_, false) || options_.guards.empty() || count_of(PodState::parked) == 0) return;
   for (TrackedPod* tracked : order_) {
     if (tracked->hold != TrackedPod::Hold::guard || tracked->state != PodState::parked) continue;
     if (auto held = held_by_guard(*tracked, now)) {

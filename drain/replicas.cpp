@@ -63,11 +63,12 @@ struct Here {
 
 }  // namespace
 
-void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const ControllerBook& controllers,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers,
                        std::vector<DiagnosisFact>& facts) {
   std::map<std::string, Here> here;  // by UID
-  for (const auto& [uid, tracked] : pods) {
-    if (!ControllerBook::guarded(tracked.pod) || !has_yet_to_leave(tracked)) continue;
+  for (const TrackedPod* pod : pods) {
+    const TrackedPod& tracked = *pod;
+    if (!has_yet_to_leave(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
     const Controller* controller = controllers.of(tracked.pod);
     if (!controller) continue;
     Here& of_it = here[controller->uid];

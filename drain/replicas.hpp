@@ -1,8 +1,6 @@
 // What is said of controllers with few replicas, as long as pods of theirs have yet to leave the node. Pure.
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "drain/controller_book.hpp"
@@ -13,7 +11,8 @@ namespace haulout::drain {
 // SINGLE_REPLICA: a pod that is the only one of its controller goes. LAST_READY_PODS: all Ready pods of a controller
 // are here, and no budget keeps them from going together. REPLICAS_UNKNOWN: how many there are could not be found out.
 // OVERRIDE_INVALID: an annotation that makes no sense. The first two only where single replicas are looked after.
-void diagnose_replicas(const std::map<std::string, TrackedPod>& pods, const ControllerBook& controllers,
+// `pods`: Pipeline::leaving().
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers,
                        std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

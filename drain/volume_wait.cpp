@@ -62,7 +62,7 @@ void Drain::Impl::take_turns() {
   } else {
     turns_.stop();
   }
-  pipeline_->guards_changed(now());
+  pipeline_->guards_changed();
 }
 
 void Drain::Impl::look_at_volumes(TaskGroup& group) {
