@@ -16,6 +16,9 @@
 
 namespace haulout::sim {
 
+// PersistentVolumes of the pod that have to be attached to its node, and are not.
+std::vector<Object> not_attached(const Store& store, const Json& pod);
+
 class Volumes {
  public:
   explicit Volumes(World& world);
@@ -34,10 +37,7 @@ class Volumes {
   void tell_attached(const Place& place, const Json& volume, bool attached);
   void detach(const Key& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
-  std::string volume_of(const Key& claim) const;  // empty: none
   bool used(const Place& place) const;
-  bool needs_attachment(const Json& volume) const;
-  Object attachment_of(const Place& place) const;
 
   World& world_;
 };
