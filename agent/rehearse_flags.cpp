@@ -78,7 +78,7 @@ std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags) {
                    one_of<OutputFormat>({{"text", OutputFormat::text}, {"json", OutputFormat::json}},
                                         [](Settings& s, OutputFormat format) { s.output = format; })});
   flags.push_back({"ready-after", 0, Kind::value, "30s",
-                   "Assume that a new pod is Ready this long after it found a node.",
+                   "Assume that a new pod is Ready this long after it found a node and has its volumes.",
                    duration([](Settings& s, Duration d) { s.rehearse.ready_after = d; })});
   flags.push_back({"snapshot", 'f', Kind::value, "",
                    "The cluster: a file with objects as kubectl get -o json or yaml prints them, - for stdin; may be "
