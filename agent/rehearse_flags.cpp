@@ -67,11 +67,18 @@ std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags) {
     const bool of_both = flag.name == "timeline" || flag.name == "selector";
     flags.push_back(of_both ? std::move(flag) : of_a_drain(std::move(flag)));
   }
+  flags.push_back({"attach-within", 0, Kind::value, "15s",
+                   "Assume that a volume is attached to a node this long after a pod was bound there that wants it, or "
+                   "after the node that had it alone lets it go. Its pod starts then.",
+                   duration([](Settings& s, Duration d) { s.rehearse.attach_within = d; })});
+  flags.push_back({"detach-within", 0, Kind::value, "30s",
+                   "Assume that a volume is unmounted and detached this long after its last pod on the node has gone.",
+                   duration([](Settings& s, Duration d) { s.rehearse.detach_within = d; })});
   flags.push_back({"output", 'o', Kind::value, "text", "text or json.",
                    one_of<OutputFormat>({{"text", OutputFormat::text}, {"json", OutputFormat::json}},
                                         [](Settings& s, OutputFormat format) { s.output = format; })});
   flags.push_back({"ready-after", 0, Kind::value, "30s",
-                   "Assume that a new pod is Ready this long after it found a node.",
+                   "Assume that a new pod is Ready this long after it found a node and has its volumes.",
                    duration([](Settings& s, Duration d) { s.rehearse.ready_after = d; })});
   flags.push_back({"snapshot", 'f', Kind::value, "",
                    "The cluster: a file with objects as kubectl get -o json or yaml prints them, - for stdin; may be "
@@ -79,7 +86,7 @@ std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags) {
                    apply_snapshot});
   flags.push_back({"terminate-within", 0, Kind::value, "",
                    "Assume that no pod takes longer than this to terminate; without it each takes its whole grace "
-                   "period, which is the upper bound.",
+                   "period, the longest that it may take.",
                    duration([](Settings& s, Duration d) { s.rehearse.terminate_within = d; })});
   return flags;
 }

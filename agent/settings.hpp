@@ -51,6 +51,7 @@ struct RehearseSettings {
   std::vector<std::string> snapshots;    // files, "-" is stdin; none: the cluster of the connection
   Duration ready_after = std::chrono::seconds(30);
   std::optional<Duration> terminate_within;
+  std::optional<Duration> detach_within, attach_within;  // unset: what is assumed without
 };
 
 struct Settings {

@@ -3,6 +3,7 @@
 #include "k8s/codec.hpp"
 #include "k8s/grace.hpp"
 #include "sim/pod_lifecycle.hpp"
+#include "sim/volumes.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -33,6 +34,8 @@ bool never_stops(const Json& pod) {
 
 Kubelet::Kubelet(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
+    if (change.key.resource == "volumeattachments" && flag(*change.object, "/status/attached"))
+      return volume_attached(text(*change.object, "/spec/nodeName"));
     if (change.key.resource != "pods") return;
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));
@@ -62,7 +65,14 @@ void Kubelet::look(const Key& key, const Json& pod) {
     plan_start(key, pod);
 }
 
+void Kubelet::volume_attached(const std::string& node) {
+  if (!world_.switches.pods_wait_for_volumes) return;
+  for (const Object& pod : world_.store.list("pods", {}, By::node, node))
+    if (!terminating(*pod)) look({"pods", ns_of(*pod), name_of(*pod)}, *pod);
+}
+
 void Kubelet::plan_start(const Key& key, const Json& pod) {
+  if (world_.switches.pods_wait_for_volumes && !not_attached(world_.store, pod).empty()) return;
   const std::string uid = uid_of(pod);
   if (!starting_.emplace(uid, true).second) return;
   world_.agenda.after(annotated(pod, "sim.haulout.dev/starts-after", world_.timing.pod_start),

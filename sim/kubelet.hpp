@@ -17,6 +17,8 @@ class Kubelet {
  private:
   void look(const Key& key, const Json& pod);
   void plan_start(const Key& key, const Json& pod);
+  // Pods of the node may have waited for that.
+  void volume_attached(const std::string& node);
   void start(const Key& key, const std::string& uid);
   void plan_stop(const Key& key, const Json& pod);
   void plan_loaded_stop(const Key& key, const Json& pod);

@@ -10,7 +10,7 @@
 namespace haulout::sim {
 namespace {
 
-// How often a controller looks again at what it cannot do yet.
+// How often a controller or a driver looks again at what it cannot do yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
 constexpr const char* node_lists[] = {"/status/volumesInUse", "/status/volumesAttached"};
@@ -49,7 +49,39 @@ bool shared_by_nodes(const Json& volume) {
                      [](const Json& mode) { return mode == "ReadWriteMany" || mode == "ReadOnlyMany"; });
 }
 
+// A claim may go before its pods do, with its namespace: the volume knows whose it is. Empty: none.
+std::string volume_of(const Store& store, const Key& claim) {
+  if (const Object found = store.get(claim)) return text(*found, "/spec/volumeName");
+  const auto volumes = store.list("persistentvolumes", {}, By::claim_ref, claim.ns + '/' + claim.name);
+  return volumes.empty() ? std::string() : name_of(*volumes.front());
+}
+
+bool needs_attachment(const Store& store, const Json& volume) {
+  const std::string name = driver_of(volume);
+  if (name.empty()) return false;
+  const Object driver = store.get({"csidrivers", "", name});
+  return !driver || at(*driver, "/spec/attachRequired") != Json(false);
+}
+
+Object attachment_of(const Store& store, const std::string& volume, const std::string& node) {
+  for (const Object& attachment : store.list("volumeattachments", {}, By::volume, volume))
+    if (text(*attachment, "/spec/nodeName") == node) return attachment;
+  return nullptr;
+}
+
 }  // namespace
+
+std::vector<Object> not_attached(const Store& store, const Json& pod) {
+  std::vector<Object> missing;
+  for (const std::string& claim : claims_of(pod)) {
+    const std::string name = volume_of(store, {"persistentvolumeclaims", ns_of(pod), claim});
+    const Object volume = store.get({"persistentvolumes", "", name});
+    if (!volume || !needs_attachment(store, *volume)) continue;
+    const Object attachment = attachment_of(store, name, text(pod, "/spec/nodeName"));
+    if (!attachment || terminating(*attachment) || !flag(*attachment, "/status/attached")) missing.push_back(volume);
+  }
+  return missing;
+}
 
 Volumes::Volumes(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) { on_change(change); });
@@ -91,38 +123,18 @@ void Volumes::look_later(const Json& pod) {
   if (node.empty() || at(pod, "/spec/volumes").is_null()) return;
   for (const std::string& claim : claims_of(pod))
     world_.agenda.after(world_.timing.unmount, [this, node, key = Key{"persistentvolumeclaims", ns_of(pod), claim}] {
-      const std::string volume = volume_of(key);
+      const std::string volume = volume_of(world_.store, key);
       if (!volume.empty()) look({volume, node}, world_.now());
     });
-}
-
-// A claim may go before its pods do, with its namespace: the volume knows whose it is.
-std::string Volumes::volume_of(const Key& claim) const {
-  if (const Object found = world_.store.get(claim)) return text(*found, "/spec/volumeName");
-  const auto volumes = world_.store.list("persistentvolumes", {}, By::claim_ref, claim.ns + '/' + claim.name);
-  return volumes.empty() ? std::string() : name_of(*volumes.front());
 }
 
 bool Volumes::used(const Place& place) const {
   for (const Object& pod : world_.store.list("pods", {}, By::node, place.node)) {
     if (pod_finished(*pod)) continue;
     for (const std::string& claim : claims_of(*pod))
-      if (volume_of({"persistentvolumeclaims", ns_of(*pod), claim}) == place.volume) return true;
+      if (volume_of(world_.store, {"persistentvolumeclaims", ns_of(*pod), claim}) == place.volume) return true;
   }
   return false;
-}
-
-bool Volumes::needs_attachment(const Json& volume) const {
-  const std::string name = driver_of(volume);
-  if (name.empty()) return false;
-  const Object driver = world_.store.get({"csidrivers", "", name});
-  return !driver || at(*driver, "/spec/attachRequired") != Json(false);
-}
-
-Object Volumes::attachment_of(const Place& place) const {
-  for (const Object& attachment : world_.store.list("volumeattachments", {}, By::volume, place.volume))
-    if (text(*attachment, "/spec/nodeName") == place.node) return attachment;
-  return nullptr;
 }
 
 // The handle of a migrated volume only the translation of its driver knows; but it is in the name of the
@@ -130,7 +142,8 @@ Object Volumes::attachment_of(const Place& place) const {
 std::string Volumes::unique_name(const Place& place, const Json& volume) const {
   const std::string handle = text(volume, "/spec/csi/volumeHandle");
   const Object node = world_.store.get({"nodes", "", place.node});
-  if (const Object attachment = handle.empty() ? attachment_of(place) : nullptr; attachment && node)
+  if (const Object attachment = handle.empty() ? attachment_of(world_.store, place.volume, place.node) : nullptr;
+      attachment && node)
     for (const char* list : node_lists)
       for (const Json& entry : at(*node, list))
         if (k8s::attachment_name(name_of_entry(entry), place.node) == name_of(*attachment)) return name_of_entry(entry);
@@ -150,8 +163,9 @@ bool Volumes::told(const Place& place) const {
 
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
-  // One that is there was needed.
-  if (!volume || (!needs_attachment(*volume) && !attachment_of(place))) return;
+  const Object attachment = attachment_of(world_.store, place.volume, place.node);
+  // One that was loaded is detached, whatever kind of volume it is.
+  if (!volume || (!attachment && !needs_attachment(world_.store, *volume))) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
   };
@@ -161,7 +175,6 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
   if (!in_use && unused < annotated(*volume, "sim.haulout.dev/unmounts-after", Duration::zero())) return again();
   if (!silent) tell_in_use(place, *volume, in_use);
   if (!world_.switches.attach_detach) return again();
-  const Object attachment = attachment_of(place);
   if (in_use) {
     if (!attachment) return attach(place, *volume);
     if (flag(*attachment, "/status/attached")) tell_attached(place, *volume, true);
@@ -177,7 +190,7 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
 
 void Volumes::attach(const Place& place, const Json& volume) {
   if (!shared_by_nodes(volume) && !world_.store.list("volumeattachments", {}, By::volume, place.volume).empty()) {
-    world_.agenda.after(retry_interval, [this, place] { look(place, world_.now()); });
+    world_.agenda.after(world_.timing.attach_retry, [this, place] { look(place, world_.now()); });
     return;
   }
   const std::string driver = driver_of(volume);

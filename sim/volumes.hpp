@@ -18,6 +18,9 @@
 
 namespace haulout::sim {
 
+// PersistentVolumes of the pod that have to be attached to its node, and are not.
+std::vector<Object> not_attached(const Store& store, const Json& pod);
+
 class Volumes {
  public:
   explicit Volumes(World& world);
@@ -40,14 +43,11 @@ class Volumes {
   // The driver, from then on that its VolumeAttachment is terminating, whoever asked for it.
   void detach(const Key& key, const Json& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
-  std::string volume_of(const Key& claim) const;  // empty: none
   bool used(const Place& place) const;
-  bool needs_attachment(const Json& volume) const;
   // How the Node's status names it.
   std::string unique_name(const Place& place, const Json& volume) const;
   // The Node's status says that somebody has it.
   bool told(const Place& place) const;
-  Object attachment_of(const Place& place) const;
 
   World& world_;
 };

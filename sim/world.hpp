@@ -48,6 +48,7 @@ struct Timing {
   Duration attach = std::chrono::seconds(1);          // a volume, by its driver
   Duration unmount = std::chrono::milliseconds(500);  // from the end of its last pod to the request to detach it
   Duration detach = std::chrono::seconds(2);
+  Duration attach_retry = std::chrono::seconds(5);  // a volume that another node still has is asked for again
   Duration force_detach = std::chrono::minutes(6);  // of a node whose kubelet is silent; the controller's own figure
   Duration event_ttl = std::chrono::hours(1);
   Duration bookmark_every = std::chrono::seconds(60);
@@ -67,6 +68,9 @@ struct Switches {
   bool scheduler = true;
   bool workload_controllers = true;
   bool attach_detach = true;
+  // A pod starts once its volumes are attached, as it really does. Off: the seeds of generated worlds keep their
+  // course.
+  bool pods_wait_for_volumes = false;
   bool garbage_collector = true;           // of Leases
   bool budget_writes_conflict = false;     // somebody rewrites every budget all the time
   std::set<std::string> stopped_kubelets;  // by node name

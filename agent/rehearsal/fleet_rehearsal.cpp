@@ -8,6 +8,7 @@
 #include "agent/rehearsal/fleet_world_json.hpp"
 #include "agent/rehearsal/stage.hpp"
 #include "agent/rehearsal/world_json.hpp"
+#include "agent/rehearsal/world_volumes_json.hpp"
 #include "agent/text.hpp"
 #include "retry/task_group.hpp"
 
@@ -66,8 +67,9 @@ class Fleet {
   Duration patience() const {
     const AgentConfig& config = input_.config;
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
-    return input_.give_up + leaves + input_.assumptions.ready_after + input_.reboot_time + config.drain_deadline +
-           config.lb_drain_wait + config.canary;
+    const Assumptions& assumed = input_.assumptions;
+    return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
+           input_.reboot_time + config.drain_deadline + config.lb_drain_wait + config.canary;
   }
 
   asio::awaitable<void> act() {
@@ -77,6 +79,8 @@ class Fleet {
       error_ = prepared.error();
       co_return;
     }
+    for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, with_agents()))
+      result_.assumed.push_back(std::move(phrase));
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
     moved();
@@ -111,6 +115,12 @@ class Fleet {
       co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
                                                  count_of(nodes.items.size(), "node")));
     co_return Result<>();
+  }
+
+  std::vector<std::string> with_agents() const {
+    std::vector<std::string> names;
+    for (const auto& machine : machines_) names.push_back(machine->story().name);
+    return names;
   }
 
   void moved() { moved_at_ = stage_.clock.wall_now(); }

@@ -2,6 +2,7 @@
 
 #include "agent/rehearsal/stage.hpp"
 #include "agent/rehearsal/world_json.hpp"
+#include "agent/rehearsal/world_volumes_json.hpp"
 #include "drain/drain.hpp"
 
 namespace haulout::agent {
@@ -41,6 +42,8 @@ class Drains {
       error_ = std::move(names).error();
       co_return;
     }
+    for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, *names))
+      result_.assumed.push_back(std::move(phrase));
     const std::set<std::string> before = homeless(stage_.cluster);
     for (const std::string& name : *names)
       for (std::string& pod : not_weighed(stage_.cluster, name)) result_.not_weighed.push_back(std::move(pod));

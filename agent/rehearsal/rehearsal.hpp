@@ -16,8 +16,13 @@ namespace haulout::agent {
 
 struct Assumptions {
   Duration ready_after = std::chrono::seconds(30);  // from binding a replacement to its being Ready
-  std::optional<Duration> terminate_within;         // unset: every pod takes its whole grace period, the upper bound
-  Duration give_up = std::chrono::hours(24);        // on a node, unless the drain has a timeout of its own
+  std::optional<Duration> terminate_within;         // unset: every pod takes its whole grace period
+  // From the end of its last pod on a node until a volume is detached there.
+  Duration detach_within = std::chrono::seconds(30);
+  // From the binding of a pod that wants it, or its detaching elsewhere if one node alone may have it, until a volume
+  // is attached. Its pod begins to start then.
+  Duration attach_within = std::chrono::seconds(15);
+  Duration give_up = std::chrono::hours(24);  // on a node, unless the drain has a timeout of its own
 };
 
 struct RehearsalInput {

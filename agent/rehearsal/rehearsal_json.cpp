@@ -39,7 +39,10 @@ Json no_room_of(const std::vector<NoRoom>& pods) {
 }
 
 Json assumed_of(const Assumptions& assumptions, const std::vector<std::string>& all) {
-  Json assumed = {{"readyAfterSeconds", seconds(assumptions.ready_after)}, {"terminateWithinSeconds", nullptr}};
+  Json assumed = {{"readyAfterSeconds", seconds(assumptions.ready_after)},
+                  {"terminateWithinSeconds", nullptr},
+                  {"detachWithinSeconds", seconds(assumptions.detach_within)},
+                  {"attachWithinSeconds", seconds(assumptions.attach_within)}};
   if (assumptions.terminate_within) assumed["terminateWithinSeconds"] = seconds(*assumptions.terminate_within);
   assumed["all"] = all;
   return assumed;

@@ -50,6 +50,8 @@ Assumptions assumptions_of(const Settings& settings) {
   Assumptions assumptions;
   assumptions.ready_after = settings.rehearse.ready_after;
   assumptions.terminate_within = settings.rehearse.terminate_within;
+  if (settings.rehearse.detach_within) assumptions.detach_within = *settings.rehearse.detach_within;
+  if (settings.rehearse.attach_within) assumptions.attach_within = *settings.rehearse.attach_within;
   return assumptions;
 }
 

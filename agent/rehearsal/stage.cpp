@@ -1,6 +1,7 @@
 #include "agent/rehearsal/stage.hpp"
 
 #include "agent/rehearsal/world_json.hpp"
+#include "agent/rehearsal/world_volumes_json.hpp"
 #include "k8s/codec.hpp"
 #include "retry/task_group.hpp"
 #include "sim/loader.hpp"
@@ -13,7 +14,9 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
       world_rng_(seed),
       rng(seed + 1),
       cluster(context_.get_executor(), clock, world_rng_, timing_of(assumptions)),
-      client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {}
+      client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {
+  cluster.switches().pods_wait_for_volumes = true;
+}
 
 Result<> Stage::load(const Snapshot& snapshot) {
   std::vector<sim::Json> all;
@@ -27,12 +30,14 @@ Result<> Stage::load(const Snapshot& snapshot) {
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));
   keep_expectations(cluster);
+  of_volumes_ = prepare_volumes(cluster);
   for (const std::string& node : silent_nodes(cluster)) cluster.stop_kubelet(node);
   return {};
 }
 
 std::vector<std::string> Stage::assumed() const {
   std::vector<std::string> phrases = assumed_of_pods(assumptions_, cluster);
+  phrases.insert(phrases.end(), of_volumes_.begin(), of_volumes_.end());
   if (dated_) phrases.push_back("the snapshot was taken at the newest time in it, " + k8s::format_time(*dated_));
   return phrases;
 }

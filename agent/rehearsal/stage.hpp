@@ -32,7 +32,8 @@ class Stage {
 
  private:
   Assumptions assumptions_;
-  std::optional<WallTime> dated_;  // of a snapshot that tells its moment itself
+  std::optional<WallTime> dated_;        // of a snapshot that tells its moment itself
+  std::vector<std::string> of_volumes_;  // phrases
   boost::asio::io_context context_{1};
   SeededRng world_rng_;
 

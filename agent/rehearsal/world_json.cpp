@@ -55,8 +55,10 @@ std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
 
 // Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
 constexpr Duration kubelet_report = std::chrono::milliseconds(15);
+// Whether a volume has been let go by another node; the attach-detach controller looks ten times as often.
+constexpr Duration attach_retry = std::chrono::seconds(1);
 // Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
-// again as a pod takes to be Ready.
+// again as a volume takes to be detached and attached, and its pod to be Ready.
 constexpr Duration come_to_rest = std::chrono::seconds(5);
 
 // Beside its creation what changes while it is there.
@@ -113,7 +115,7 @@ void keep_expectations(sim::Cluster& cluster) {
 }
 
 Duration rest_of(const Assumptions& assumptions) {
-  return come_to_rest + assumptions.ready_after;
+  return come_to_rest + assumptions.detach_within + assumptions.attach_within + assumptions.ready_after;
 }
 
 sim::Timing timing_of(const Assumptions& assumptions) {
@@ -121,6 +123,10 @@ sim::Timing timing_of(const Assumptions& assumptions) {
   timing.pod_start = assumptions.ready_after;
   timing.kubelet_report = kubelet_report;
   if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
+  timing.unmount = std::min(timing.unmount, assumptions.detach_within);
+  timing.detach = assumptions.detach_within - timing.unmount;
+  timing.attach = assumptions.attach_within;
+  timing.attach_retry = attach_retry;
   return timing;
 }
 
@@ -146,7 +152,7 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       fmt::format("a new pod is Ready {} after it found a node", for_people(assumptions.ready_after)),
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + for_people(*assumptions.terminate_within)
-                                 : "after its whole grace period, so the time is an upper bound")};
+                                 : "after its whole grace period, the longest that it may take")};
   if (!silent.empty())
     assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node " +
                       some_of(silent));

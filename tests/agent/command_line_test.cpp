@@ -173,23 +173,28 @@ TEST(CommandLineTest, EveryFlag) {
 }
 
 TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
-  const auto settings = parsed({"rehearse", "n1", "-f", "a.json", "--snapshot=-", "--ready-after=5s",
-                                "--terminate-within", "2s", "--ignore-daemonsets", "-o", "json"});
+  const auto settings =
+      parsed({"rehearse", "n1", "-f", "a.json", "--snapshot=-", "--ready-after=5s", "--terminate-within", "2s",
+              "--detach-within=40s", "--attach-within", "0s", "--ignore-daemonsets", "-o", "json"});
   EXPECT_EQ(settings.command, Command::rehearse);
   EXPECT_THAT(settings.rehearse.snapshots, ElementsAre("a.json", "-"));
   EXPECT_EQ(settings.rehearse.ready_after, Duration(5s));
   EXPECT_EQ(settings.rehearse.terminate_within, Duration(2s));
+  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
+  EXPECT_EQ(settings.rehearse.attach_within, Duration(0s));
   EXPECT_EQ(settings.drain.policy.daemon_set, Treatment::skip);
   EXPECT_EQ(settings.output, OutputFormat::json);
 }
 
 TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
-  const auto settings = parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%",
-                                "--reboot-time", "5m", "--timeline", "fleet.svg", "-f", "a.json"});
+  const auto settings =
+      parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%", "--reboot-time", "5m",
+              "--detach-within=40s", "--timeline", "fleet.svg", "-f", "a.json"});
   EXPECT_TRUE(settings.rehearse.all);
   EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
   EXPECT_EQ(settings.rehearse.max_unavailable, "10%");
   EXPECT_EQ(settings.rehearse.reboot_time, Duration(5min));
+  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
   EXPECT_EQ(settings.timeline, "fleet.svg");
   EXPECT_TRUE(settings.nodes.empty());
 }

@@ -66,6 +66,30 @@ struct ASnapshot {
                      {"spec", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", app}}}}}}}});
   }
 
+  // The pod mounts a volume of its own, which is attached to its node.
+  void give_volume(const std::string& pod, const char* mode = "ReadWriteOnce") {
+    const std::string claim = "data-" + pod, volume = "pv-" + pod, node = item(pod)["spec"]["nodeName"];
+    item(pod)["spec"]["volumes"].push_back({{"name", claim}, {"persistentVolumeClaim", {{"claimName", claim}}}});
+    items.push_back({{"apiVersion", "v1"},
+                     {"kind", "PersistentVolume"},
+                     {"metadata", {{"name", volume}}},
+                     {"spec",
+                      {{"accessModes", {mode}},
+                       {"csi", {{"driver", "disks.example.com"}, {"volumeHandle", "handle-" + volume}}},
+                       {"claimRef", {{"namespace", "shop"}, {"name", claim}}}}}});
+    items.push_back({{"apiVersion", "v1"},
+                     {"kind", "PersistentVolumeClaim"},
+                     {"metadata", {{"name", claim}, {"namespace", "shop"}}},
+                     {"spec", {{"volumeName", volume}}}});
+    items.push_back(
+        {{"apiVersion", "storage.k8s.io/v1"},
+         {"kind", "VolumeAttachment"},
+         {"metadata", {{"name", "csi-" + volume}}},
+         {"spec",
+          {{"attacher", "disks.example.com"}, {"nodeName", node}, {"source", {{"persistentVolumeName", volume}}}}},
+         {"status", {{"attached", true}}}});
+  }
+
   Json& item(const std::string& name) {
     for (Json& each : items)
       if (each["metadata"]["name"] == name) return each;

@@ -1,87 +1,159 @@
-// Volumes that the snapshot caught on their way from one node to another.
-#include "k8s/objects.hpp"
+// How long volumes take, which no snapshot tells.
+#include "agent/rehearsal/fleet_text.hpp"
 #include "tests/agent_rehearsal/rehearsal_fixture.hpp"
 
 namespace haulout::agent {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-// The pod db-0 has gone from n1 to n2, and its volume is still attached to n1.
+// On n1 two pods of a StatefulSet, each with a disk; they take 20 s to terminate.
 class RehearsedVolumes : public RehearsalTest {
  protected:
   RehearsedVolumes() {
+    leave_out([](const Json& item) { return item["metadata"]["name"].get<std::string>().starts_with("web"); });
+    items.push_back(workload("StatefulSet", "db", {{"replicas", 2}, {"serviceName", "db"}}));
+    item("db")["spec"]["volumeClaimTemplates"] = {{{"metadata", {{"name", "data"}}}}};
+    for (const char* name : {"db-0", "db-1"}) {
+      items.push_back(pod(name, "StatefulSet", "db", "500m"));
+      give_volume(name);
+    }
     input.drain.volumes = drain::VolumeWait::required;
-    input.assumptions.give_up = 1h;
-    items.push_back(pod("db-0", "StatefulSet", "db", "100m", "n2"));
-    items.back()["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
-    items.push_back({{"apiVersion", "v1"},
-                     {"kind", "PersistentVolumeClaim"},
-                     {"metadata", {{"name", "data"}, {"namespace", "shop"}}},
-                     {"spec", {{"volumeName", "pv"}}}});
-    items.push_back({{"apiVersion", "v1"},
-                     {"kind", "PersistentVolume"},
-                     {"metadata", {{"name", "pv"}}},
-                     {"spec",
-                      {{"accessModes", {"ReadWriteOnce"}},
-                       {"csi", {{"driver", "csi.example.com"}, {"volumeHandle", "h"}}},
-                       {"claimRef", {{"namespace", "shop"}, {"name", "data"}}}}},
-                     {"status", {{"phase", "Bound"}}}});
-    items.push_back(
-        {{"apiVersion", "storage.k8s.io/v1"},
-         {"kind", "VolumeAttachment"},
-         {"metadata",
-          {{"name", k8s::attachment_name(unique_name, "n1")}, {"finalizers", {"external-attacher/csi-example-com"}}}},
-         {"spec", {{"attacher", "csi.example.com"}, {"nodeName", "n1"}, {"source", {{"persistentVolumeName", "pv"}}}}},
-         {"status", {{"attached", true}}}});
-  }
-  Json& attachment() { return items.back(); }
-  void tell_in_node() {
-    item("n1")["status"]["volumesInUse"] = {unique_name};
-    item("n1")["status"]["volumesAttached"] = {{{"name", unique_name}, {"devicePath", ""}}};
-  }
-  void terminate() {
-    attachment()["metadata"]["deletionTimestamp"] = "2027-01-15T07:59:58Z";
-    attachment()["metadata"]["deletionGracePeriodSeconds"] = 0;
   }
 
-  const std::string unique_name = "kubernetes.io/csi/csi.example.com^h";
+  void leave_out(bool (*unwanted)(const Json&)) {
+    items.erase(std::remove_if(items.begin(), items.end(), unwanted), items.end());
+  }
+  Json& attachment(const std::string& pod) { return item("csi-pv-" + pod); }
 };
 
-TEST_F(RehearsedVolumes, OneThatHasMovedOnIsDetached) {
-  tell_in_node();
+constexpr const char* detached = "a volume is detached 30s after its last pod on the node has gone";
+
+TEST_F(RehearsedVolumes, TheDetachingTakesAsLongAsIsAssumed) {
   const Rehearsal rehearsal = play();
-  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << lines_of(rehearsal);
-  EXPECT_LE(rehearsal.took, 27s);
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  ASSERT_THAT(rehearsal.drains[0].volumes, SizeIs(2));
+  EXPECT_GE(rehearsal.took, 20s + 30s);
+  EXPECT_LE(rehearsal.took, 20s + 30s + 1s);
+  for (const Duration assumed : {0ms, 200ms, 90000ms}) {
+    input.assumptions.detach_within = assumed;
+    const Duration took = play().took;
+    EXPECT_GE(took, 20s + assumed);
+    EXPECT_LE(took, 20s + assumed + 5s + 1s) << "with the settle time";
+  }
 }
 
-TEST_F(RehearsedVolumes, OneThatIsBeingDetachedIsDetached) {
-  terminate();
-  const Rehearsal rehearsal = play();
-  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << lines_of(rehearsal);
-  EXPECT_LE(rehearsal.took, 27s);
+TEST_F(RehearsedVolumes, UnaskedTheyAreNotWaitedFor) {
+  input.drain.volumes = drain::VolumeWait::off;
+  EXPECT_LE(play().took, 20s + 5s + 1s);
 }
 
-TEST_F(RehearsedVolumes, WhatTheDriverFailsToDetachHoldsTheDrainUpAndIsNamed) {
-  terminate();
-  attachment()["status"]["detachError"] = {{"message", "volume h is busy"}};
+// Another node gets the disk when this one has let it go.
+TEST_F(RehearsedVolumes, AReplacementStartsWhenItsVolumeIsAttached) {
+  add_narrow_budget("db");
+  input.assumptions.detach_within = 40s;
+  input.assumptions.attach_within = 25s;
   const Rehearsal rehearsal = play();
-  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
-  EXPECT_THAT(lines_of(rehearsal), HasSubstr("csi.example.com cannot detach it: volume h is busy"));
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  const Duration one = 20s + 40s + 25s + 30s;
+  EXPECT_GE(rehearsal.took, one + 20s + 40s);
+  EXPECT_LE(rehearsal.took, one + 20s + 40s + 4s);
 }
 
-TEST_F(RehearsedVolumes, OneThatWasMigratedToCsiIsDetached) {
-  item("db-0")["spec"]["nodeName"] = "n1";
-  item("pv")["spec"].erase("csi");
-  item("pv")["spec"]["gcePersistentDisk"] = {{"pdName", "d"}};
-  item("pv")["metadata"]["annotations"] = {{"pv.kubernetes.io/migrated-to", "csi.example.com"}};
-  tell_in_node();
+TEST_F(RehearsedVolumes, ASharedVolumeIsAttachedAtOnce) {
+  for (const char* name : {"pv-db-0", "pv-db-1"}) item(name)["spec"]["accessModes"] = {"ReadWriteMany"};
+  add_narrow_budget("db");
+  input.drain.volumes = drain::VolumeWait::off;
+  input.assumptions.attach_within = 25s;
   const Rehearsal rehearsal = play();
-  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << lines_of(rehearsal);
-  EXPECT_EQ(rehearsal.drains[0].volumes.at(0).outcome, drain::VolumeOutcome::detached);
-  EXPECT_LE(rehearsal.took, 30s);
+  EXPECT_GE(rehearsal.took, 20s + 25s + 30s + 20s);
+  EXPECT_LE(rehearsal.took, 20s + 25s + 30s + 20s + 4s);
+}
+
+TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
+  Rehearsal rehearsal = play();
+  EXPECT_THAT(
+      rehearsal.assumed,
+      AllOf(SizeIs(4), Contains(detached),
+            Contains("a volume is attached elsewhere in 15s, once the node that had it alone has let it go; its "
+                     "pod is Ready 30s after that")));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr(std::string("\n  ") + detached + "\n"));
+  const Json assumed = Json::parse(rehearsal_json(rehearsal, input.assumptions))["assumptions"];
+  EXPECT_EQ(assumed["detachWithinSeconds"], 30.0);
+  EXPECT_EQ(assumed["attachWithinSeconds"], 15.0);
+  EXPECT_THAT(assumed["all"], Contains(detached));
+  input.assumptions.detach_within = 90s;
+  input.assumptions.attach_within = 2s;
+  rehearsal = play();
+  EXPECT_THAT(lines_of(rehearsal),
+              AllOf(HasSubstr("is detached 1m30s after"), HasSubstr("is attached elsewhere in 2s")));
+  input.nodes = {"n2"};
+  EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing is attached to that one";
+}
+
+TEST_F(RehearsedVolumes, NobodyPromisesAnUpperBound) {
+  EXPECT_THAT(lines_of(play()), Not(HasSubstr("upper bound")));
+}
+
+TEST_F(RehearsedVolumes, WhatIsBeingAttachedOrDetachedComesToItsEnd) {
+  attachment("db-0")["status"] = {{"attached", false}};
+  items.push_back(attachment("db-1"));
+  items.back()["metadata"] = {{"name", "csi-old"},
+                              {"finalizers", {"external-attacher/disks-example-com"}},
+                              {"deletionTimestamp", "2027-01-15T07:59:00Z"}};
+  items.back()["spec"]["source"]["persistentVolumeName"] = "pv-old";
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_THAT(rehearsal.drains[0].volumes, SizeIs(2));
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("comes to its end: PersistentVolume pv-db-0")));
+}
+
+// csi.attachRequired says so, in an object that is in no snapshot.
+TEST_F(RehearsedVolumes, ADriverThatAttachesNothingIsKnownByItsPods) {
+  const Json before = items;
+  leave_out([](const Json& item) { return item["kind"] == "VolumeAttachment"; });
+  add_narrow_budget("db");
+  const Rehearsal rehearsal = play();
+  EXPECT_LE(rehearsal.took, 20s + 30s + 20s + 5s + 2s);
+  EXPECT_THAT(rehearsal.assumed, AllOf(SizeIs(3), Contains(EndsWith("by driver disks.example.com"))));
+  items = before;
+  leave_out([](const Json& item) { return item["metadata"]["name"] == "csi-pv-db-0"; });
+  EXPECT_THAT(play().drains[0].volumes, SizeIs(2)) << "one is attached, so the other will be";
+}
+
+// Of before CSI: its attachments are made by the driver that has taken its place.
+TEST_F(RehearsedVolumes, AVolumeThatNamesNoDriverIsDetachedToo) {
+  item("pv-db-0")["spec"].erase("csi");
+  item("pv-db-0")["spec"]["awsElasticBlockStore"] = {{"volumeID", "vol-1"}};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_THAT(rehearsal.drains[0].volumes, SizeIs(2));
+}
+
+TEST_F(RehearsedVolumes, AgentsWaitForThem) {
+  FleetInput fleet;
+  fleet.snapshot = {.documents = {document()}, .read_at = input.snapshot.read_at};
+  const auto drained_within = [&](Duration detached_in) {
+    fleet.assumptions.detach_within = detached_in;
+    const auto rehearsal = rehearse_fleet(fleet);
+    if (!rehearsal) throw std::runtime_error(rehearsal.error().message());
+    for (const FleetNode& node : rehearsal->nodes)
+      if (node.name == "n1") return std::pair(drained_in(node, rehearsal->ended), *rehearsal);
+    throw std::runtime_error("no n1");
+  };
+  const auto [soon, first] = drained_within(30s);
+  EXPECT_THAT(first.assumed, Contains(detached));
+  EXPECT_EQ(Json::parse(fleet_json(first, fleet))["assumptions"]["detachWithinSeconds"], 30.0);
+  const auto [late, second] = drained_within(2h);
+  EXPECT_EQ(exit_code(second), 0) << "that is slow, not stuck";
+  EXPECT_GE(late, soon + 118min);
 }
 
 }  // namespace

@@ -20,6 +20,10 @@ type AuditEvent struct {
 		Username string              `json:"username"`
 		Extra    map[string][]string `json:"extra"`
 	} `json:"user"`
+	// On whose behalf the user asked; empty: on its own.
+	ImpersonatedUser struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	UserAgent string `json:"userAgent"`
 	ObjectRef struct {
 		Resource    string `json:"resource"`
@@ -47,14 +51,16 @@ type deleteOptions struct {
 	} `json:"preconditions"`
 }
 
-// Is tells the resource, as in Is("pods/eviction") or Is("nodes").
-func (e AuditEvent) Is(resource string) bool {
-	own := e.ObjectRef.Resource
+// Resource is, for instance, "pods/eviction" or "nodes".
+func (e AuditEvent) Resource() string {
 	if e.ObjectRef.Subresource != "" {
-		own += "/" + e.ObjectRef.Subresource
+		return e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource
 	}
-	return own == resource
+	return e.ObjectRef.Resource
 }
+
+// Is tells the resource, as in Is("pods/eviction") or Is("nodes").
+func (e AuditEvent) Is(resource string) bool { return e.Resource() == resource }
 
 // IsEviction tells an eviction that means it, whatever came of it.
 func (e AuditEvent) IsEviction() bool {
@@ -72,13 +78,7 @@ func (e AuditEvent) Node() string {
 }
 
 // Kind is verb and resource in short, as in "watch nodes".
-func (e AuditEvent) Kind() string {
-	resource := e.ObjectRef.Resource
-	if e.ObjectRef.Subresource != "" {
-		resource += "/" + e.ObjectRef.Subresource
-	}
-	return e.Verb + " " + resource
-}
+func (e AuditEvent) Kind() string { return e.Verb + " " + e.Resource() }
 
 // Accepted tells that the server did what was asked.
 func (e AuditEvent) Accepted() bool {

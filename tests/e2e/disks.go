@@ -29,10 +29,12 @@ type Disks struct {
 	attachments map[types.UID]*Attachment
 }
 
-// Disk is a PersistentVolume bound to a claim, and how it is detached.
+// Disk is a PersistentVolume bound to a claim, and how it is attached and detached.
 type Disk struct {
 	Claim string
 	Mode  corev1.PersistentVolumeAccessMode
+	// From the wish to the answer.
+	AttachesAfter time.Duration
 	// From the wish, and from a failure, to the answer.
 	DetachesAfter time.Duration
 	// The driver's words about the first attempt, which then fails.
@@ -185,7 +187,7 @@ func (d *Disks) observe(found *storagev1.VolumeAttachment) {
 		go d.detach(found, state, d.disks[state.Volume])
 	case found.DeletionTimestamp == nil && !state.attaching:
 		state.attaching = true
-		go d.attach(found)
+		go d.attach(found, d.disks[state.Volume])
 	}
 }
 
@@ -198,7 +200,7 @@ func (d *Disks) forget(found *storagev1.VolumeAttachment) {
 }
 
 // attach finds out by what name the driver knows the node, and makes sure that the wish to detach cannot be missed.
-func (d *Disks) attach(found *storagev1.VolumeAttachment) {
+func (d *Disks) attach(found *storagev1.VolumeAttachment, disk Disk) {
 	var host string
 	persist(d.ctx, "attacher: cannot find node "+found.Spec.NodeName, func() error {
 		node, err := d.world.Client.StorageV1().CSINodes().Get(d.ctx, found.Spec.NodeName, getOptions)
@@ -214,6 +216,7 @@ func (d *Disks) attach(found *storagev1.VolumeAttachment) {
 		"uid": found.UID, "finalizers": []string{"external-attacher/" + d.Driver},
 		"annotations": map[string]string{"csi.alpha.kubernetes.io/node-id": host},
 	}})
+	d.pause(disk.AttachesAfter)
 	d.patch(found, map[string]any{
 		"metadata": map[string]any{"uid": found.UID}, "status": map[string]any{"attached": true},
 	}, "status")

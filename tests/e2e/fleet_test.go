@@ -21,6 +21,12 @@ import (
 // newFleet is three machines with a workload of six pods under a budget of one spread over them.
 func newFleet(t *testing.T, c *Cluster) *Fleet {
 	t.Helper()
+	return newFleetWith(t, c, Deployment("web", 6, Annotate(TerminatesAfter, "200ms")), Budget("web", "1"))
+}
+
+// newFleetWith is three machines with six pods `web`, of which five must be Ready at any time.
+func newFleetWith(t *testing.T, c *Cluster, objects ...any) *Fleet {
+	t.Helper()
 	needHaulout(t)
 	w, err := c.NewWorld(t.Context())
 	must(t, err)
@@ -30,7 +36,7 @@ func newFleet(t *testing.T, c *Cluster) *Fleet {
 		t.Cleanup(fleet.CloseFleet)
 	}
 	must(t, err)
-	must(t, w.Apply(t.Context(), Deployment("web", 6, Annotate(TerminatesAfter, "200ms")), Budget("web", "1")))
+	must(t, w.Apply(t.Context(), objects...))
 	must(t, w.Settle(t.Context(), 6))
 	t.Cleanup(func() {
 		for _, violation := range fleet.Violations() {
@@ -234,16 +240,27 @@ func TestFleetWithKubeletCredentials(t *testing.T) {
 func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
 	t.Helper()
 	f := newFleet(t, in.Cluster)
+	f.startPods(t, in)
+	f.offerAll(t, "1.1")
+	f.expectUpdated(t, "1.1", 1, "")
+	f.expectAuthority(t, authority)
+}
+
+// startPods starts the agents as the pods of the shipped DaemonSet.
+func (f *Fleet) startPods(t *testing.T, in *Installed, more ...string) {
+	t.Helper()
 	for _, machine := range f.Machines {
 		agent, pod := in.agentOn(t, machine.Node), in.agentPod(t, machine.Node)
 		token := filepath.Join(f.Home, machine.Node+".token")
 		must(t, agent.WriteTo(t.Context(), pod, token))
 		kubeconfig, err := Access{Server: f.URL, CA: f.CA.PEM, TokenFile: token}.Write(f.Home)
 		must(t, err)
-		must(t, machine.StartAgent(haulout, nil, f.flags("--kubeconfig", kubeconfig)...))
+		must(t, machine.StartAgent(haulout, nil, f.flags(append(more, "--kubeconfig", kubeconfig)...)...))
 	}
-	f.offerAll(t, "1.1")
-	f.expectUpdated(t, "1.1", 1, "")
+}
+
+func (f *Fleet) expectAuthority(t *testing.T, authority string) {
+	t.Helper()
 	for _, machine := range f.Machines {
 		if !strings.Contains(machine.Log(), "authority="+authority) {
 			t.Errorf("%s works with another authority than %s\n%s", machine.Node, authority, machine.Log())

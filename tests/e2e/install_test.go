@@ -27,6 +27,10 @@ func TestInstall(t *testing.T) {
 		in.changeTo(t, "impersonation-only")
 		expectImpersonationOnly(t, in)
 	})
+	t.Run("guards under impersonation", func(t *testing.T) {
+		in.changeTo(t, "impersonation-only", "guards")
+		expectGuarded(t, in)
+	})
 	t.Run("P11 policies only", func(t *testing.T) {
 		in.changeTo(t, "policies-only")
 		t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "policies") })

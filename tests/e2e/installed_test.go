@@ -85,10 +85,10 @@ func (in *Installed) apply(t *testing.T) {
 	must(t, err)
 }
 
-// changeTo gives the agents the rights that they have with a component; the pods stay, and with them their tokens.
-func (in *Installed) changeTo(t *testing.T, component string) {
+// changeTo gives the agents the rights that they have with these components; the pods stay, and with them their tokens.
+func (in *Installed) changeTo(t *testing.T, components ...string) {
 	t.Helper()
-	dir, err := kustomization(in.Dir, component)
+	dir, err := kustomization(in.Dir, components...)
 	must(t, err)
 	rendered, err := in.AdminKubectl(t.Context(), "kustomize", dir)
 	must(t, err)

@@ -16,14 +16,26 @@ import (
 
 var everything = fields.Everything()
 
-// start reports the pod Running and Ready, or finished at once.
-func (k *Kubelets) start(pod *corev1.Pod, state *podState) {
-	if !k.mount(pod, state) {
+// scheduleStart: containers start once the volumes are there. The caller holds the mutex.
+func (k *Kubelets) scheduleStart(state *podState, pod *corev1.Pod) {
+	wait := duration(pod, StartsAfter, k.paceOf(pod).ReadyAfter)
+	if len(claimsOf(pod)) == 0 {
+		state.starts = time.AfterFunc(wait, func() { k.report(pod) })
 		return
 	}
-	k.report(pod)
+	state.starts = time.AfterFunc(0, func() {
+		if !k.mount(pod, state) {
+			return
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if !state.stopped && state.record.Deleted.IsZero() {
+			state.starts = time.AfterFunc(wait, func() { k.report(pod) })
+		}
+	})
 }
 
+// report says that the pod is Running and Ready, or finished at once.
 func (k *Kubelets) report(pod *corev1.Pod) {
 	now := metav1.Now()
 	phase, ready := corev1.PodRunning, corev1.ConditionTrue

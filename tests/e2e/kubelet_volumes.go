@@ -30,9 +30,6 @@ func claimsOf(pod *corev1.Pod) (claims []string) {
 
 // mount reports the volumes of a pod as in use and waits until they are attached. False: the pod ends before that.
 func (k *Kubelets) mount(pod *corev1.Pod, state *podState) bool {
-	if len(claimsOf(pod)) == 0 {
-		return true
-	}
 	var volumes []corev1.UniqueVolumeName
 	k.persist("find the volumes of", pod, func() (err error) {
 		volumes, err = k.volumesOf(pod)

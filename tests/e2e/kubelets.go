@@ -17,7 +17,7 @@ import (
 // Annotations of a pod that set what its kubelet does with it. Durations as Go writes them. The simulated cluster knows
 // the first two as well, so that one world file serves both.
 const (
-	// From the moment it is bound until it is Ready. Default: at once.
+	// From the moment it is bound, or later has its volumes, until it is Ready. Default: at once.
 	StartsAfter = worldPrefix + "starts-after"
 	// From its deletionTimestamp until its containers have stopped, never longer than its grace. Default: 100 ms.
 	TerminatesAfter = worldPrefix + "terminates-after"
@@ -172,7 +172,7 @@ func (k *Kubelets) observe(pod *corev1.Pod) {
 		return
 	}
 	if pod.Spec.NodeName != "" && state.starts == nil && pod.Status.Phase == corev1.PodPending {
-		state.starts = time.AfterFunc(duration(pod, StartsAfter, k.paceOf(pod).ReadyAfter), func() { k.start(pod, state) })
+		k.scheduleStart(state, pod)
 	}
 }
 

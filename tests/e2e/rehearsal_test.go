@@ -22,6 +22,9 @@ type staged struct {
 	// after adds what runs on "new" alone.
 	after func(*setup)
 	pace  Pace
+	// volumes by claim; they take the time that the rehearsal is told to assume.
+	volumes                      map[string]corev1.PersistentVolumeAccessMode
+	attachesAfter, detachesAfter time.Duration
 	// flags of both commands.
 	flags   []string
 	leaving string // this pod is on its way out when the drain begins
@@ -60,6 +63,22 @@ func TestRehearsal(t *testing.T) {
 			leaving: "leaving",
 			pace:    Pace{ReadyAfter: 9 * time.Second, TerminatesAfter: time.Hour},
 			flags:   []string{"--max-concurrent=3"},
+		},
+		"volumes that are slow": {
+			build: func(s *setup) {
+				s.add(4, WithClaims("data", StatefulSet("db", 4, Unannounced)), Budget("db", "1"))
+				s.add(5, Deployment("web", 5, Claim("shared")), Budget("web", "1"))
+				s.add(3, Deployment("free", 3, Grace(20)))
+				s.add(1, DaemonSet("logs"))
+			},
+			volumes: map[string]corev1.PersistentVolumeAccessMode{
+				"data-db-0": corev1.ReadWriteOnce, "data-db-1": corev1.ReadWriteOnce,
+				"data-db-2": corev1.ReadWriteOnce, "data-db-3": corev1.ReadWriteOnce, "shared": corev1.ReadWriteMany,
+			},
+			attachesAfter: 3 * time.Second,
+			detachesAfter: 6 * time.Second,
+			pace:          Pace{ReadyAfter: 7 * time.Second, TerminatesAfter: 3 * time.Second},
+			flags:         []string{"--wait-volumes"},
 		},
 		"not to its end": {
 			build: func(s *setup) {
@@ -107,6 +126,10 @@ func (s staged) play(t *testing.T) (w *World, said []course, real course) {
 	w = s.prepare(t)
 	args := slices.Concat([]string{w.Node("old"), "--ignore-daemonsets", "--delete-emptydir-data", "--force"}, s.flags)
 	assumed := []string{"-o", "json", "--ready-after=" + s.pace.ReadyAfter.String()}
+	if len(s.volumes) > 0 {
+		assumed = append(assumed, "--attach-within="+s.attachesAfter.String(),
+			"--detach-within="+s.detachesAfter.String())
+	}
 	if s.pace.TerminatesAfter < time.Hour {
 		assumed = append(assumed, "--terminate-within="+s.pace.TerminatesAfter.String())
 	}
@@ -131,10 +154,11 @@ func (s staged) play(t *testing.T) (w *World, said []course, real course) {
 func (s staged) prepare(t *testing.T) *World {
 	t.Helper()
 	stage := &setup{World: newWorld(t), t: t}
-	must(t, stage.AddNode(t.Context(), "old", "old"))
+	addNode := s.disks(t, stage.World)
+	addNode("old")
 	s.build(stage)
 	stage.settled()
-	must(t, stage.AddNode(t.Context(), "new", "new"))
+	addNode("new")
 	stage.pods += stage.daemons(t)
 	if s.after != nil {
 		s.after(stage)
@@ -145,6 +169,23 @@ func (s staged) prepare(t *testing.T) *World {
 		must(t, stage.Client.CoreV1().Pods(stage.Name).Delete(t.Context(), s.leaving, metav1.DeleteOptions{}))
 	}
 	return stage.World
+}
+
+// disks makes the volumes, if there are any, and returns how nodes are added.
+func (s staged) disks(t *testing.T, w *World) (addNode func(short string)) {
+	t.Helper()
+	if len(s.volumes) == 0 {
+		return func(short string) { must(t, w.AddNode(t.Context(), short, short)) }
+	}
+	d, err := w.StartDisks()
+	must(t, err)
+	t.Cleanup(d.Close)
+	for claim, mode := range s.volumes {
+		must(t, d.Add(t.Context(), Disk{
+			Claim: claim, Mode: mode, AttachesAfter: s.attachesAfter, DetachesAfter: s.detachesAfter,
+		}))
+	}
+	return func(short string) { must(t, d.AddNode(t.Context(), short)) }
 }
 
 // daemons are the pods that come to a second node by themselves.

@@ -149,23 +149,25 @@ func lastReleased(attachments []Attachment) (last time.Time) {
 func expectController(t *testing.T, w *World, d *Disks) {
 	t.Helper()
 	const controller = "system:serviceaccount:kube-system:attachdetach-controller"
-	deleted := map[string]bool{}
 	names := map[string]bool{}
 	for _, attachment := range d.Attachments("old") {
 		names[attachment.Name] = true
 	}
-	requests, err := w.Audit.Select(func(e AuditEvent) bool {
-		return e.Is("volumeattachments") && e.Verb == "delete" && names[e.ObjectRef.Name]
-	})
-	must(t, err)
-	for _, request := range requests {
-		deleted[request.ObjectRef.Name] = true
-		if request.User.Username != controller {
-			t.Errorf("%s has deleted a VolumeAttachment", request.User.Username)
+	for _, verb := range []string{"create", "delete"} {
+		requests, err := w.Audit.Select(func(e AuditEvent) bool {
+			return e.Is("volumeattachments") && e.Verb == verb && names[e.ObjectRef.Name]
+		})
+		must(t, err)
+		done := map[string]bool{}
+		for _, request := range requests {
+			done[request.ObjectRef.Name] = done[request.ObjectRef.Name] || request.Accepted()
+			if request.User.Username != controller {
+				t.Errorf("%s: %s of VolumeAttachment %s", request.User.Username, verb, request.ObjectRef.Name)
+			}
 		}
-	}
-	if !maps.Equal(deleted, names) {
-		t.Errorf("the controller has deleted %v of %v", deleted, names)
+		if !maps.Equal(done, names) {
+			t.Errorf("%s by the controller: %v of %v", verb, done, names)
+		}
 	}
 }
 

@@ -147,6 +147,31 @@ TEST_F(VolumesTest, ASilentKubeletCostsSixMinutes) {
   });
 }
 
+TEST_F(VolumesTest, APodStartsWhenItsVolumesAreAttached) {
+  add_volume({{"sim.haulout.dev/detaches-after", "30s"}});
+  cluster.create("pods", user("db-0", "n1"));
+  Json next = user("db-1", "n2");
+  next["status"] = {{"phase", "Pending"}};
+  const auto phase = [&] { return sim::text(cluster.get("pods", "shop", "db-1"), "/status/phase"); };
+  in_world([&]() -> awaitable<void> {
+    co_await pass(2s);
+    cluster.create("pods", next);
+    co_await pass(2s);
+    EXPECT_EQ(phase(), "Running") << "unless it is switched on, nobody waits";
+    cluster.remove("pods", "shop", "db-1");
+    cluster.switches().pods_wait_for_volumes = true;
+    cluster.timing().attach_retry = 1s;
+    cluster.create("pods", next);
+    co_await pass(10min);
+    EXPECT_EQ(phase(), "Pending");
+    cluster.remove("pods", "shop", "db-0");
+    co_await pass(31s);
+    EXPECT_EQ(phase(), "Pending");
+    co_await pass(5s);
+    EXPECT_EQ(phase(), "Running");
+  });
+}
+
 TEST_F(VolumesTest, WhatNoPodEverUsedIsLeftAlone) {
   add_volume();
   cluster.create(
