@@ -247,15 +247,27 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
   co_await view->run_for_good(std::chrono::seconds(30));
 }
 
+// UIDs of its pods that wait to be evicted.
+std::vector<std::string> Drain::Impl::held_of(const Controller& controller) const {
+  std::vector<std::string> held;
+  for (const auto& [uid, tracked] : pipeline_->pods()) {
+    if (!is_held(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
+    const Controller* of_pod = controllers_.of(tracked.pod);
+    if (of_pod && of_pod->uid == controller.uid) held.push_back(uid);
+  }
+  return held;
+}
+
 void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
   for (const auto& found : controllers_.unschedulable(at))
     facts.push_back(
         {"REPLACEMENT_UNSCHEDULABLE",
          found.controller->text(),
          fmt::format("its replacement, pod {}, finds no node: {}; no further pod of it is evicted until that "
-                     "one has found one",
+                     "one has found one; make room, or change what the pod asks for",
                      found.pod, found.message),
-         {}});
+         {},
+         {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : namespace_views_) {
     if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
     facts.push_back({"RBAC_DENIED",

@@ -245,7 +245,8 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                        entry.attachment.detach_error.empty()
                            ? ""
                            : fmt::format(" ({} cannot detach it: {})", report.driver, entry.attachment.detach_error)),
-           {}});
+           {},
+           {.volumes = {report.attachment}, .holds = false}});
       continue;
     }
     if (report.outcome != VolumeOutcome::detaching) continue;
@@ -255,17 +256,19 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                        fmt::format("{} cannot detach it from node {}: {}; it tries again by itself, look at the log of "
                                    "its controller if this stays",
                                    report.driver, node_, entry.attachment.detach_error),
-                       {}});
+                       {},
+                       {.volumes = {report.attachment}}});
     if (is_stuck(entry, now))
       facts.push_back(
           {"VOLUME_STUCK",
            subject_of(report),
-           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {} (kubectl describe "
-                       "volumeattachment {})",
+           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {}; see that the kubelet of "
+                       "the node runs, and the controller of {} (kubectl describe volumeattachment {})",
                        node_, report.claim.empty() ? "it" : "claim " + report.claim,
-                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message,
+                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message, report.driver,
                        report.attachment),
-           {}});
+           {},
+           {.volumes = {report.attachment}}});
   }
 }
 

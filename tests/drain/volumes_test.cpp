@@ -46,7 +46,11 @@ class VolumeBookTest : public ::testing::Test {
     std::vector<DiagnosisFact> facts;
     book.diagnose(start + later, facts);
     std::vector<std::string> result;
-    for (const auto& fact : facts) result.push_back(fact.code);
+    for (const auto& fact : facts) {
+      EXPECT_THAT(fact.scope.volumes, ElementsAre("csi-pv-data")) << fact.code;
+      EXPECT_EQ(fact.scope.holds, fact.code != "VA_LEAKED") << "that one is not waited for";
+      result.push_back(fact.code);
+    }
     return result;
   }
 
