@@ -33,12 +33,7 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
   if (tracked.hold == TrackedPod::Hold::pinned) {
     facts.push_back({"POD_PINNED", subject, tracked.report.message, {}, about(tracked.pod)});
   } else if (tracked.decision.reason == "DoNotDisrupt") {
-    facts.push_back({"DO_NOT_DISRUPT", subject,
-                     tracked.report.message +
-                         "; remove the annotation when its owner agrees, or drain without respect for "
-                         "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
-                         "without --respect-do-not-disrupt)",
-                     controller_hold, about(tracked.pod)});
+    facts.push_back(protected_fact(tracked.pod, tracked.report.message));
   }
 }
 
@@ -142,6 +137,15 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const Known& kno
 
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
   return {"PDB_OVERLAP", "pod " + pod.key(), std::move(message), {}, about(pod)};
+}
+
+DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
+  return {"DO_NOT_DISRUPT", "pod " + pod.key(),
+          message +
+              "; remove the annotation when its owner agrees, or drain without respect for "
+              "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
+              "without --respect-do-not-disrupt)",
+          controller_hold, about(pod)};
 }
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {

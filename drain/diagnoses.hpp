@@ -42,9 +42,10 @@ bool is_held(const TrackedPod& tracked);
 // A namespace that takes longer to die than this waits for something.
 inline constexpr Duration namespace_hold = std::chrono::minutes(5);
 
-// Single findings, for whoever has found them out in another way. PDB_OVERLAP; LOCAL_PV; NS_TERMINATING_STUCK, of a
-// namespace that holds these pods (one at least), `cause`: what it waits for, or empty.
+// Single findings, for whoever has found them out in another way: PDB_OVERLAP, DO_NOT_DISRUPT, LOCAL_PV; and
+// NS_TERMINATING_STUCK, of a namespace that holds these pods (one at least), `cause`: what it waits for, or empty.
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message);
+DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message);
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods, const std::string& cause);
 

@@ -12,7 +12,7 @@ namespace {
 std::string progress_of(const k8s::VolumeAttachment& attachment) {
   if (!attachment.detach_error.empty())
     return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
-  if (attachment.deleting) return fmt::format("{} is detaching it", attachment.attacher);
+  if (attachment.deleting()) return fmt::format("{} is detaching it", attachment.attacher);
   return "the kubelet has not unmounted it yet, or kube-controller-manager has not asked for it to be detached";
 }
 
@@ -135,7 +135,7 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
   if (claim == claims_.end()) return VolumeOutcome::unclear;
   if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
   if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
-  if (left_.contains(claim->second) || entry.attachment.deleting || held_.contains(entry.attachment.name))
+  if (left_.contains(claim->second) || entry.attachment.deleting() || held_.contains(entry.attachment.name))
     return VolumeOutcome::detaching;
   if (leaked_.contains(entry.attachment.uid)) return VolumeOutcome::leaked;
   if (expect_all_) return VolumeOutcome::detaching;

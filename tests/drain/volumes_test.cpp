@@ -207,7 +207,7 @@ TEST_F(VolumeBookTest, OnlyItsEndIsTheEnd) {
   auto attachment = an_attachment();
   see(attachment);
   EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detaching);
-  attachment.deleting = true;
+  attachment.deletion_timestamp = wall;
   see(attachment);
   EXPECT_EQ(outcome({.left = {claim}}, 24h), VolumeOutcome::detaching);
   EXPECT_FALSE(book.all_detached());
@@ -299,7 +299,7 @@ TEST_F(VolumeBookTest, APodThatLeftIsRememberedWhenItIsForgotten) {
 
 TEST_F(VolumeBookTest, WhatIsBeingDetachedIsWaitedForWhoeverUsedIt) {
   auto attachment = an_attachment();
-  attachment.deleting = true;
+  attachment.deletion_timestamp = wall;
   see(attachment);
   EXPECT_EQ(outcome({}), VolumeOutcome::detaching);
   EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching);
