@@ -9,9 +9,6 @@ namespace haulout::drain {
 
 namespace {
 
-// A namespace that takes longer to die than this waits for something.
-constexpr Duration namespace_hold = std::chrono::minutes(5);
-
 // Held pods by what holds them: one finding says it for all of them.
 struct Held {
   std::map<std::string, std::vector<const k8s::Pod*>> by_budget;                      // UID
@@ -19,26 +16,24 @@ struct Held {
   std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, down
 };
 
+Scope about(const k8s::Pod& pod) {
+  return {.pods = {pod.uid}};
+}
+
 bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::vector<DiagnosisFact>& facts) {
   if (BudgetBook::ignores_budgets(tracked.pod)) return false;
   const bool seen = tracked.budgets->size() > 1;
   if (!seen && (book.visible() || tracked.refusal.verdict != EvictionVerdict::overlap)) return false;
-  facts.push_back(
-      {"PDB_OVERLAP", "pod " + tracked.pod.key(), seen ? book.explain(*tracked.budgets) : tracked.refusal.message, {}});
+  facts.push_back(overlap_fact(tracked.pod, seen ? book.explain(*tracked.budgets) : tracked.refusal.message));
   return true;
 }
 
 void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "pod " + tracked.pod.key();
   if (tracked.hold == TrackedPod::Hold::pinned) {
-    facts.push_back({"POD_PINNED", subject, tracked.report.message, {}});
+    facts.push_back({"POD_PINNED", subject, tracked.report.message, {}, about(tracked.pod)});
   } else if (tracked.decision.reason == "DoNotDisrupt") {
-    facts.push_back({"DO_NOT_DISRUPT", subject,
-                     tracked.report.message +
-                         "; remove the annotation when its owner agrees, or drain without respect for "
-                         "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
-                         "without --respect-do-not-disrupt)",
-                     controller_hold});
+    facts.push_back(protected_fact(tracked.pod, tracked.report.message));
   }
 }
 
@@ -52,7 +47,8 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
         {"RBAC_DENIED",
          "pod " + tracked.pod.key(),
          fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.refusal.message),
-         {}});
+         {},
+         about(tracked.pod)});
   } else if (diagnose_overlap(tracked, book, facts)) {
     return;
   } else if (tracked.refusal.webhook && again &&
@@ -73,9 +69,23 @@ void diagnose_pod(const TrackedPod& tracked, const BudgetBook& book, const NodeF
   }
   if (!is_held(tracked)) return;
   if (const auto local = known.local_volumes.find(tracked.pod.uid); local != known.local_volumes.end())
-    facts.push_back({"LOCAL_PV", "pod " + tracked.pod.key(), local->second, {}});
+    facts.push_back(local_volume_fact(tracked.pod, local->second));
   if (tracked.hold != TrackedPod::Hold::none) return diagnose_hold(tracked, facts);
   diagnose_refused(tracked, book, held, facts);
+}
+
+Scope about(const std::vector<const TrackedPod*>& pods) {
+  Scope scope;
+  scope.pods.reserve(pods.size());
+  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  return scope;
+}
+
+Scope about(const std::vector<const k8s::Pod*>& pods) {
+  Scope scope;
+  scope.pods.reserve(pods.size());
+  for (const k8s::Pod* pod : pods) scope.pods.push_back(pod->uid);
+  return scope;
 }
 
 std::string one_of(const std::string& first, std::size_t all) {
@@ -94,27 +104,20 @@ void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
                        fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); see that the "
                                    "pods behind its Service run, or have its failurePolicy changed ({})",
                                    whom, words, where),
-                       controller_hold});
+                       controller_hold, about(pods)});
     else
       facts.push_back({"WEBHOOK_DENY", subject,
                        fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it "
                                    "stays, ask the owner of the webhook ({})",
                                    whom, words, where),
-                       controller_hold});
+                       controller_hold, about(pods)});
   }
 }
 
 void diagnose_namespaces(const Held& held, const Known& known, std::vector<DiagnosisFact>& facts) {
   for (const auto& [ns, pods] : held.by_namespace) {
     const auto cause = known.namespaces.find(ns);
-    facts.push_back(
-        {"NS_TERMINATING_STUCK", "namespace " + ns,
-         fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its "
-                     "pods ({}) meanwhile{}; kubectl get namespace {} -o yaml names what is left in it",
-                     std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
-                     one_of(pods.front()->key(), pods.size()),
-                     cause == known.namespaces.end() || cause->second.empty() ? "" : ": " + cause->second, ns),
-         namespace_hold});
+    facts.push_back(namespace_fact(ns, pods, cause == known.namespaces.end() ? std::string() : cause->second));
   }
 }
 
@@ -124,11 +127,43 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const Known& kno
     if (budget == book.budgets().end()) continue;
     const auto members = known.members.find(uid);
     auto fact = diagnose_budget({budget->second, pods, members == known.members.end() ? nullptr : &members->second});
-    if (fact) facts.push_back(*std::move(fact));
+    if (!fact) continue;
+    fact->scope = about(pods);
+    facts.push_back(*std::move(fact));
   }
 }
 
 }  // namespace
+
+DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
+  return {"PDB_OVERLAP", "pod " + pod.key(), std::move(message), {}, about(pod)};
+}
+
+DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
+  return {"DO_NOT_DISRUPT", "pod " + pod.key(),
+          message +
+              "; remove the annotation when its owner agrees, or drain without respect for "
+              "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
+              "without --respect-do-not-disrupt)",
+          controller_hold, about(pod)};
+}
+
+DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
+  DiagnosisFact fact{"LOCAL_PV", "pod " + pod.key(), std::move(message), {}, about(pod)};
+  // It tells what follows after the eviction.
+  fact.scope.holds = false;
+  return fact;
+}
+
+DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods,
+                             const std::string& cause) {
+  return {"NS_TERMINATING_STUCK", "namespace " + ns,
+          fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its "
+                      "pods ({}) meanwhile{}; kubectl get namespace {} -o yaml names what is left in it",
+                      std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
+                      one_of(pods.front()->key(), pods.size()), cause.empty() ? "" : ": " + cause, ns),
+          namespace_hold, about(pods)};
+}
 
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready) {
   const std::string subject = "pod " + pod.key();
@@ -140,7 +175,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
         fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
                     "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
-        controller_hold};
+        controller_hold, about(pod)};
   // Of a node without a kubelet that is said once, and not of each pod.
   if (!overdue || !node_ready) return std::nullopt;
   const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
@@ -153,7 +188,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
           : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
                         "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
                         see),
-      controller_hold};
+      controller_hold, about(pod)};
 }
 
 bool is_held(const TrackedPod& tracked) {

@@ -39,6 +39,16 @@ struct Known {
 // Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.
 bool is_held(const TrackedPod& tracked);
 
+// A namespace that takes longer to die than this waits for something.
+inline constexpr Duration namespace_hold = std::chrono::minutes(5);
+
+// Single findings, for whoever has found them out in another way: PDB_OVERLAP, DO_NOT_DISRUPT, LOCAL_PV; and
+// NS_TERMINATING_STUCK, of a namespace that holds these pods (one at least), `cause`: what it waits for, or empty.
+DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message);
+DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message);
+DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message);
+DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods, const std::string& cause);
+
 // What keeps a pod that is being deleted; `overdue`: Pipeline::place_margin past the end of its grace period. Nothing:
 // its time is not up, or the node, which is not Ready, keeps it.
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready);

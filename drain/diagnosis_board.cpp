@@ -19,10 +19,11 @@ DiagnosisBoard::Changes DiagnosisBoard::update(const std::vector<DiagnosisFact>&
   for (const auto& [key, fact] : current) {
     auto [entry, inserted] = entries_.try_emplace(key);
     if (inserted) {
-      entry->second.diagnosis = {fact->code, fact->subject, fact->message, wall};
+      entry->second.diagnosis = {fact->code, fact->subject, fact->message, wall, fact->scope};
       entry->second.due = now + fact->hold;
     }
     entry->second.diagnosis.message = fact->message;
+    entry->second.diagnosis.scope = fact->scope;
     if (entry->second.raised || now < entry->second.due) continue;
     entry->second.raised = true;
     changes.raised.push_back(entry->second.diagnosis);

@@ -36,6 +36,9 @@ asio::awaitable<bool> Drain::cordon() {
 asio::awaitable<bool> Drain::evict() {
   return impl_->evict(true);
 }
+std::vector<Diagnosis> Drain::diagnoses() const {
+  return impl_->diagnoses();
+}
 Report Drain::report() const {
   return impl_->report();
 }

@@ -34,6 +34,9 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
+  // What holds it up now, and what is worth to be known.
+  std::vector<Diagnosis> diagnoses() const;
+
   // Current state; complete after any stage returned false, after evict(), and after a cancellation.
   Report report() const;
 

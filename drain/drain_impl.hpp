@@ -52,6 +52,7 @@ class Drain::Impl {
   // A drain that is over before its first eviction tells its observer of the end here.
   bool tell_unless(bool goes_on);
   Report report() const;
+  std::vector<Diagnosis> diagnoses() const { return board_.active(); }
 
  private:
   // A request that fails again and again: told after a while, and once more when it is over or no longer waited for.
@@ -90,6 +91,7 @@ class Drain::Impl {
   Task<Controller> look_up(ControllerQuestion question, TimePoint until, TimePoint others_until);
   Task<Controller> look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until);
   void controllers_news();
+  std::vector<std::string> held_of(const Controller& controller) const;
   void diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 
   // volume_wait.cpp

@@ -300,7 +300,9 @@ void Drain::Impl::watch_health() {
 }
 
 void Drain::Impl::update_diagnoses(TimePoint at) {
-  node_facts_.server_ahead = client_.server_now() - clock_.wall_now();
+  // The server's clock is known to a second or two: a smaller change is none, and no news.
+  const Duration ahead = client_.server_now() - clock_.wall_now();
+  if (std::chrono::abs(ahead - node_facts_.server_ahead) >= std::chrono::seconds(2)) node_facts_.server_ahead = ahead;
   auto facts = diagnose(*pipeline_, node_facts_, inquiries_.known());
   diagnose_volumes(at, facts);
   diagnose_controllers(at, facts);

@@ -2,6 +2,7 @@
 // listed and followed by namespace. Only what the guards that are on need; without any, nothing is asked.
 #include <set>
 
+#include "drain/controllers.hpp"
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "drain/replicas.hpp"
@@ -12,38 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::string_view apps = "apps/v1";
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
-
-bool is_apps_workload(const k8s::OwnerReference& owner) {
-  return owner.api_version == apps &&
-         (owner.kind == "Deployment" || owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
-}
-
-Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
-  Controller controller;
-  controller.ns = ns;
-  controller.api_version = owner.api_version;
-  controller.kind = owner.kind;
-  controller.name = owner.name;
-  controller.uid = owner.uid;
-  controller.unknown = std::move(why);
-  return controller;
-}
-
-Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns) {
-  Controller controller = nothing_known_of(owner, ns, "it does not exist any more");
-  controller.gone = true;
-  return controller;
-}
-
-Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload) {
-  Controller controller = nothing_known_of(owner, ns, "");
-  controller.replicas = workload.replicas;
-  controller.ready_replicas = workload.ready_replicas;
-  controller.annotations = std::move(workload.annotations);
-  return controller;
-}
 
 // The API group of "apps/v1"; empty for the core group.
 std::string group_of(const std::string& api_version) {
@@ -247,15 +217,27 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
   co_await view->run_for_good(std::chrono::seconds(30));
 }
 
+// UIDs of its pods that wait to be evicted.
+std::vector<std::string> Drain::Impl::held_of(const Controller& controller) const {
+  std::vector<std::string> held;
+  for (const auto& [uid, tracked] : pipeline_->pods()) {
+    if (!is_held(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
+    const Controller* of_pod = controllers_.of(tracked.pod);
+    if (of_pod && of_pod->uid == controller.uid) held.push_back(uid);
+  }
+  return held;
+}
+
 void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
   for (const auto& found : controllers_.unschedulable(at))
     facts.push_back(
         {"REPLACEMENT_UNSCHEDULABLE",
          found.controller->text(),
          fmt::format("its replacement, pod {}, finds no node: {}; no further pod of it is evicted until that "
-                     "one has found one",
+                     "one has found one; make room, or change what the pod asks for",
                      found.pod, found.message),
-         {}});
+         {},
+         {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : namespace_views_) {
     if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
     facts.push_back({"RBAC_DENIED",

@@ -1,13 +1,12 @@
 // Drain asks what its inquiries have due, one question at a time, beside the loop: nothing waits for the answers.
 #include "drain/drain_impl.hpp"
+#include "drain/local_volumes.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr std::string_view hostname_label = "kubernetes.io/hostname";
 
 // Nothing to see is an answer, too.
 std::optional<Error> unless_gone(const Error& error) {
@@ -54,30 +53,13 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_namespace(std::string
   co_return std::nullopt;
 }
 
-// By its claims: a local volume has no VolumeAttachment.
 asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_local_volumes(std::string pod_uid) {
   const auto found = pipeline_->pods().find(pod_uid);
   if (found == pipeline_->pods().end()) co_return std::nullopt;
-  const k8s::Pod pod = found->second.pod;
-  const auto label = node_.labels.find(std::string(hostname_label));
-  const std::string hostname = label == node_.labels.end() ? node_name_ : label->second;
-  for (const std::string& name : pod.claims) {
-    const auto claim = co_await client_.get_persistent_volume_claim(pod.ns, name, within(request_timeout));
-    if (!claim && !k8s::is_gone(claim.error())) co_return claim.error();
-    if (!claim || claim->volume_name.empty()) continue;
-    const auto volume = co_await client_.get_persistent_volume(claim->volume_name, within(request_timeout));
-    if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
-    if (!volume || volume->hostnames.empty()) continue;
-    if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),
-                    [&](const std::string& one) { return one != hostname; }))
-      continue;
-    inquiries_.known().local_volumes[pod_uid] = fmt::format(
-        "its volume {} (claim {}/{}) exists on this node only: once evicted, its replacement stays Pending "
-        "until the node takes pods again. Let its owner move the data first, or accept that for as long as "
-        "the maintenance takes",
-        volume->name, pod.ns, name);
-    break;
-  }
+  auto local = co_await local_volume_of(client_, found->second.pod, hostname_of(node_),
+                                        [this] { return within(request_timeout); });
+  if (!local) co_return local.error();
+  if (*local) inquiries_.known().local_volumes[pod_uid] = **std::move(local);
   co_return std::nullopt;
 }
 

@@ -20,12 +20,14 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const Duration skew = behind ? node.server_ahead : -node.server_ahead;
   if (skew <= clock_skew_limit) return;
   facts.push_back(
-      {"CLOCK_SKEW", "clock",
+      {"CLOCK_SKEW",
+       "clock",
        fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
                    "the times told here; tokens and certificates may be taken for invalid. Set the clock "
                    "(timedatectl, chronyc tracking)",
                    std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
-       controller_hold});
+       controller_hold,
+       {.holds = false}});
 }
 
 }  // namespace

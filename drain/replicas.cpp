@@ -30,11 +30,18 @@ bool has_yet_to_leave(const TrackedPod& tracked) {
           tracked.state == PodState::parked);
 }
 
+Scope advice(std::vector<std::string> pods) {
+  return {.pods = std::move(pods), .holds = false};
+}
+
 void diagnose_override(const std::string& subject, const std::map<std::string, std::string>& annotations,
-                       std::vector<DiagnosisFact>& facts) {
+                       const std::vector<std::string>& pods, std::vector<DiagnosisFact>& facts) {
   const auto ignored = [&](std::string_view key, std::string_view value, std::string_view why) {
-    facts.push_back(
-        {"OVERRIDE_INVALID", subject, fmt::format("the annotation {}={} is ignored: {}", key, value, why), {}});
+    facts.push_back({"OVERRIDE_INVALID",
+                     subject,
+                     fmt::format("the annotation {}={} is ignored: {}", key, value, why),
+                     {},
+                     advice(pods)});
   };
   if (const auto single = k8s::value_at(annotations, single_replica_annotation);
       single && !parse_single_replica(*single))
@@ -51,7 +58,8 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
                    fmt::format("it has a single replica, pod {}: nothing of it runs from its eviction until its "
                                "replacement is Ready; with a second replica for the time being it would be served",
                                tracked.pod.key()),
-                   {}});
+                   {},
+                   advice({tracked.pod.uid})});
 }
 
 // Of one controller.
@@ -59,6 +67,7 @@ struct Here {
   const Controller* controller = nullptr;
   std::int32_t ready = 0;
   bool budget = false;
+  std::vector<std::string> pods{};  // UIDs
 };
 
 }  // namespace
@@ -75,20 +84,22 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
     of_it.controller = controller;
     of_it.ready += tracked.pod.ready ? 1 : 0;
     of_it.budget |= !tracked.budgets->empty();
-    diagnose_override(controller->text(), tracked.pod.annotations, facts);
+    of_it.pods.push_back(uid);
+    diagnose_override(controller->text(), tracked.pod.annotations, {uid}, facts);
     if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {
     const Controller& controller = *of_it.controller;
-    diagnose_override(controller.text(), controller.annotations, facts);
+    diagnose_override(controller.text(), controller.annotations, of_it.pods, facts);
     if (!controller.replicas)
       facts.push_back({"REPLICAS_UNKNOWN",
                        controller.text(),
                        fmt::format("how many replicas it has could not be found out, so it is taken to have more than "
                                    "one: {}",
                                    controller.unknown),
-                       {}});
+                       {},
+                       advice(of_it.pods)});
     if (controllers.guards().single_replica == SingleReplica::allow) continue;
     if (controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
@@ -97,7 +108,8 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
                        fmt::format("all {} of its Ready pods are on this node and no PodDisruptionBudget keeps them "
                                    "from leaving together; --max-unavailable-per-controller does",
                                    controller.ready_replicas),
-                       {}});
+                       {},
+                       advice(of_it.pods)});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "drain/diagnosis_fact.hpp"
 #include "placement/pod_fit.hpp"
 #include "retry/clock.hpp"
 #include "retry/result.hpp"
@@ -98,6 +99,7 @@ struct Diagnosis {
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
   std::string message;  // what, why and the way out
   WallTime since{};
+  Scope scope{};
   bool operator==(const Diagnosis&) const = default;
 };
 

@@ -188,7 +188,8 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
                          ? "they are not waited for"
                          : "they are not waited for, and their pods leave side by side (--serialize-volumes)",
                      volumes_error_->message()),
-         {}});
+         {},
+         {.holds = false}});
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
   const Error* trouble = volumes_trouble_ ? &*volumes_trouble_ : questions_.trouble();
   const Error* error = seen ? &*seen : trouble;

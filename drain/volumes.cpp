@@ -12,7 +12,7 @@ namespace {
 std::string progress_of(const k8s::VolumeAttachment& attachment) {
   if (!attachment.detach_error.empty())
     return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
-  if (attachment.deleting) return fmt::format("{} is detaching it", attachment.attacher);
+  if (attachment.deleting()) return fmt::format("{} is detaching it", attachment.attacher);
   return "the kubelet has not unmounted it yet, or kube-controller-manager has not asked for it to be detached";
 }
 
@@ -135,7 +135,7 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
   if (claim == claims_.end()) return VolumeOutcome::unclear;
   if (use.staying.contains(claim->second)) return VolumeOutcome::kept;
   if (use.leaving.contains(claim->second)) return VolumeOutcome::in_use;
-  if (left_.contains(claim->second) || entry.attachment.deleting || held_.contains(entry.attachment.name))
+  if (left_.contains(claim->second) || entry.attachment.deleting() || held_.contains(entry.attachment.name))
     return VolumeOutcome::detaching;
   if (leaked_.contains(entry.attachment.uid)) return VolumeOutcome::leaked;
   if (expect_all_) return VolumeOutcome::detaching;
@@ -245,7 +245,8 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                        entry.attachment.detach_error.empty()
                            ? ""
                            : fmt::format(" ({} cannot detach it: {})", report.driver, entry.attachment.detach_error)),
-           {}});
+           {},
+           {.volumes = {report.attachment}, .holds = false}});
       continue;
     }
     if (report.outcome != VolumeOutcome::detaching) continue;
@@ -255,17 +256,19 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                        fmt::format("{} cannot detach it from node {}: {}; it tries again by itself, look at the log of "
                                    "its controller if this stays",
                                    report.driver, node_, entry.attachment.detach_error),
-                       {}});
+                       {},
+                       {.volumes = {report.attachment}}});
     if (is_stuck(entry, now))
       facts.push_back(
           {"VOLUME_STUCK",
            subject_of(report),
-           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {} (kubectl describe "
-                       "volumeattachment {})",
+           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {}; see that the kubelet of "
+                       "the node runs, and the controller of {} (kubectl describe volumeattachment {})",
                        node_, report.claim.empty() ? "it" : "claim " + report.claim,
-                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message,
+                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message, report.driver,
                        report.attachment),
-           {}});
+           {},
+           {.volumes = {report.attachment}}});
   }
 }
 

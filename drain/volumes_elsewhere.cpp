@@ -19,7 +19,7 @@ std::string seconds_of(Duration duration) {
 
 void VolumeBook::other_changed(const std::string& uid, const k8s::VolumeAttachment* attachment) {
   if (reattach_limit_ == Duration::zero()) return;
-  if (attachment && !attachment->deleting && !attachment->persistent_volume.empty()) {
+  if (attachment && !attachment->deleting() && !attachment->persistent_volume.empty()) {
     other_volume_[uid] = attachment->persistent_volume;
     others_[{attachment->persistent_volume, uid}] = {attachment->node_name, attachment->attached,
                                                      attachment->attach_error};

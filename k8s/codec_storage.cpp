@@ -25,7 +25,7 @@ void read(const Object& json, NodeVolumes& volumes) {
 void read(const Object& json, VolumeAttachment& attachment) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, attachment);
-  attachment.deleting = metadata.has("deletionTimestamp");
+  attachment.deletion_timestamp = metadata.time("deletionTimestamp");
   const auto spec = json.object("spec");
   attachment.node_name = spec.string("nodeName");
   attachment.attacher = spec.string("attacher");
@@ -58,7 +58,9 @@ void read(const Object& json, PersistentVolumeClaim& claim) {
 }
 
 void read(const Object& json, Namespace& ns) {
-  read_identity(json.object("metadata"), ns);
+  const auto metadata = json.object("metadata");
+  read_identity(metadata, ns);
+  ns.deletion_timestamp = metadata.time("deletionTimestamp");
   json.object("status").each("conditions", [&](const Object& condition) {
     if (condition.string("status") == "True") ns.conditions.push_back(condition.string("message"));
   });

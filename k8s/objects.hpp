@@ -173,12 +173,14 @@ struct VolumeAttachment {
   std::string uid;
   std::string resource_version;
   std::string node_name;
-  std::string attacher;           // the CSI driver
-  std::string persistent_volume;  // its name; empty: an inline volume, which no object stands for
-  bool deleting = false;          // the driver has been asked to detach it
-  std::string detach_error;       // what the driver last said against it
-  bool attached = false;          // status.attached: the driver has done it
-  std::string attach_error;       // what the driver last said against that
+  std::string attacher;                          // the CSI driver
+  std::string persistent_volume;                 // its name; empty: an inline volume, which no object stands for
+  std::optional<WallTime> deletion_timestamp{};  // since when the driver has been asked to detach it
+  std::string detach_error;                      // what the driver last said against it
+  bool attached = false;                         // status.attached: the driver has done it
+  std::string attach_error;                      // what the driver last said against that
+
+  bool deleting() const { return deletion_timestamp.has_value(); }
   bool operator==(const VolumeAttachment&) const = default;
 };
 
@@ -205,6 +207,7 @@ struct Namespace {
   std::string name;
   std::string uid;
   std::vector<std::string> conditions;  // messages of those that are True: all are about what keeps it from going
+  std::optional<WallTime> deletion_timestamp{};
 };
 
 struct Lease {

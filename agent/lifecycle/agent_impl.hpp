@@ -119,6 +119,7 @@ class Agent::Impl {
   std::optional<Event> drain_interrupted();
   bool learn_leaked();
   Event uncordoned_by_somebody();
+  Findings findings() const;
   boost::asio::awaitable<TimePoint> show_drain(TimePoint shown_last);
 
   // proof.cpp

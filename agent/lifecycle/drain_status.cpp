@@ -8,20 +8,54 @@
 
 namespace haulout::agent {
 
+using drain::Diagnosis;
+
 namespace {
 
-// Such a finding tells what follows after the eviction of its pod, not why that one waits.
-bool tells_of_later(const std::string& code) {
-  return code == "LOCAL_PV";
+std::string words_of(const Diagnosis& finding) {
+  return finding.subject + ": " + finding.message;
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool concerns(const std::vector<std::string>& volumes, const std::map<std::string, std::string>& attached) {
+  return std::any_of(volumes.begin(), volumes.end(), [&](const auto& volume) { return attached.contains(volume); });
+}
+
+bool is_of_node(const Diagnosis& finding) {
+  return finding.scope.pods.empty() && finding.scope.volumes.empty();
+}
+
+template <class Predicate>
+const Diagnosis* find(const Findings& findings, Predicate such) {
+  const auto found = std::find_if(findings.begin(), findings.end(), such);
+  return found == findings.end() ? nullptr : &*found;
+}
+
+// What else is to be told: what holds the drain up before what does not.
+template <class Predicate>
+std::string besides(const Findings& findings, Predicate such) {
+  const auto count = std::count_if(findings.begin(), findings.end(), such);
+  if (count == 0) return {};
+  const Diagnosis* one = find(findings, [&](const Diagnosis& finding) { return such(finding) && finding.scope.holds; });
+  if (!one) one = find(findings, such);
+  return fmt::format(
+      "; besides, {}{}", words_of(*one),
+      count == 1 ? "" : fmt::format(" (and {} more)", count_of(static_cast<std::size_t>(count - 1), "finding")));
 }
 
 }  // namespace
+
+bool uncordoned_meanwhile(const Findings& findings) {
+  return find(findings, [](const Diagnosis& finding) { return finding.code == "UNCORDONED_MEANWHILE"; }) != nullptr;
+}
 
 void DrainStatus::begin() {
   waiting_.clear();
   attached_.clear();
   reattaching_.clear();
-  diagnoses_.clear();
   trouble_.clear();
   progress_ = {};
 }
@@ -32,6 +66,7 @@ void DrainStatus::on_event(const drain::Event& event) {
   if (event.pod && event.type == parked) {
     Waiting& waiting = waiting_[event.pod->uid];
     if (waiting.order == 0) waiting.order = ++seen_;
+    waiting.uid = event.pod->uid;
     waiting.reason = event.pod->reason;
     waiting.pod = "pod " + event.pod->key();
     waiting.message = waiting.pod + ": " + event.pod->message;
@@ -50,20 +85,11 @@ void DrainStatus::on_event(const drain::Event& event) {
                       event.volume->volume, event.volume->claim, event.volume->message);
     else
       reattaching_.erase(event.volume->attachment);
-  } else if (event.diagnosis && event.type == diagnosis_raised) {
-    diagnoses_[{event.diagnosis->subject, event.diagnosis->code}] = event.diagnosis->message;
-  } else if (event.diagnosis && event.type == diagnosis_withdrawn) {
-    diagnoses_.erase({event.diagnosis->subject, event.diagnosis->code});
   } else if (event.type == disconnected || event.type == reconnected) {
     trouble_ = event.message;
   }
   next_.on_event(event);
   changed_();
-}
-
-bool DrainStatus::uncordoned_meanwhile() const {
-  return std::any_of(diagnoses_.begin(), diagnoses_.end(),
-                     [](const auto& finding) { return finding.first.second == "UNCORDONED_MEANWHILE"; });
 }
 
 const DrainStatus::Waiting* DrainStatus::first() const {
@@ -72,46 +98,60 @@ const DrainStatus::Waiting* DrainStatus::first() const {
   return found == waiting_.end() ? nullptr : &found->second;
 }
 
-std::string DrainStatus::reason() const {
-  const Waiting* waiting = first();
-  if (waiting) return waiting->reason;
-  if (waits_for_volumes()) return attached_.empty() ? "ReattachingVolumes" : "DetachingVolumes";
-  return "Evicting";
+const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
+  return find(findings, [&](const Diagnosis& finding) {
+    return finding.code == "VOLUME_STUCK" && concerns(finding.scope.volumes, attached_);
+  });
 }
 
-// A diagnosis of the pod, or of the budget that the pod's own message names, says more than that message.
-std::string DrainStatus::cause_of(const Waiting& waiting) const {
-  for (const auto& [finding, message] : diagnoses_) {
-    const auto& [subject, code] = finding;
-    if (tells_of_later(code)) continue;
-    if (subject == waiting.pod) return fmt::format("{}: {}", subject, message);
-    if (waiting.message.find(subject + ":") != std::string::npos)
-      return fmt::format("{} waits for {}: {}", waiting.pod, subject, message);
-  }
-  return waiting.message;
+// What says most of the volumes that are still attached.
+const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
+  if (const Diagnosis* stuck = stuck_volume(findings)) return stuck;
+  return find(findings, [&](const Diagnosis& finding) {
+    return finding.scope.holds && concerns(finding.scope.volumes, attached_);
+  });
 }
 
-std::string DrainStatus::message() const {
-  if (const Waiting* waiting = first()) {
-    const std::size_t others = waiting_.size() - 1;
-    std::string cause = cause_of(*waiting);
-    if (others == 0) return cause;
-    return fmt::format("{} (and {} more {})", cause, others, others == 1 ? "pod waits" : "pods wait");
-  }
-  if (waits_for_volumes()) {
-    const auto& volumes = attached_.empty() ? reattaching_ : attached_;
-    const std::string& one = volumes.begin()->second;
-    return volumes.size() == 1 ? one : fmt::format("{} (and {} more)", one, count_of(volumes.size() - 1, "volume"));
-  }
+std::string DrainStatus::reason(const Findings& findings) const {
+  if (const Waiting* waiting = first()) return waiting->reason;
+  if (!waits_for_volumes()) return "Evicting";
+  if (attached_.empty()) return "ReattachingVolumes";
+  return stuck_volume(findings) ? "VolumeStuck" : "DetachingVolumes";
+}
+
+std::string DrainStatus::of_pods(const Waiting& waiting, const Findings& findings) const {
+  const auto about_it = [&](const Diagnosis& finding) { return contains(finding.scope.pods, waiting.uid); };
+  const Diagnosis* cause =
+      find(findings, [&](const Diagnosis& finding) { return finding.scope.holds && about_it(finding); });
+  std::string text = !cause                          ? waiting.message
+                     : cause->subject == waiting.pod ? words_of(*cause)
+                                                     : fmt::format("{} waits for {}", waiting.pod, words_of(*cause));
+  const std::size_t others = waiting_.size() - 1;
+  if (others > 0) text += fmt::format(" (and {} more {})", others, others == 1 ? "pod waits" : "pods wait");
+  return text + besides(findings, [&](const Diagnosis& finding) {
+           return &finding != cause && (about_it(finding) || is_of_node(finding));
+         });
+}
+
+std::string DrainStatus::of_volumes(const Findings& findings) const {
+  const auto& volumes = attached_.empty() ? reattaching_ : attached_;
+  const Diagnosis* cause = of_attached(findings);
+  std::string text = cause ? words_of(*cause) : volumes.begin()->second;
+  if (volumes.size() > 1) text += fmt::format(" (and {} more)", count_of(volumes.size() - 1, "volume"));
+  return text + besides(findings, is_of_node);
+}
+
+std::string DrainStatus::message(const Findings& findings) const {
+  if (const Waiting* waiting = first()) return of_pods(*waiting, findings);
+  if (waits_for_volumes()) return of_volumes(findings);
   if (!trouble_.empty()) return trouble_;
-  for (const auto& [finding, message] : diagnoses_) {
-    const auto& [subject, code] = finding;
-    if (!tells_of_later(code) && (subject.starts_with("node ") || subject.starts_with("pod ")))
-      return fmt::format("{}: {}", subject, message);
-  }
-  if (progress_.to_evict == 0) return "looking for pods that must leave";
-  return fmt::format("{} of {} {} gone", progress_.vanished, count_of(progress_.to_evict, "pod"),
-                     progress_.to_evict == 1 ? "has" : "have");
+  const Diagnosis* cause = find(findings, [](const Diagnosis& finding) { return finding.scope.holds; });
+  const std::string text = cause                     ? words_of(*cause)
+                           : progress_.to_evict == 0 ? "looking for pods that must leave"
+                                                     : fmt::format("{} of {} {} gone", progress_.vanished,
+                                                                   count_of(progress_.to_evict, "pod"),
+                                                                   progress_.to_evict == 1 ? "has" : "have");
+  return text + besides(findings, [&](const Diagnosis& finding) { return &finding != cause; });
 }
 
 }  // namespace haulout::agent

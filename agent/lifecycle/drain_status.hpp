@@ -4,10 +4,17 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "drain/observer.hpp"
 
 namespace haulout::agent {
+
+// Of the drain under way, as they stand now (drain::Drain::diagnoses).
+using Findings = std::vector<drain::Diagnosis>;
+
+// The drain has seen the Node schedulable since it cordoned it.
+bool uncordoned_meanwhile(const Findings& findings);
 
 class DrainStatus final : public drain::DrainObserver {
  public:
@@ -17,20 +24,23 @@ class DrainStatus final : public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone; then the
-  // API server; otherwise how far it is. What a diagnosis says of them comes before what they say themselves.
-  std::string reason() const;
-  std::string message() const;
-  // The drain has seen the Node schedulable since it cordoned it.
-  bool uncordoned_meanwhile() const;
+  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone, those that
+  // are stuck first; then the API server; then what else holds the drain up; otherwise how far it is. What a finding
+  // says of them, with the way out, comes before what they say themselves. At the end stands one finding more, where
+  // there is one about the same pod or volume or about the node, and how many there are.
+  std::string reason(const Findings& findings) const;
+  std::string message(const Findings& findings) const;
 
  private:
   struct Waiting {
     std::size_t order = 0;
-    std::string pod{}, reason{}, message{};
+    std::string uid{}, pod{}, reason{}, message{};
   };
   const Waiting* first() const;
-  std::string cause_of(const Waiting& waiting) const;
+  std::string of_pods(const Waiting& waiting, const Findings& findings) const;
+  std::string of_volumes(const Findings& findings) const;
+  const drain::Diagnosis* stuck_volume(const Findings& findings) const;
+  const drain::Diagnosis* of_attached(const Findings& findings) const;
   bool waits_for_volumes() const {
     return progress_.vanished == progress_.to_evict && !(attached_.empty() && reattaching_.empty());
   }
@@ -40,8 +50,7 @@ class DrainStatus final : public drain::DrainObserver {
   std::map<std::string, Waiting> waiting_;          // by UID
   std::map<std::string, std::string> attached_;     // by VolumeAttachment: what is said of a volume that is waited for
   std::map<std::string, std::string> reattaching_;  // likewise, until another node has it
-  std::map<std::pair<std::string, std::string>, std::string> diagnoses_;  // by subject and code
-  std::string trouble_;                                                   // why the drain waits for the API server
+  std::string trouble_;                             // why the drain waits for the API server
   std::size_t seen_ = 0;
   drain::Progress progress_;
 };

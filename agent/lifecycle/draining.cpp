@@ -95,7 +95,7 @@ void Agent::Impl::decide(Event event) {
 std::optional<Event> Agent::Impl::drain_interrupted() {
   cordon_seen_ = cordon_seen_ || (cordoned_ && node_.unschedulable);
   // Our own view may have been away for as long as the cordon stood; the drain knows since when it has it.
-  const bool lost = drain_status_.uncordoned_meanwhile() && !node_.unschedulable;
+  const bool lost = uncordoned_meanwhile(findings()) && !node_.unschedulable;
   if (!lost && (!cordon_seen_ || node_.unschedulable)) return std::nullopt;
   return uncordoned_by_somebody();
 }
@@ -106,14 +106,19 @@ Event Agent::Impl::uncordoned_by_somebody() {
   return Event::cordon_lost;
 }
 
+Findings Agent::Impl::findings() const {
+  return drain_ ? drain_->diagnoses() : Findings();
+}
+
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
-  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason();
+  const Findings found = findings();
+  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason(found);
   const bool stands = cordoned_ && !record_.cordoned;
   if (stands) record_.cordoned = true;
   const bool due = learn_leaked() || stands || reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
-  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message());
+  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message(found));
   co_return now();
 }
 

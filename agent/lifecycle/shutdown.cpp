@@ -43,7 +43,7 @@ asio::awaitable<void> Agent::Impl::until_shutdown() {
       if (leaving == Leaving::drains && now() < limit) co_return;
       until = limit - last_words;
       const bool late = leaving == Leaving::draining && now() >= until;
-      if (late) warn("ShutdownUndrained", "somebody shuts the machine down: " + drain_status_.message());
+      if (late) warn("ShutdownUndrained", "somebody shuts the machine down: " + drain_status_.message(findings()));
       if (late || leaving != Leaving::draining) parts_.shutdown->let_shutdown_proceed();
     }
     co_await shutdown_news_->wait_until(clock_, until);

@@ -1,6 +1,7 @@
 #include "agent/people/explain_job.hpp"
 
 #include "agent/people/facts.hpp"
+#include "agent/people/questions.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
 #include "placement/fit.hpp"
@@ -12,6 +13,8 @@ Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;
   CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
+  // Before the pods: one that has come since is among them, and its volumes are not nobody's.
+  auto attachments = co_await tools_.client.list_volume_attachments(deadline());
   auto pods = co_await tools_.client.list_pods_on(node, deadline());
   if (pods)
     facts.pods = std::move(pods->items);
@@ -24,6 +27,9 @@ Task<> ExplainJob::act(std::string node) {
     facts.budgets_problem = printable(budgets.error().message());
   facts.daemon_sets = co_await look_up_daemon_sets(facts.pods);
   if (settings_.people.check_fit) co_await check_fit(facts);
+
+  Questions questions(tools_.client, facts, [this] { return deadline(); }, tools_.clock.wall_now());
+  facts.asked = co_await questions.ask(std::move(attachments));
 
   const Explanation explanation = explain(facts, tools_.clock.wall_now());
   if (settings_.output == OutputFormat::json) {

@@ -163,6 +163,17 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   return why;
 }
 
+void hold_in_dying_namespaces(std::vector<PodView>& pods, const NodeFacts& facts, WallTime now) {
+  for (PodView& pod : pods) {
+    const auto ns = facts.asked.dying.find(pod.key.substr(0, pod.key.find('/')));
+    if (ns == facts.asked.dying.end() || pod.fate == PodFate::stay || pod.fate == PodFate::leaving) continue;
+    pod.fate = PodFate::blocked;
+    pod.evictable = Evictable::no;
+    pod.reason = "NamespaceTerminating";
+    pod.message = words_of_dying(ns->second, now);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(GateState state) {
@@ -191,6 +202,7 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.gates = gates_of(about, facts.fleet);
   const auto budgets = facts.budgets_problem ? std::nullopt : std::optional(facts.budgets);
   about.pods = pod_views(facts.pods, budgets, policy, facts.daemon_sets, now, facts.node.ready);
+  hold_in_dying_namespaces(about.pods, facts, now);
   about.fit_asked = facts.fit_asked;
   about.fits_problem = facts.fits_problem;
   for (const placement::PodFit& fit : facts.fits)
@@ -199,6 +211,8 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.pods_problem = facts.pods_problem;
   about.budgets = budget_views(facts.pods, facts.budgets, policy, facts.daemon_sets, now);
   about.budgets_problem = facts.budgets_problem;
+  about.findings = findings_of(facts, now);
+  about.not_known = facts.asked.problems;
   about.why = why_not_now(about);
   return about;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/people/findings.hpp"
 #include "agent/people/node_view.hpp"
 #include "agent/people/pod_views.hpp"
 
@@ -34,6 +35,7 @@ struct NodeFacts {
   bool fit_asked = false;
   std::vector<placement::PodFit> fits{};
   std::optional<std::string> fits_problem{};
+  Asked asked{};
 };
 
 struct Explanation {
@@ -48,7 +50,9 @@ struct Explanation {
   std::optional<std::string> fits_problem;
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
-  std::vector<std::string> why;  // it is not updated now: the first is what decides; never empty
+  std::vector<drain::DiagnosisFact> findings;  // besides those that stand in the messages of pods and in `why`
+  std::vector<std::string> not_known;          // of what they are about
+  std::vector<std::string> why;                // it is not updated now: the first is what decides; never empty
 };
 
 // UIDs of the pods about which it is worth to know whether they fit elsewhere.

@@ -63,6 +63,9 @@ std::string explanation_json(const Explanation& about) {
                        {"healthy", budget.healthy},
                        {"needed", budget.needed},
                        {"podsHere", budget.pods}});
+  Json findings = Json::array();
+  for (const drain::DiagnosisFact& finding : about.findings)
+    findings.push_back({{"code", finding.code}, {"subject", finding.subject}, {"message", finding.message}});
   const std::string authority = about.record ? about.record->authority : "";
   const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
                      {"kind", "NodeExplanation"},
@@ -76,7 +79,9 @@ std::string explanation_json(const Explanation& about) {
                      {"podsProblem", problem_json(about.pods_problem)},
                      {"fitProblem", problem_json(about.fits_problem)},
                      {"budgets", std::move(budgets)},
-                     {"budgetsProblem", problem_json(about.budgets_problem)}};
+                     {"budgetsProblem", problem_json(about.budgets_problem)},
+                     {"findings", std::move(findings)},
+                     {"notKnown", about.not_known}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

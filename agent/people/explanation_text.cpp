@@ -142,6 +142,21 @@ void add_budgets(Lines& lines, const Explanation& about) {
   add_table(lines, rows);
 }
 
+void add_findings(Lines& lines, const Explanation& about) {
+  if (!about.findings.empty()) {
+    lines.emplace_back();
+    lines.emplace_back("Findings:");
+    std::vector<Cells> rows{{"CODE", "ABOUT", "MESSAGE"}};
+    for (const drain::DiagnosisFact& finding : about.findings)
+      rows.push_back({finding.code, printable(finding.subject), printable(finding.message)});
+    add_table(lines, rows);
+  }
+  if (about.not_known.empty()) return;
+  lines.emplace_back();
+  lines.emplace_back("Not known:");
+  for (const std::string& problem : about.not_known) lines.push_back("  - " + problem);
+}
+
 }  // namespace
 
 std::vector<std::string> explanation_text(const Explanation& about) {
@@ -159,6 +174,7 @@ std::vector<std::string> explanation_text(const Explanation& about) {
   add_pods(lines, about);
   add_fits(lines, about);
   add_budgets(lines, about);
+  add_findings(lines, about);
   return lines;
 }
 

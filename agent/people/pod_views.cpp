@@ -25,7 +25,8 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
   if (budgets.size() > 1 && !drain::BudgetBook::ignores_budgets(pod)) {
     view.fate = PodFate::blocked;
     view.reason = "OverlappingBudgets";
-    view.message = book.explain(budgets);
+    const auto fact = drain::overlap_fact(pod, book.explain(budgets));
+    view.message = fmt::format("{} [{}]", fact.message, fact.code);
   } else if (book.gate(pod, budgets) == drain::BudgetBook::Gate::closed) {
     view.fate = PodFate::blocked;
     view.reason = "BlockedByBudget";
@@ -75,7 +76,13 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
   switch (decision.verdict) {
     case drain::Verdict::skip: view.fate = PodFate::stay; break;
     case drain::Verdict::refuse: view.fate = PodFate::refused; break;
-    case drain::Verdict::park: view.fate = PodFate::parked; break;
+    case drain::Verdict::park:
+      view.fate = PodFate::parked;
+      if (decision.reason == "DoNotDisrupt") {
+        const auto fact = drain::protected_fact(pod, decision.message);
+        view.message = fmt::format("{} [{}]", fact.message, fact.code);
+      }
+      break;
     case drain::Verdict::evict:
       if (!pod.terminating()) {
         judge_eviction(view, pod, book);

@@ -97,7 +97,12 @@ constexpr std::array table{
     Reason{
         "DetachingVolumes", drain, waiting,
         "The pods have gone; volumes that they used are still attached to the node, and a reboot now could harm them.",
-        "Wait; the message says what the volume waits for. One that stays is found as VOLUME_STUCK."},
+        "Wait; the message says what the volume waits for. One that stays becomes VolumeStuck."},
+    Reason{
+        "VolumeStuck", drain, trouble,
+        "The pods have gone, and a volume that they used is still attached to the node, longer than `--volume-limit`.",
+        "See that its driver's controller runs, and the kubelet of the node; the message names the volume and what is "
+        "said against it. The drain goes on by itself once it is detached."},
     Reason{"ReattachingVolumes", drain, progress,
            "The pods have gone and their volumes are detached; another node is given time to have them "
            "(`--reattach-limit`).",

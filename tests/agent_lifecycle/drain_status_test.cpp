@@ -23,34 +23,56 @@ class DrainStatusTest : public ::testing::Test {
   void see_pod(EventType type) {
     status.on_event({.type = type, .at = {}, .node = node, .pod = &pod, .message = {}, .progress = {}});
   }
-  void see(EventType type, const drain::Diagnosis& diagnosis) {
-    status.on_event({.type = type, .at = {}, .node = node, .diagnosis = &diagnosis, .message = {}, .progress = {}});
-  }
+  std::string message() const { return status.message(findings); }
+  std::string reason() const { return status.reason(findings); }
 
   Nobody nobody;
   DrainStatus status{nobody, [] {}};
   const std::string node = "n1";
   drain::PodReport pod;
+  Findings findings;
 };
+
+drain::Diagnosis of_pods(std::string code, std::string subject, std::string message,
+                         std::vector<std::string> pods = {"u"}) {
+  return {std::move(code), std::move(subject), std::move(message), {}, {.pods = std::move(pods)}};
+}
+
+drain::Diagnosis advice(std::string code, std::string subject, std::string message,
+                        std::vector<std::string> pods = {}) {
+  return {std::move(code), std::move(subject), std::move(message), {}, {.pods = std::move(pods), .holds = false}};
+}
 
 TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   see_pod(EventType::parked);
-  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
-  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it says maxUnavailable: 0; change that", {}};
-  see(EventType::diagnosis_raised, zero);
-  EXPECT_EQ(status.message(),
-            "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says maxUnavailable: 0; change that");
-  EXPECT_EQ(status.reason(), "BlockedByBudget");
-  see(EventType::diagnosis_withdrawn, zero);
-  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
+  findings = {
+      of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says maxUnavailable: 0; change that", {"v", "u"})};
+  EXPECT_EQ(message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says maxUnavailable: 0; change that");
+  EXPECT_EQ(reason(), "BlockedByBudget");
+  findings = {of_pods("RBAC_DENIED", "pod shop/web-0", "grant the verb")};
+  EXPECT_EQ(message(), "pod shop/web-0: grant the verb");
+  findings.clear();
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
+}
+
+// Their subjects stand nowhere in what the pod says of itself.
+TEST_F(DrainStatusTest, ADiagnosisIsKnownByThePodsThatItIsAbout) {
+  pod.reason = "AdmissionDenied";
+  pod.message = "admission webhook \"a.example.com\" denied the request: not yet";
+  see_pod(EventType::parked);
+  findings = {of_pods("WEBHOOK_DENY", "webhook a.example.com", "it denies; ask its owner")};
+  EXPECT_EQ(message(), "pod shop/web-0 waits for webhook a.example.com: it denies; ask its owner");
+  findings = {of_pods("NS_TERMINATING_STUCK", "namespace shop", "it does not end; see what is left in it", {"w"})};
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message) << "it is about another one";
 }
 
 TEST_F(DrainStatusTest, WhatNeedsNoEvictionAnyMoreIsNotWhatItWaitsFor) {
   for (const EventType type : {EventType::evicted, EventType::vanished, EventType::terminating, EventType::left}) {
     see_pod(EventType::parked);
-    EXPECT_EQ(status.reason(), "BlockedByBudget");
+    EXPECT_EQ(reason(), "BlockedByBudget");
     see_pod(type);
-    EXPECT_EQ(status.reason(), "Evicting") << drain::to_string(type);
+    EXPECT_EQ(reason(), "Evicting") << drain::to_string(type);
   }
 }
 
@@ -65,41 +87,82 @@ TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
         {.type = EventType::volume_reattach, .at = {}, .node = node, .message = {}, .progress = {}, .volume = &volume});
   };
   tell();
-  EXPECT_EQ(status.reason(), "ReattachingVolumes");
-  EXPECT_EQ(status.message(),
+  EXPECT_EQ(reason(), "ReattachingVolumes");
+  EXPECT_EQ(message(),
             "volume pv-1 (claim shop/data) is detached, and waited for until another node has it: no other node has "
             "asked for it yet");
   volume.reattach = drain::Reattach::late;
   tell();
-  EXPECT_EQ(status.reason(), "Evicting");
+  EXPECT_EQ(reason(), "Evicting");
 }
 
 TEST_F(DrainStatusTest, TheDrainKnowsThatItsCordonHasGone) {
-  EXPECT_FALSE(status.uncordoned_meanwhile());
-  const drain::Diagnosis lost{"UNCORDONED_MEANWHILE", "node n1", "somebody made the node schedulable again", {}};
-  see(EventType::diagnosis_raised, lost);
-  EXPECT_TRUE(status.uncordoned_meanwhile());
-  see(EventType::diagnosis_withdrawn, lost);
-  EXPECT_FALSE(status.uncordoned_meanwhile());
+  EXPECT_FALSE(uncordoned_meanwhile({of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says no")}));
+  EXPECT_TRUE(uncordoned_meanwhile({{"UNCORDONED_MEANWHILE", "node n1", "somebody made it schedulable again", {}}}));
 }
 
 TEST_F(DrainStatusTest, ADiagnosisOfAnotherBudgetSaysNothingOfThisPod) {
   see_pod(EventType::parked);
-  see(EventType::diagnosis_raised, {"PDB_ZERO", "PodDisruptionBudget shop/web2", "it says no", {}});
-  see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
-  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  findings = {of_pods("PDB_ZERO", "PodDisruptionBudget shop/web2", "it says no", {"w"}),
+              {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}, {.volumes = {"csi-1"}, .holds = false}}};
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
 }
 
 TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
-  see(EventType::diagnosis_raised, {"LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {}});
-  EXPECT_EQ(status.message(), "looking for pods that must leave");
+  const auto local = advice("LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {"u"});
+  const std::string beside = "; besides, pod shop/web-0: its volume exists on this node only";
+  findings = {local};
+  EXPECT_EQ(message(), "looking for pods that must leave" + beside);
   see_pod(EventType::parked);
-  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
-  see(EventType::diagnosis_raised, {"PDB_ZERO", "PodDisruptionBudget shop/web", "it says no", {}});
-  EXPECT_EQ(status.message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says no");
-  see(EventType::diagnosis_withdrawn, {"PDB_ZERO", "PodDisruptionBudget shop/web", "it says no", {}});
-  see(EventType::diagnosis_raised, {"RBAC_DENIED", "pod shop/web-0", "grant the verb", {}});
-  EXPECT_EQ(status.message(), "pod shop/web-0: grant the verb");
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + beside);
+  findings = {local, of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says no")};
+  EXPECT_EQ(message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says no" + beside);
+}
+
+TEST_F(DrainStatusTest, OfSeveralFindingsBesideOneIsToldAndTheOthersAreCounted) {
+  see_pod(EventType::parked);
+  findings = {advice("CLOCK_SKEW", "clock", "set it"),
+              advice("LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {"u"}),
+              {"NODE_NOT_READY", "node n1", "its kubelet is silent", {}}};
+  EXPECT_EQ(message(),
+            "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 findings more)");
+}
+
+class DrainStatusVolumesTest : public DrainStatusTest {
+ protected:
+  DrainStatusVolumesTest() {
+    attach("csi-1", "pv-1");
+    attach("csi-2", "pv-2");
+  }
+  void attach(const std::string& attachment, const std::string& name) {
+    drain::VolumeReport volume;
+    volume.attachment = attachment;
+    volume.volume = name;
+    volume.claim = "shop/data";
+    volume.outcome = drain::VolumeOutcome::detaching;
+    volume.message = "csi.example.com is detaching it";
+    status.on_event(
+        {.type = EventType::volume_waiting, .at = {}, .node = node, .message = {}, .progress = {}, .volume = &volume});
+  }
+  static drain::Diagnosis of_volume(std::string code, const std::string& attachment) {
+    const std::string message = code + " of " + attachment + "; look at its controller";
+    return {std::move(code), "PersistentVolume of " + attachment, message, {}, {.volumes = {attachment}}};
+  }
+};
+
+TEST_F(DrainStatusVolumesTest, AVolumeThatIsStuckIsSomebodysWorkAndComesFirst) {
+  EXPECT_EQ(reason(), "DetachingVolumes");
+  EXPECT_EQ(message(),
+            "volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it (and 1 volume more)");
+  findings = {of_volume("VOLUME_DETACH_ERROR", "csi-1")};
+  EXPECT_EQ(reason(), "DetachingVolumes") << "the driver tries again by itself";
+  EXPECT_EQ(message(),
+            "PersistentVolume of csi-1: VOLUME_DETACH_ERROR of csi-1; look at its controller (and 1 volume more)");
+  findings.push_back(of_volume("VOLUME_STUCK", "csi-2"));
+  EXPECT_EQ(reason(), "VolumeStuck");
+  EXPECT_EQ(message(), "PersistentVolume of csi-2: VOLUME_STUCK of csi-2; look at its controller (and 1 volume more)");
+  see_pod(EventType::parked);
+  EXPECT_EQ(reason(), "BlockedByBudget") << "the pods come first";
 }
 
 TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
@@ -107,23 +170,23 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
     status.on_event({.type = type, .at = {}, .node = node, .message = std::move(message), .progress = {}});
   };
   see_plain(EventType::disconnected, "node n1 could not be cordoned: 500");
-  EXPECT_EQ(status.message(), "node n1 could not be cordoned: 500");
+  EXPECT_EQ(message(), "node n1 could not be cordoned: 500");
   see_plain(EventType::settling, "");
-  EXPECT_EQ(status.message(), "node n1 could not be cordoned: 500");
+  EXPECT_EQ(message(), "node n1 could not be cordoned: 500");
   see_plain(EventType::reconnected, "");
-  EXPECT_EQ(status.message(), "looking for pods that must leave");
+  EXPECT_EQ(message(), "looking for pods that must leave");
 }
 
-TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidWhenNoPodWaits) {
-  see(EventType::diagnosis_raised, {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}});
-  EXPECT_EQ(status.message(), "looking for pods that must leave");
-  see(EventType::diagnosis_raised, {"NODE_NOT_READY", "node n1", "its kubelet is silent", {}});
-  EXPECT_EQ(status.message(), "node n1: its kubelet is silent");
+TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidFirstWhenNoPodWaits) {
+  findings = {{"NODE_NOT_READY", "node n1", "its kubelet is silent", {}},
+              {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}, {.volumes = {"csi-1"}, .holds = false}}};
+  EXPECT_EQ(message(), "node n1: its kubelet is silent; besides, VolumeAttachment csi-1: nobody uses it");
   see_pod(EventType::parked);
-  EXPECT_EQ(status.message(), "pod shop/web-0: " + pod.message);
+  EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent");
   see_pod(EventType::vanished);
+  findings.clear();
   status.begin();
-  EXPECT_EQ(status.message(), "looking for pods that must leave");
+  EXPECT_EQ(message(), "looking for pods that must leave");
 }
 
 }  // namespace

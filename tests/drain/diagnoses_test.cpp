@@ -80,6 +80,7 @@ TEST_F(DiagnosesTest, ABudgetIsDiagnosedOnceForAllItsPods) {
   pipeline.pod_changed(a_pod("web-1"), now);
   pipeline.take_evictions(now);
   EXPECT_THAT(codes(), ElementsAre("PDB_EQUALS_REPLICAS"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].scope.pods, ElementsAre(pod.uid, a_pod("web-1").uid));
   budget(a_budget("web", 1));
   EXPECT_THAT(codes(), IsEmpty());
 }
@@ -183,6 +184,7 @@ TEST_F(DiagnosesTest, AWebhookThatDeniesIsNamedOnceForAllItsPods) {
   ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
   const auto fact = diagnose(pipeline, node)[0];
   EXPECT_EQ(fact.subject, "webhook a.example.com");
+  EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid, other.uid));
   EXPECT_THAT(fact.message, ::testing::AllOf(HasSubstr("shop/web-0 and 1 more"), HasSubstr("not yet")));
   pipeline.take_evictions(now);
   pipeline.answered(pod.uid, Result<>(), now, wall);
@@ -224,6 +226,7 @@ TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {
   ASSERT_THAT(codes(), ElementsAre("NS_TERMINATING_STUCK"));
   const auto fact = diagnose(pipeline, node, {.namespaces = {{"shop", "finalizers remain"}}})[0];
   EXPECT_EQ(fact.subject, "namespace shop");
+  EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
   EXPECT_GE(fact.hold, 5min);
   EXPECT_THAT(fact.message, HasSubstr(": finalizers remain;"));
 }
@@ -290,10 +293,13 @@ TEST_F(DiagnosesTest, ALocalVolumeIsSaidBesideWhatHoldsThePod) {
   budget(a_budget("web", 0));
   begin();
   pipeline.take_evictions(now);
+  const auto facts = diagnose(pipeline, node, {.local_volumes = {{pod.uid, "bound to n1"}}});
   std::vector<std::string> all;
-  for (const auto& fact : diagnose(pipeline, node, {.local_volumes = {{pod.uid, "bound to n1"}}}))
-    all.push_back(fact.code);
-  EXPECT_THAT(all, ElementsAre("LOCAL_PV", "PDB_EQUALS_REPLICAS"));
+  for (const auto& fact : facts) all.push_back(fact.code);
+  ASSERT_THAT(all, ElementsAre("LOCAL_PV", "PDB_EQUALS_REPLICAS"));
+  for (const auto& fact : facts) EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid)) << fact.code;
+  EXPECT_FALSE(facts[0].scope.holds) << "it tells what follows after the eviction";
+  EXPECT_TRUE(facts[1].scope.holds);
 }
 
 TEST_F(DiagnosesTest, UncordonedMeanwhileAndNodeGone) {
@@ -315,6 +321,9 @@ TEST(DiagnosisBoard, RaisedOnceAfterItsHoldAndWithdrawnWhenItHeals) {
   EXPECT_THAT(board.update(facts, now + 15s, wall).raised, ::testing::SizeIs(1));
   EXPECT_THAT(board.update(facts, now + 16s, wall).raised, IsEmpty());
   EXPECT_THAT(board.active(), ::testing::SizeIs(1));
+  const std::vector<DiagnosisFact> of_two{{"POD_FINALIZER", "pod a/b", "held", 15s, {.pods = {"1", "2"}}}};
+  EXPECT_THAT(board.update(of_two, now + 16s, wall).raised, IsEmpty());
+  EXPECT_THAT(board.active()[0].scope.pods, ElementsAre("1", "2")) << "whom it is about now";
   const auto healed = board.update({}, now + 17s, wall);
   EXPECT_THAT(healed.withdrawn, ::testing::SizeIs(1));
   EXPECT_THAT(board.active(), IsEmpty());

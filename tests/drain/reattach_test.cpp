@@ -157,7 +157,7 @@ TEST_F(ReattachBookTest, TheWarningSaysWhatIsInTheWayAndWhatToDo) {
 TEST_F(ReattachBookTest, WhatIsBeingDetachedElsewhereIsNoClaim) {
   detach_here();
   auto leaving = attachment("n2", true);
-  leaving.deleting = true;
+  leaving.deletion_timestamp = wall;
   see(leaving);
   look(1s);
   EXPECT_TRUE(waits());

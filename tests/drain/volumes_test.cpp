@@ -46,7 +46,11 @@ class VolumeBookTest : public ::testing::Test {
     std::vector<DiagnosisFact> facts;
     book.diagnose(start + later, facts);
     std::vector<std::string> result;
-    for (const auto& fact : facts) result.push_back(fact.code);
+    for (const auto& fact : facts) {
+      EXPECT_THAT(fact.scope.volumes, ElementsAre("csi-pv-data")) << fact.code;
+      EXPECT_EQ(fact.scope.holds, fact.code != "VA_LEAKED") << "that one is not waited for";
+      result.push_back(fact.code);
+    }
     return result;
   }
 
@@ -203,7 +207,7 @@ TEST_F(VolumeBookTest, OnlyItsEndIsTheEnd) {
   auto attachment = an_attachment();
   see(attachment);
   EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detaching);
-  attachment.deleting = true;
+  attachment.deletion_timestamp = wall;
   see(attachment);
   EXPECT_EQ(outcome({.left = {claim}}, 24h), VolumeOutcome::detaching);
   EXPECT_FALSE(book.all_detached());
@@ -295,7 +299,7 @@ TEST_F(VolumeBookTest, APodThatLeftIsRememberedWhenItIsForgotten) {
 
 TEST_F(VolumeBookTest, WhatIsBeingDetachedIsWaitedForWhoeverUsedIt) {
   auto attachment = an_attachment();
-  attachment.deleting = true;
+  attachment.deletion_timestamp = wall;
   see(attachment);
   EXPECT_EQ(outcome({}), VolumeOutcome::detaching);
   EXPECT_EQ(outcome({}, 1h), VolumeOutcome::detaching);

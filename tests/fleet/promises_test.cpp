@@ -42,6 +42,44 @@ using P5_OwnMarksOnly = Promises;
 using P6_NoRebootWithoutATurn = Promises;
 using P7_ARestart = Promises;
 using P10_KindToTheServer = Promises;
+using P8_ToldWithTheWayOut = Promises;
+
+TEST_F(P8_ToldWithTheWayOut, AWebhookThatDenies) {
+  machine("n1");
+  add(a_pod("db-0", PodSpec{}));
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.subresource != "eviction") return std::nullopt;
+    sim::StatusBody denied;
+    denied.code = 400;
+    denied.message = "admission webhook \"guard.example.com\" denied the request: never";
+    return denied.response();
+  });
+  const auto version = [this] { return sim::text(node("n1"), "/metadata/resourceVersion"); };
+  std::string before;
+  after(10min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "AdmissionDenied") << story();
+    EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"),
+                ::testing::AllOf(::testing::StartsWith("pod shop/db-0 waits for webhook guard.example.com: "),
+                                 ::testing::HasSubstr("ask the owner of the webhook")));
+    before = version();
+  });
+  after(20min, [&] { EXPECT_EQ(version(), before) << "nothing is written while nothing changes"; });
+  run_for(21min);
+}
+
+TEST_F(P8_ToldWithTheWayOut, ANamespaceThatDoesNotDie) {
+  machine("n1");
+  add(a_pod("db-0", PodSpec{}));
+  cluster.timing().namespace_lag = 1h;
+  cluster.terminate_namespace("shop");
+  after(10min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "NamespaceTerminating") << story();
+    EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"),
+                ::testing::AllOf(::testing::StartsWith("pod shop/db-0 waits for namespace shop: "),
+                                 ::testing::HasSubstr("kubectl get namespace shop -o yaml")));
+  });
+  run_for(11min);
+}
 
 TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLost) {
   struct OneNode : Promises {

@@ -31,9 +31,13 @@ struct FleetVolumes : Fleet {
 TEST_F(FleetVolumes, NoRebootBeforeTheVolumeIsDetached) {
   Machine& n1 = machine("n1");
   database("20m");
+  after(1min, [&] { EXPECT_EQ(label("n1", "haulout.dev/reason"), "DetachingVolumes") << story(); });
   after(10min, [&] {
     EXPECT_EQ(state("n1"), "draining") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "DetachingVolumes");
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "VolumeStuck") << "longer than --volume-limit";
+    EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"),
+                ::testing::AllOf(::testing::StartsWith("PersistentVolume pv-data: it is still attached"),
+                                 ::testing::HasSubstr("kubectl describe volumeattachment")));
     EXPECT_TRUE(attached());
     EXPECT_FALSE(n1.shows_ready());
   });
@@ -50,7 +54,7 @@ TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   after(5min, [&] { n1.kill_agent(); });
   after(10min, [&] {
     EXPECT_EQ(state("n1"), "draining") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "DetachingVolumes");
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "VolumeStuck");
   });
   run_fleet(1h);
   expect_updated(n1);

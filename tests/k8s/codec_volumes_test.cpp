@@ -26,7 +26,15 @@ TEST(Codec, VolumeAttachment) {
                     "attachError":{"time":"2026-11-21T01:00:05Z","message":"rpc error: full"},
                     "detachError":{"time":"2026-11-21T01:00:10Z","message":"rpc error: busy"}}})");
   ASSERT_TRUE(attachment) << attachment.error().message();
-  VolumeAttachment expected{"csi-1",          "u", "7", "n1", "ebs.csi.aws.com", "pvc-1", true, "rpc error: busy", true,
+  VolumeAttachment expected{"csi-1",
+                            "u",
+                            "7",
+                            "n1",
+                            "ebs.csi.aws.com",
+                            "pvc-1",
+                            *parse_time("2026-11-21T01:00:00Z"),
+                            "rpc error: busy",
+                            true,
                             "rpc error: full"};
   EXPECT_EQ(*attachment, expected);
   const auto of_inline = decode_volume_attachment(
@@ -34,7 +42,7 @@ TEST(Codec, VolumeAttachment) {
           "spec":{"attacher":"d","nodeName":"n1","source":{"inlineVolumeSpec":{"csi":{}}}},"status":{"attached":true}})");
   ASSERT_TRUE(of_inline) << of_inline.error().message();
   EXPECT_EQ(of_inline->persistent_volume, "");
-  EXPECT_FALSE(of_inline->deleting);
+  EXPECT_FALSE(of_inline->deleting());
 }
 
 TEST(Codec, WhatANodeSaysOfVolumes) {
@@ -99,11 +107,13 @@ TEST(Codec, ClaimsAndNamespaces) {
   ASSERT_TRUE(claim) << claim.error().message();
   EXPECT_EQ(claim->volume_name, "pv-1");
   const auto ns = decode_namespace(
-      R"({"kind":"Namespace","metadata":{"name":"shop","uid":"u"},"status":{"phase":"Terminating","conditions":[
+      R"({"kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-11-21T01:00:00Z"},
+          "status":{"phase":"Terminating","conditions":[
           {"type":"NamespaceDeletionContentFailure","status":"False","message":"all gone"},
           {"type":"NamespaceFinalizersRemaining","status":"True","message":"some are left: example.com/x in 2"}]}})");
   ASSERT_TRUE(ns) << ns.error().message();
   EXPECT_EQ(ns->conditions, std::vector<std::string>{"some are left: example.com/x in 2"});
+  EXPECT_EQ(ns->deletion_timestamp, *parse_time("2026-11-21T01:00:00Z"));
 }
 
 }  // namespace
