@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <span>
+
 #include "k8s/entries.hpp"
 
 namespace haulout::drain {
@@ -30,15 +33,19 @@ bool has_yet_to_leave(const TrackedPod& tracked) {
           tracked.state == PodState::parked);
 }
 
-Scope advice(std::vector<std::string> pods) {
-  return {.pods = std::move(pods), .holds = false};
+using Pods = std::span<const TrackedPod* const>;
+
+Scope advice(Pods pods) {
+  Scope scope{.holds = false};
+  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  return scope;
 }
 
-void diagnose_override(const std::string& subject, const std::map<std::string, std::string>& annotations,
-                       const std::vector<std::string>& pods, std::vector<DiagnosisFact>& facts) {
+void diagnose_override(const Controller& controller, const std::map<std::string, std::string>& annotations, Pods pods,
+                       std::vector<DiagnosisFact>& facts) {
   const auto ignored = [&](std::string_view key, std::string_view value, std::string_view why) {
     facts.push_back({"OVERRIDE_INVALID",
-                     subject,
+                     controller.text(),
                      fmt::format("the annotation {}={} is ignored: {}", key, value, why),
                      {},
                      advice(pods)});
@@ -59,7 +66,7 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
                                "replacement is Ready; with a second replica for the time being it would be served",
                                tracked.pod.key()),
                    {},
-                   advice({tracked.pod.uid})});
+                   advice(Pods(std::array{&tracked}))});
 }
 
 // Of one controller.
@@ -67,7 +74,7 @@ struct Here {
   const Controller* controller = nullptr;
   std::int32_t ready = 0;
   bool budget = false;
-  std::vector<std::string> pods{};  // UIDs
+  std::vector<const TrackedPod*> pods{};
 };
 
 }  // namespace
@@ -84,14 +91,14 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
     of_it.controller = controller;
     of_it.ready += tracked.pod.ready ? 1 : 0;
     of_it.budget |= !tracked.budgets->empty();
-    of_it.pods.push_back(uid);
-    diagnose_override(controller->text(), tracked.pod.annotations, {uid}, facts);
+    of_it.pods.push_back(pod);
+    diagnose_override(*controller, tracked.pod.annotations, Pods(&of_it.pods.back(), 1), facts);
     if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {
     const Controller& controller = *of_it.controller;
-    diagnose_override(controller.text(), controller.annotations, of_it.pods, facts);
+    diagnose_override(controller, controller.annotations, of_it.pods, facts);
     if (!controller.replicas)
       facts.push_back({"REPLICAS_UNKNOWN",
                        controller.text(),

@@ -85,10 +85,10 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   guards.single_replica = drain::SingleReplica::warn;
   drain::ControllerBook book(guards);
   for (const auto& [owner, controller] : facts.asked.controllers) book.learned(owner, controller, TimePoint());
-  std::map<std::string, drain::TrackedPod> tracked;
+  std::vector<drain::TrackedPod> tracked;
   for (const Judged& judged : pods) {
     if (!leaves(judged)) continue;
-    drain::TrackedPod& one = tracked[judged.pod->uid];
+    drain::TrackedPod& one = tracked.emplace_back();
     one.pod = *judged.pod;
     one.decision = judged.decision;
     // One that may not be seen may be there: then nothing is said of pods that none keeps from leaving together.
@@ -97,7 +97,9 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
                                              [&](const auto& budget) { return budget.selects(*judged.pod); });
     one.budgets = guarded ? &some_budget : &no_budget;
   }
-  drain::diagnose_replicas(tracked, book, found);
+  std::vector<drain::TrackedPod*> leaving;
+  for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
+  drain::diagnose_replicas(leaving, book, found);
 }
 
 }  // namespace
