@@ -26,13 +26,16 @@ class Volumes {
     std::string node;
   };
   void on_change(const Change& change);
+  void take_up(const Change& change);
   void look_later(const Json& pod);
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
+  void attach_later(const Key& attachment, const Place& place, const Json& volume);
   // Node.status: what the kubelet has in use, what the controller has attached.
   void tell_in_use(const Place& place, const Json& volume, bool in_use);
   void tell_attached(const Place& place, const Json& volume, bool attached);
   void detach(const Key& attachment);
+  void detach_later(const Key& key, const Json& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
   std::string volume_of(const Key& claim) const;  // empty: none
   bool used(const Place& place) const;
