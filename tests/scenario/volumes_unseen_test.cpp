@@ -154,12 +154,12 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
 }
 
 TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
-  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "20s"}}));
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add_pod_with("db-0", "data", {.grace = 1});
   add(a_pod("slow", {.grace = 60}));
   std::uint64_t backup = 0;
-  after(10s, [&] { backup = cluster.revision(); });
-  after(40s, [&] {
+  after(30s, [&] { backup = cluster.revision(); });
+  after(50s, [&] {
     EXPECT_EQ(attached_to("n1"), 0u);
     cluster.restore_etcd(backup);
     cluster.restart(1s);
