@@ -70,7 +70,7 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
     entry.report.driver = attachment->attacher;
     return;
   }
-  gone_.insert(uid);
+  gone_.insert_or_assign(uid, now);
   leaked_.erase(uid);
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return;
@@ -96,8 +96,18 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
   for (const auto& attachment : listed) missing.erase(attachment.uid);
   for (const std::string& uid : missing) attachment_changed(uid, nullptr, now, wall);
   // Of other nodes the watch tells, which may be ahead.
-  for (const auto& attachment : listed)
-    if (attachment.node_name == node_) attachment_changed(attachment.uid, &attachment, now, wall);
+  for (const auto& attachment : listed) {
+    if (attachment.node_name != node_) continue;
+    const auto gone = gone_.find(attachment.uid);
+    if (gone != gone_.end() && gone->second < asked) come_back(attachment.uid, attachment.name);
+    attachment_changed(attachment.uid, &attachment, now, wall);
+  }
+}
+
+// A list that was asked for after it had gone has it: an etcd was restored from a backup.
+void VolumeBook::come_back(const std::string& uid, const std::string& attachment) {
+  gone_.erase(uid);
+  std::erase_if(detached_, [&](const Detached& one) { return one.report.attachment == attachment; });
 }
 
 std::vector<std::string> VolumeBook::unresolved() const {

@@ -124,6 +124,7 @@ class VolumeBook {
   };
   // By PersistentVolume and UID of the VolumeAttachment.
   using Others = std::map<std::pair<std::string, std::string>, Other>;
+  void come_back(const std::string& uid, const std::string& attachment);
   void other_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
   // The attachment to another node that has come furthest; nullptr: there is none.
   const Other* elsewhere(const std::string& volume) const;
@@ -143,7 +144,7 @@ class VolumeBook {
   bool expect_all_ = false;
   std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
   std::set<std::string> leaked_;               // UIDs, once it has been found
-  std::set<std::string> gone_;                 // UIDs; what still speaks of one is a repetition
+  std::map<std::string, TimePoint> gone_;      // by UID; an event that still speaks of one is a repetition
   std::map<std::string, std::string> claims_;  // by PersistentVolume
   std::set<std::string> left_;  // claims of pods that left, or were about to, whatever became of the pods
   std::set<std::string> held_;  // names, as the Node's status has told so far

@@ -44,6 +44,9 @@ bool WatchPacing::place_is_lost(const WatchEnd& end) {
   if (end.error && (is_expired(*end.error) || end.error->code() == Errc::decode || !is_transient(*end.error))) {
     return true;
   }
+  // Nobody was there: what comes back may be older than what we know (an etcd restored from a backup), and a watch from
+  // a resourceVersion that it has not reached again says nothing of that. After a restart the place is lost anyway.
+  if (end.error && end.error->code() == Errc::unreachable) return true;
   return !end.opened && ++unopened_ % attempts_per_list == 0;
 }
 

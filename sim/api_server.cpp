@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/node_authorizer.hpp"
 #include "sim/strict_json.hpp"
 #include "sim/whole_body.hpp"
 
@@ -201,6 +202,11 @@ std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
     const std::string what = call.subresource.empty() ? resource : resource + "/" + call.subresource;
     if (switches.forbidden.count(call.verb + " " + what))
       return forbidden_by_rbac(user(call), call.verb, *call.info, call.subresource, call.ns, call.name).response();
+  }
+  if (const std::string node = node_of_user(user(call)); call.info && !node.empty()) {
+    if (auto refusal = refused_to_node(world_.store, call, node)) return refusal;
+    if (switches.node_restriction)
+      if (auto refusal = restricted_for_node(world_.store, call, node)) return refusal;
   }
   for (const Intercept& intercept : intercepts_)
     if (auto answer = intercept(call, audit_.back())) return answer;

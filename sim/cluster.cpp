@@ -198,9 +198,10 @@ void Cluster::throttle(Duration how_long, int retry_after) {
 }
 
 void Cluster::restore_etcd(std::uint64_t revision) {
-  impl_->store.restore(revision);
-  impl_->scheduler.start_anew();
+  // Watches end, and tell of nothing.
   drop_connections();
+  expire_continue_tokens();
+  impl_->store.restore(revision);
 }
 
 void Cluster::forbid(std::string_view verb, std::string_view resource) {

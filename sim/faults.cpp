@@ -3,68 +3,11 @@
 #include <fmt/format.h>
 
 #include "sim/call.hpp"
-#include "sim/status_bodies.hpp"
+#include "sim/fault_answers.hpp"
 #include "sim/whole_body.hpp"
 
 namespace haulout::sim {
 namespace {
-
-constexpr const char* page =
-    "<!DOCTYPE html>\n<html><head><title>Gateway</title></head><body><h1>Something went wrong</h1></body></html>\n";
-
-http::Response html_response(int status) {
-  http::Response response;
-  response.status = status;
-  response.headers.add("Content-Type", "text/html");
-  response.body = page;
-  return response;
-}
-
-// Not JSON in any reader's eyes.
-constexpr const char* noise = "\x16\x03\x01{]\xff\n";
-
-const char* reason_of(int code) {
-  switch (code) {
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 410: return "Expired";
-    case 413: return "RequestEntityTooLarge";
-    case 429: return "TooManyRequests";
-    case 503: return "ServiceUnavailable";
-    case 408:
-    case 504: return "Timeout";
-    default: return "InternalError";
-  }
-}
-
-http::Response error_response(const Fault& fault) {
-  if (fault.proxy) return html_response(fault.code);
-  StatusBody body;
-  body.code = fault.code;
-  body.reason = reason_of(fault.code);
-  body.message = "an error on the server has prevented the request from succeeding";
-  return body.response();
-}
-
-// An answer that the server never sees the request for, or nothing.
-std::optional<http::Response> canned(const Fault& fault) {
-  switch (fault.kind) {
-    case FaultKind::html: return html_response(200);
-    case FaultKind::garbage: return json_response(200, noise);
-    case FaultKind::redirect: {
-      http::Response response = html_response(302);
-      response.headers.add("Location", "https://login.example.com/");
-      return response;
-    }
-    case FaultKind::server_error: return error_response(fault);
-    case FaultKind::throttle: {
-      http::Response response = too_many_requests(1);
-      response.headers.set("Retry-After", fault.retry_after);
-      return response;
-    }
-    default: return std::nullopt;
-  }
-}
 
 Error broken() {
   return Error(Errc::reset, "connection reset by peer (injected)");
@@ -108,9 +51,18 @@ class FaultyStream final : public http::BodyStream {
       co_return silence();
     }
     if (fault_.kind == FaultKind::garbage) {
-      strikes_at_ = TimePoint::max();
-      fault_.after_pieces = SIZE_MAX;
+      strike_no_more();
       co_return std::string(noise);
+    }
+    if (fault_.kind == FaultKind::no_kind || fault_.kind == FaultKind::no_uid) {
+      auto piece = co_await inner_->read_some(deadline);
+      if (!piece || piece->empty()) co_return piece;
+      strike_no_more();
+      co_return spoilt(fault_.kind, *std::move(piece));
+    }
+    if (fault_.kind == FaultKind::error_event) {
+      finished_ = true;
+      co_return error_event(fault_);
     }
     if (fault_.kind == FaultKind::end) {
       finished_ = true;
@@ -123,6 +75,11 @@ class FaultyStream final : public http::BodyStream {
       co_return piece->substr(0, piece->size() / 2);
     }
     co_return broken();
+  }
+
+  void strike_no_more() {
+    strikes_at_ = TimePoint::max();
+    fault_.after_pieces = SIZE_MAX;
   }
 
   std::string next_part() {
@@ -142,8 +99,30 @@ class FaultyStream final : public http::BodyStream {
   bool finished_ = false;
 };
 
+// Counts as open for as long as it is held.
+class CountedStream final : public http::BodyStream {
+ public:
+  CountedStream(std::shared_ptr<std::size_t> count, std::unique_ptr<http::BodyStream> inner)
+      : count_(std::move(count)), inner_(std::move(inner)) {
+    ++*count_;
+  }
+  ~CountedStream() override { --*count_; }
+  CountedStream(const CountedStream&) = delete;
+  CountedStream& operator=(const CountedStream&) = delete;
+
+  const http::ResponseHead& head() const override { return inner_->head(); }
+  Task<std::string> read_some(TimePoint deadline) override { return inner_->read_some(deadline); }
+  bool hold_back() override { return inner_->hold_back(); }
+  void read_on() override { inner_->read_on(); }
+
+ private:
+  std::shared_ptr<std::size_t> count_;
+  std::unique_ptr<http::BodyStream> inner_;
+};
+
 bool concerns_streams_only(FaultKind kind) {
-  return kind == FaultKind::cut || kind == FaultKind::end || kind == FaultKind::half_line || kind == FaultKind::split;
+  return kind == FaultKind::cut || kind == FaultKind::end || kind == FaultKind::half_line || kind == FaultKind::split ||
+         kind == FaultKind::error_event;
 }
 
 }  // namespace
@@ -151,6 +130,11 @@ bool concerns_streams_only(FaultKind kind) {
 std::string_view to_string(FaultKind kind) {
   switch (kind) {
     case FaultKind::refuse: return "refuse";
+    case FaultKind::dns: return "dns";
+    case FaultKind::tls: return "tls";
+    case FaultKind::protocol: return "protocol";
+    case FaultKind::credentials: return "credentials";
+    case FaultKind::crowded: return "crowded";
     case FaultKind::reset_before: return "reset-before";
     case FaultKind::reset_after: return "reset-after";
     case FaultKind::stall: return "stall";
@@ -158,11 +142,16 @@ std::string_view to_string(FaultKind kind) {
     case FaultKind::truncate: return "truncate";
     case FaultKind::html: return "html";
     case FaultKind::garbage: return "garbage";
+    case FaultKind::hidden_error: return "hidden-error";
+    case FaultKind::no_kind: return "no-kind";
+    case FaultKind::no_uid: return "no-uid";
     case FaultKind::redirect: return "redirect";
     case FaultKind::throttle: return "throttle";
     case FaultKind::server_error: return "server-error";
+    case FaultKind::future: return "future";
     case FaultKind::cut: return "cut";
     case FaultKind::end: return "end";
+    case FaultKind::error_event: return "error-event";
     case FaultKind::half_line: return "half-line";
     case FaultKind::split: return "split";
   }
@@ -185,6 +174,7 @@ std::optional<Fault> FaultTransport::choose(const http::Request& request) {
     if (!rule.resource.empty() && rule.resource != resource) continue;
     if (now < rule.from || now >= rule.until) continue;
     if (concerns_streams_only(rule.fault.kind) && call.verb != "watch") continue;
+    if (rule.fault.kind == FaultKind::crowded && *open_streams_ < rule.fault.most_streams) continue;
     if (entry.seen++ < rule.skip || entry.struck >= rule.count) continue;
     if (rule.percent < 100 && !rng_.chance(rule.percent)) continue;
     ++entry.struck;
@@ -203,9 +193,8 @@ Task<http::Response> FaultTransport::round_trip(http::Request request, TimePoint
   }
   // No failure costs nothing: a loop that retries without waiting must not stand still in time.
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
-  if (auto response = canned(*fault)) co_return *std::move(response);
-  if (fault->kind == FaultKind::refuse) co_return Error(Errc::unreachable, "connection refused (injected)");
-  if (fault->kind == FaultKind::reset_before) co_return broken();
+  if (auto response = answer_in_place(*fault)) co_return *std::move(response);
+  if (auto failure = failure_in_place(*fault)) co_return *std::move(failure);
   auto answer = co_await inner_.round_trip(std::move(request), deadline);
   if (!answer) co_return answer;
   if (fault->kind == FaultKind::reset_after) co_return broken();
@@ -213,21 +202,28 @@ Task<http::Response> FaultTransport::round_trip(http::Request request, TimePoint
     co_await clock_.sleep_until(deadline);
     co_return silence();
   }
-  if (fault->kind == FaultKind::truncate) answer->body.resize(answer->body.size() / 2);
+  answer->body = spoilt(fault->kind, std::move(answer->body));
   co_return answer;
 }
 
 Task<std::unique_ptr<http::BodyStream>> FaultTransport::open(http::Request request, TimePoint deadline) {
+  CO_TRY(auto stream, co_await open_with_faults(std::move(request), deadline));
+  stream = std::make_unique<CountedStream>(open_streams_, std::move(stream));
+  co_return std::move(stream);
+}
+
+Task<std::unique_ptr<http::BodyStream>> FaultTransport::open_with_faults(http::Request request, TimePoint deadline) {
   auto fault = choose(request);
   if (!fault) co_return co_await inner_.open(std::move(request), deadline);
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   std::unique_ptr<http::BodyStream> stream;
-  if (auto response = fault->kind == FaultKind::garbage ? std::nullopt : canned(*fault)) {
+  // Garbage comes in the middle of a stream that has begun well.
+  if (auto response = fault->kind == FaultKind::garbage ? std::nullopt : answer_in_place(*fault)) {
     stream = std::make_unique<WholeBody>(*std::move(response));
     co_return std::move(stream);
   }
-  if (fault->kind == FaultKind::refuse) co_return Error(Errc::unreachable, "connection refused (injected)");
-  if (fault->kind == FaultKind::reset_before || fault->kind == FaultKind::reset_after) co_return broken();
+  if (auto failure = failure_in_place(*fault)) co_return *std::move(failure);
+  if (fault->kind == FaultKind::reset_after) co_return broken();
   const bool never_begins =
       fault->kind == FaultKind::stall && fault->after_pieces == SIZE_MAX && fault->after == Duration{};
   if (never_begins) {

@@ -11,6 +11,14 @@ Identity service_account(std::string_view ns, std::string_view name) {
   return identity;
 }
 
+Identity kubelet_of(std::string_view node) {
+  Identity identity;
+  identity.username = fmt::format("system:node:{}", node);
+  identity.groups = {"system:nodes", "system:authenticated"};
+  identity.credential_id = "X509SHA256=84c9";
+  return identity;
+}
+
 Task<http::Response> TokenTransport::round_trip(http::Request request, TimePoint deadline) {
   request.headers.set("Authorization", "Bearer " + token_);
   co_return co_await inner_.round_trip(std::move(request), deadline);

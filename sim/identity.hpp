@@ -26,6 +26,9 @@ struct Identity {
 
 // A ServiceAccount with its groups, not bound to a pod.
 Identity service_account(std::string_view ns, std::string_view name);
+// Of a kubelet's client certificate. It may do what sim/node_authorizer.hpp says; all others may do everything that is
+// not switched off.
+Identity kubelet_of(std::string_view node);
 
 // By token; nothing for a token that is no longer valid.
 using Tokens = std::map<std::string, std::optional<Identity>>;

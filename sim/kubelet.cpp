@@ -37,10 +37,12 @@ Kubelet::Kubelet(World& world) : world_(world) {
     if (change.key.resource == "volumeattachments" && flag(*change.object, "/status/attached"))
       return volume_attached(text(*change.object, "/spec/nodeName"));
     if (change.key.resource != "pods") return;
+    // What was asked for since is not asked for any more.
+    if (change.restored) stopping_.erase(uid_of(*change.object));
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));
       starting_.erase(uid_of(*change.object));
-    } else if (change.type == ChangeType::added && terminating(*change.object)) {
+    } else if (change.type == ChangeType::added && !change.restored && terminating(*change.object)) {
       plan_loaded_stop(change.key, *change.object);
     } else {
       look(change.key, *change.object);
@@ -113,8 +115,9 @@ void Kubelet::plan_loaded_stop(const Key& key, const Json& pod) {
   const Duration left = since < wanted(pod) ? wanted(pod) - since : std::max(grace - since, Duration::zero());
   const TimePoint now = world_.now();
   const std::string uid = uid_of(pod);
-  stopping_[uid] = {now, now + left, 1};
-  world_.agenda.at(now + left, [this, key, uid] { stop(key, uid, 1); });
+  const std::uint64_t plan = ++plans_;
+  stopping_[uid] = {now, now + left, plan};
+  world_.agenda.at(now + left, [this, key, uid, plan] { stop(key, uid, plan); });
 }
 
 void Kubelet::plan_stop(const Key& key, const Json& pod) {
@@ -130,7 +133,7 @@ void Kubelet::plan_stop(const Key& key, const Json& pod) {
   const TimePoint done = first ? now + wanted(pod) : std::min(stopping.done, now + grace);
   if (!first && done == stopping.done && stopping.plan > 0) return;
   stopping.done = done;
-  const std::uint64_t plan = ++stopping.plan;
+  const std::uint64_t plan = stopping.plan = ++plans_;
   world_.agenda.at(std::max(done, now), [this, key, uid, plan] { stop(key, uid, plan); });
 }
 
@@ -151,7 +154,7 @@ void Kubelet::stop(const Key& key, const std::string& uid, std::uint64_t plan) {
 
 void Kubelet::report_stopped(const Key& key, const std::string& uid) {
   const Object pod = world_.store.get(key);
-  if (!pod || uid_of(*pod) != uid) return;
+  if (!pod || uid_of(*pod) != uid || !terminating(*pod)) return;
   world_.store.modify(key, [&](Json& next) {
     const WallTime now = world_.wall_now();
     set_containers(next, "terminated", {{"exitCode", 0}, {"finishedAt", k8s::format_time(now)}}, false);

@@ -30,10 +30,11 @@ class Kubelet {
   struct Stopping {
     TimePoint asked;         // when the kubelet was told
     TimePoint done;          // when the pod will have stopped
-    std::uint64_t plan = 0;  // the latest step on the agenda; older ones are void
+    std::uint64_t plan = 0;  // its latest step on the agenda; older ones are void
     bool finished = false;
   };
   World& world_;
+  std::uint64_t plans_ = 0;
   std::map<std::string, TimePoint> reporting_until_;  // by node
   std::map<std::string, Stopping> stopping_;          // by uid
   std::map<std::string, bool> starting_;              // by uid

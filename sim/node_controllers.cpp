@@ -11,7 +11,8 @@ constexpr const char* unschedulable = "node.kubernetes.io/unschedulable";
 NodeLifecycle::NodeLifecycle(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource != "nodes" || change.type == ChangeType::deleted) return;
-    if (change.before && flag(*change.before, "/spec/unschedulable") == flag(*change.object, "/spec/unschedulable"))
+    if (change.before && !change.restored &&
+        flag(*change.before, "/spec/unschedulable") == flag(*change.object, "/spec/unschedulable"))
       return;
     world_.agenda.after(world_.timing.taint_lag, [this, node = change.key.name] { sync(node); });
   });
@@ -54,17 +55,21 @@ NamespaceController::NamespaceController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource == "namespaces" && change.type != ChangeType::deleted && terminating(*change.object))
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.name] { empty(ns); });
+    // It may have been emptied before.
+    if (change.restored && !change.key.ns.empty())
+      world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.ns] { empty(ns); });
     if (change.type == ChangeType::deleted && !change.key.ns.empty())
       world_.agenda.after(Duration::zero(), [this, ns = change.key.ns] { finish(ns); });
   });
 }
 
 void NamespaceController::empty(const std::string& ns) {
+  const Object object = world_.store.get({"namespaces", "", ns});
+  if (!object || !terminating(*object)) return;
   for (const ResourceInfo& info : all_resources()) {
     if (!info.namespaced) continue;
-    for (const Object& object : world_.store.list(info.resource, ns))
-      if (!terminating(*object))
-        delete_gracefully(world_, {std::string(info.resource), ns, name_of(*object)}, std::nullopt);
+    for (const Object& one : world_.store.list(info.resource, ns))
+      if (!terminating(*one)) delete_gracefully(world_, {std::string(info.resource), ns, name_of(*one)}, std::nullopt);
   }
   finish(ns);
 }

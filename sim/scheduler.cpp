@@ -22,7 +22,8 @@ Scheduler::Scheduler(World& world) : world_(world) {
     if (change.key.resource != "pods") return;
     if (change.type == ChangeType::deleted && no_room_) return retry_later();
     const std::string uid = uid_of(*change.object);
-    if (change.type == ChangeType::added && waits_for_node(*change.object) && under_way_.emplace(uid, "").second)
+    const bool is_new = change.type == ChangeType::added || (change.restored && change.type != ChangeType::deleted);
+    if (is_new && waits_for_node(*change.object) && under_way_.emplace(uid, "").second)
       world_.agenda.after(Duration::zero(), [this, key = change.key, uid] { consider(key, uid); });
   });
 }
@@ -45,7 +46,7 @@ void Scheduler::retry() {
 void Scheduler::note(const Change& change) {
   if (!room_) return;
   if (change.key.resource == "nodes") {
-    if (change.type != ChangeType::modified) return start_anew();
+    if (change.type != ChangeType::modified) return room_.reset();
     room_->renew(change.object);
   } else if (change.key.resource == "pods") {
     settle(change.key);

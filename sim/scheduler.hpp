@@ -17,8 +17,6 @@ class Scheduler {
   explicit Scheduler(World& world);
   // Tries every pod that waits for a node.
   void retry();
-  // The storage has become another without a change that told of it.
-  void start_anew() { room_.reset(); }
 
  private:
   struct Standing {

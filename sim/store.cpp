@@ -69,7 +69,7 @@ std::string Store::new_uid() {
 }
 
 void Store::record(ChangeType type, Key key, Object object, Object before) {
-  history_.push_back({type, revision_, clock_.now(), std::move(key), std::move(object), std::move(before)});
+  history_.push_back({type, revision_, clock_.now(), std::move(key), std::move(object), std::move(before), false});
   if (history_.size() > longest_history) {
     history_start_ = history_.front().revision;
     history_.pop_front();
@@ -138,13 +138,29 @@ Object Store::remove(const Key& key) {
 }
 
 void Store::restore(std::uint64_t revision) {
+  std::map<Key, Object> lost;
   while (!history_.empty() && history_.back().revision > revision) {
     const Change& change = history_.back();
-    put(change.key, get(change.key), change.before);
+    const Object now = get(change.key);
+    lost.try_emplace(change.key, now);
+    put(change.key, now, change.before);
     history_.pop_back();
   }
   revision_ = revision;
   forget_history();
+  for (const auto& [key, before] : lost) tell_restored(key, before, get(key));
+}
+
+void Store::tell_restored(const Key& key, const Object& before, const Object& now) {
+  const auto tell = [&](ChangeType type, const Object& object, const Object& earlier) {
+    const Change change{type, revision_, clock_.now(), key, object, earlier, true};
+    for (const auto& listener : listeners_) listener(change);
+  };
+  if (before == now) return;
+  const bool same = before && now && before->at("metadata").at("uid") == now->at("metadata").at("uid");
+  if (same) return tell(ChangeType::modified, now, before);
+  if (before) tell(ChangeType::deleted, before, before);
+  if (now) tell(ChangeType::added, now, nullptr);
 }
 
 }  // namespace haulout::sim

@@ -25,6 +25,8 @@ struct Change {
   Key key;
   Object object;  // for deleted: the last state, carrying the revision of the deletion
   Object before;  // null for added
+  // The storage as a whole became an older one: this is the difference that everybody finds who lists anew.
+  bool restored = false;
 };
 
 class Store {
@@ -60,7 +62,8 @@ class Store {
     history_.clear();
     history_start_ = revision_;
   }
-  // An etcd restored from an older backup: the state of that revision, which must still be in the history.
+  // An etcd restored from an older backup: the state of that revision, which must still be in the history. Listeners
+  // are told of each object that is another one now; no history has that.
   void restore(std::uint64_t revision);
 
   void listen(std::function<void(const Change&)> listener) { listeners_.push_back(std::move(listener)); }
@@ -74,6 +77,7 @@ class Store {
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);
   void record(ChangeType type, Key key, Object object, Object before);
+  void tell_restored(const Key& key, const Object& before, const Object& now);
 
   static constexpr std::size_t longest_history = 20'000;
   Clock& clock_;

@@ -35,6 +35,10 @@ class Upheavals {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
 
+  void heal(Duration after, std::string what, std::function<void(Cluster&)> act) {
+    world_.incidents.push_back({after, std::move(what), std::move(act), true});
+  }
+
   // -- What there is
   void make_room() {
     world_.roomy = true;
@@ -57,13 +61,13 @@ class Upheavals {
       if (!options_.other_people || !rng_.chance(6)) continue;
       each_pod(ns, app, [this](Json& pod) { make_tolerant(pod); });
       // They come back to the node for ever, until somebody sees to it.
-      incident(seconds(20) + moment(seconds(60)), "tolerant workload removed",
-               [resource = std::string(find_kind(kind)->resource), ns, name, app](Cluster& cluster) {
-                 cluster.remove(resource, ns, name);
-                 for (const Json& pod : cluster.all("pods"))
-                   if (ns_of(pod) == ns && text(pod, "/metadata/labels/app") == app)
-                     cluster.delete_gracefully("pods", ns, name_of(pod));
-               });
+      heal(seconds(20) + moment(seconds(60)), "tolerant workload removed",
+           [resource = std::string(find_kind(kind)->resource), ns, name, app](Cluster& cluster) {
+             cluster.remove(resource, ns, name);
+             for (const Json& pod : cluster.all("pods"))
+               if (ns_of(pod) == ns && text(pod, "/metadata/labels/app") == app)
+                 cluster.delete_gracefully("pods", ns, name_of(pod));
+           });
       world_.healed_after += seconds(20);
     }
   }
@@ -118,12 +122,12 @@ class Upheavals {
     for (const Json& object : world_.objects) {
       if (text(object, "/kind") != "Pod" || at(object, "/metadata/ownerReferences").is_null()) continue;
       if (text(condition(object, "Ready"), "/status") != "False") continue;
-      incident(moment(seconds(60)), "pod recovered",
-               [ns = ns_of(object), name = name_of(object), conditions = ready()](Cluster& cluster) {
-                 const Json pod = cluster.get("pods", ns, name);
-                 if (!pod.is_null() && !terminating(pod))
-                   cluster.patch("pods", ns, name, {{"status", {{"conditions", conditions}}}});
-               });
+      heal(moment(seconds(60)), "pod recovered",
+           [ns = ns_of(object), name = name_of(object), conditions = ready()](Cluster& cluster) {
+             const Json pod = cluster.get("pods", ns, name);
+             if (!pod.is_null() && !terminating(pod))
+               cluster.patch("pods", ns, name, {{"status", {{"conditions", conditions}}}});
+           });
     }
   }
   static Json ready() { return Json::array({{{"type", "Ready"}, {"status", "True"}}}); }
@@ -133,7 +137,7 @@ class Upheavals {
     const Duration down = moment(seconds(60)), up = down + rng_.between(Duration(seconds(1)), Duration(seconds(60)));
     world_.healed_after = std::max(world_.healed_after, up);
     incident(down, "kubelet stopped: NotReady", [node = world_.node](Cluster& cluster) { cluster.node_down(node); });
-    incident(up, "kubelet started: Ready", [node = world_.node](Cluster& cluster) { cluster.node_up(node); });
+    heal(up, "kubelet started: Ready", [node = world_.node](Cluster& cluster) { cluster.node_up(node); });
   }
 
   void node_goes() {

@@ -100,9 +100,24 @@ void Volumes::on_change(const Change& change) {
     if (moved) look_later(*change.object);
   } else if (resource == "persistentvolumeclaims" && change.type != ChangeType::deleted) {
     for (const Object& pod : world_.store.list("pods", change.key.ns, By::claim, change.key.name)) look_later(*pod);
+  } else if (resource == "volumeattachments" && change.restored) {
+    take_up(change);
   } else if (resource == "volumeattachments" && change.type != ChangeType::deleted) {
     attachment_changed(change);
   }
+}
+
+// What its driver was about to do, or has done, is to be done again.
+void Volumes::take_up(const Change& change) {
+  const Json& attachment = *change.object;
+  const Place place = place_of(attachment);
+  world_.agenda.after(world_.timing.unmount, [this, place] { look(place, world_.now()); });
+  if (change.type == ChangeType::deleted) return;
+  const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
+  if (terminating(attachment))
+    detach(change.key, attachment);
+  else if (volume && !flag(attachment, "/status/attached"))
+    attach_later(change.key, place, *volume);
 }
 
 void Volumes::attachment_changed(const Change& change) {
@@ -201,8 +216,11 @@ void Volumes::attach(const Place& place, const Json& volume) {
          {"finalizers", Json::array({"external-attacher/" + driver})}}},
        {"spec", {{"attacher", driver}, {"nodeName", place.node}, {"source", {{"persistentVolumeName", place.volume}}}}},
        {"status", {{"attached", false}}}});
-  if (!made) return;
-  world_.agenda.after(world_.timing.attach, [this, place, volume, key = Key{"volumeattachments", "", name_of(*made)}] {
+  if (made) attach_later({"volumeattachments", "", name_of(*made)}, place, volume);
+}
+
+void Volumes::attach_later(const Key& key, const Place& place, const Json& volume) {
+  world_.agenda.after(world_.timing.attach, [this, place, volume, key] {
     const Object attachment = world_.store.get(key);
     if (!attachment || terminating(*attachment)) return;
     world_.store.modify(key, [](Json& next) { next["status"]["attached"] = true; });

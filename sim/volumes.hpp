@@ -33,9 +33,11 @@ class Volumes {
   static Place place_of(const Json& attachment);
   void on_change(const Change& change);
   void attachment_changed(const Change& change);
+  void take_up(const Change& change);
   void look_later(const Json& pod);
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
+  void attach_later(const Key& attachment, const Place& place, const Json& volume);
   // Node.status: what the kubelet has in use, what the controller has attached.
   void tell_in_use(const Place& place, const Json& volume, bool in_use);
   void tell_attached(const Place& place, const Json& volume, bool attached);

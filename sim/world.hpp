@@ -64,6 +64,7 @@ struct Switches {
   TimePoint throttled_until{};      // 429 text/plain
   int throttle_retry_after = 1;     // seconds
   bool unauthorized = false;        // 401 for everything
+  bool node_restriction = true;     // the admission plug-in
   bool disruption_controller = true;
   bool scheduler = true;
   bool workload_controllers = true;

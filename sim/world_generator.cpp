@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/adversities.hpp"
 #include "sim/hardships.hpp"
 #include "sim/upheavals.hpp"
 
@@ -29,6 +30,7 @@ class Generator {
     if (options_.faults) misfortune();
     if (options_.generation >= 2) add_hardships(world_, options_);
     if (options_.generation >= 6) add_upheavals(world_, options_);
+    if (options_.generation >= 7) add_adversities(world_, options_);
     return std::move(world_);
   }
 
@@ -37,6 +39,10 @@ class Generator {
   Duration moment(seconds latest) { return world_.moment(rng_, latest); }
   void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
+  }
+
+  void heal(Duration after, std::string what, std::function<void(Cluster&)> act) {
+    world_.incidents.push_back({after, std::move(what), std::move(act), true});
   }
 
   static Json meta(const std::string& ns, const std::string& name) {
@@ -148,9 +154,10 @@ class Generator {
   void finalizer(Json& metadata) {
     if (!rng_.chance(4)) return;
     metadata["finalizers"] = {"example.com/hold"};
-    incident(moment(seconds(120)), "finalizer removed",
-             [ns = metadata["namespace"].get<std::string>(), name = metadata["name"].get<std::string>()](
-                 Cluster& cluster) { cluster.patch("pods", ns, name, {{"metadata", {{"finalizers", nullptr}}}}); });
+    heal(moment(seconds(120)), "finalizer removed",
+         [ns = metadata["namespace"].get<std::string>(), name = metadata["name"].get<std::string>()](Cluster& cluster) {
+           cluster.patch("pods", ns, name, {{"metadata", {{"finalizers", nullptr}}}});
+         });
   }
 
   // A budget that a drain can get past by itself, or one that somebody opens, changes or removes later.
@@ -170,10 +177,9 @@ class Generator {
     // Pods that never become Ready may hold any budget down, so each is relaxed in the end.
     const Duration when = moment(seconds(150));
     if (rng_.chance(30))
-      incident(when, "budget removed",
-               [ns, app](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, app); });
+      heal(when, "budget removed", [ns, app](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, app); });
     else
-      incident(when, "budget opened", [ns, app](Cluster& cluster) {
+      heal(when, "budget opened", [ns, app](Cluster& cluster) {
         cluster.patch(
             "poddisruptionbudgets", ns, app,
             {{"spec",
@@ -182,8 +188,8 @@ class Generator {
     if (!rng_.chance(8)) return;
     const std::string second = app + "-second";
     add("PodDisruptionBudget", meta(ns, second), spec);
-    incident(moment(seconds(150)), "overlap removed",
-             [ns, second](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, second); });
+    heal(moment(seconds(150)), "overlap removed",
+         [ns, second](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, second); });
   }
 
   void mirror() {
@@ -283,10 +289,17 @@ GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options) {
 std::vector<FaultRule> stage(const GeneratedWorld& world, Cluster& cluster, TimePoint now) {
   cluster.timing() = world.timing;
   for (const Json& object : world.objects) cluster.create(find_kind(text(object, "/kind"))->resource, object);
-  for (const GeneratedWorld::Incident& incident : world.incidents)
-    cluster.after(incident.after, [act = incident.act, &cluster] { act(cluster); });
+  for (const GeneratedWorld::Incident& incident : world.incidents) {
+    const auto act = [act = incident.act, &cluster] { act(cluster); };
+    cluster.after(incident.after, act);
+    if (incident.heals && world.restored_after && incident.after < *world.restored_after)
+      cluster.after(*world.restored_after + notice_restored, act);
+  }
   std::vector<FaultRule> faults = world.faults;
-  for (FaultRule& rule : faults) rule.until = now + (rule.until - TimePoint{});
+  for (FaultRule& rule : faults) {
+    rule.until = now + (rule.until - TimePoint{});
+    if (rule.from != TimePoint::min()) rule.from = now + (rule.from - TimePoint{});
+  }
   return faults;
 }
 

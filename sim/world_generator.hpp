@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ namespace haulout::sim {
 //   4: more volumes, of two drivers
 //   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
 //   6: upheavals.hpp on top
-inline constexpr unsigned newest_generation = 6;
+//   7: adversities.hpp on top
+inline constexpr unsigned newest_generation = 7;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -37,6 +39,7 @@ struct GeneratedWorld {
     Duration after;
     std::string what;  // for the trace
     std::function<void(Cluster&)> act;
+    bool heals = false;  // by what it stores: it has to happen again where an older state is restored
   };
   // When something happens that heals by itself: not before then is all well.
   Duration moment(SeededRng& rng, Duration latest);
@@ -48,16 +51,21 @@ struct GeneratedWorld {
   std::vector<Incident> incidents;
   std::vector<FaultRule> faults;  // times relative to TimePoint{}: see stage()
   Duration healed_after{};
-  Duration detach_takes{};        // the longest that a volume takes once its last pod has gone
-  std::string webhook_ns;         // whose evictions a webhook denies, or is down for
-  std::string own_pod_uid;        // of a pod on `node` that the drain may take for the one it runs in
-  bool roomy = false;             // nodes state room, and more than all pods need
-  bool node_goes = false;         // the Node is deleted or replaced, unless the drain is over by then
-  bool rights_change = false;     // some are taken away for a while
-  bool hopeless_answers = false;  // some say that asking again is in vain: a drain may believe them
+  Duration detach_takes{};                 // the longest that a volume takes once its last pod has gone
+  std::string webhook_ns;                  // whose evictions a webhook denies, or is down for
+  std::string own_pod_uid;                 // of a pod on `node` that the drain may take for the one it runs in
+  bool roomy = false;                      // nodes state room, and more than all pods need
+  bool node_goes = false;                  // the Node is deleted or replaced, unless the drain is over by then
+  bool rights_change = false;              // some are taken away for a while
+  bool hopeless_answers = false;           // some say that asking again is in vain: a drain may believe them
+  bool as_kubelet = false;                 // the drain has the credential of the node's kubelet
+  std::optional<Duration> restored_after;  // etcd, from a backup
 };
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});
+
+// How long after a restored etcd people have noticed what heals anew.
+inline constexpr Duration notice_restored = std::chrono::seconds(10);
 
 // Loads the objects into the cluster and puts the incidents on its agenda, counted from now. Returns the fault rules
 // with their times counted from now.

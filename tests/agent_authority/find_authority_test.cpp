@@ -16,8 +16,8 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using haulout::testing::bound_to;
-using haulout::testing::kubelet_of;
 using sim::Json;
+using sim::kubelet_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -152,7 +152,7 @@ TEST_F(FindAuthorityTest, ImpersonationHoldsNobodyWhoMayDoTheSameWithoutIt) {
 
 // Without NodeRestriction a node's identity may evict everywhere.
 TEST_F(FindAuthorityTest, ANodesIdentityThatNothingHoldsIsNone) {
-  guards.node_restriction = false;
+  cluster.switches().node_restriction = false;
   EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("NodeRestriction"));
   guards.denied.clear();
   const auto found = find();

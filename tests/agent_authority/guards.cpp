@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/node_authorizer.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::testing {
@@ -17,20 +18,8 @@ std::string what_of(const Call& call) {
   return call.verb + " " + std::string(call.info->resource) + (call.subresource.empty() ? "" : "/" + call.subresource);
 }
 
-http::Response authorizer(const Call& call, const std::string& user, const std::string& why = {}) {
-  StatusBody body = sim::forbidden_by_rbac(user, call.verb, *call.info, call.subresource, call.ns, call.name);
-  if (!why.empty()) body.message += ": " + why;
-  return body.response();
-}
-
-http::Response admission(const Call& call, const std::string& why) {
-  StatusBody body;
-  body.code = 403;
-  body.reason = "Forbidden";
-  body.name = call.name;
-  body.kind = std::string(call.info->resource);
-  body.message = fmt::format("{} \"{}\" is forbidden: {}", call.info->resource, call.name, why);
-  return body.response();
+http::Response authorizer(const Call& call, const std::string& user) {
+  return sim::forbidden_by_rbac(user, call.verb, *call.info, call.subresource, call.ns, call.name).response();
 }
 
 http::Response policy(const Call& call, const std::string& name, const std::string& why) {
@@ -71,7 +60,8 @@ Guards::Refusal Guards::judge(const Call& call) const {
   if (!call.info || known == tokens.end() || !known->second) return std::nullopt;
   const sim::Identity& caller = *known->second;
   if (const std::string as = call.header("Impersonate-User"); !as.empty()) return judge_impersonation(call, caller, as);
-  if (caller.username.starts_with(node_user)) return judge_node(call, caller.username.substr(node_user.size()));
+  // The server's own authorizer has let it through.
+  if (!sim::node_of_user(caller.username).empty()) return std::nullopt;
   if (denied.contains(what_of(call))) return authorizer(call, caller.username);
   return caller.username == held_user ? judge_policies(call, caller) : std::nullopt;
 }
@@ -102,49 +92,9 @@ Guards::Refusal Guards::judge_impersonation(const Call& call, const sim::Identit
 }
 
 Guards::Refusal Guards::judge_node(const Call& call, const std::string& node) const {
-  const std::string user = std::string(node_user) + node;
-  const std::string resource(call.info->resource);
-  const std::string selector = call.option("fieldSelector");
-  const bool lists = call.verb == "list" || call.verb == "watch";
-  if (resource == "pods" && lists && selector.find("spec.nodeName=" + node) == std::string::npos)
-    return authorizer(call, user, "can only list/watch pods with spec.nodeName field selector");
-  if (resource == "pods" && call.verb == "get") return authorizer(call, user, "no relationship found");
-  if (resource == "nodes" && lists && selector != "metadata.name=" + node)
-    return authorizer(call, user, fmt::format("node '{}' cannot read all nodes, only its own Node object", node));
-  if (resource == "nodes" && call.verb == "get" && call.name != node)
-    return authorizer(call, user, fmt::format("node '{}' cannot read '{}', only its own Node object", node, call.name));
-  if (resource == "leases")
-    return authorizer(call, user, "can only access leases in the \"kube-node-lease\" system namespace");
-  for (const char* unreachable :
-       {"poddisruptionbudgets", "daemonsets", "volumeattachments", "persistentvolumes", "configmaps"})
-    if (resource == unreachable) return authorizer(call, user);
-  return node_restriction ? judge_node_admission(call, node) : std::nullopt;
-}
-
-Guards::Refusal Guards::judge_node_admission(const Call& call, const std::string& node) const {
-  if (call.info->resource == "nodes" && call.verb == "patch") {
-    if (call.name != node)
-      return admission(call, fmt::format("node \"{}\" is not allowed to modify node \"{}\"", node, call.name));
-    const Json body = body_of(call);
-    for (const auto& [key, value] : sim::at(body, "/metadata/labels").items())
-      if (key.starts_with("node-restriction.kubernetes.io/"))
-        return admission(call, "is not allowed to modify labels: " + key);
-    return std::nullopt;
-  }
-  if (!evicts(call)) return std::nullopt;
-  const Json pod = cluster_.get("pods", call.ns, call.name);
-  if (pod.is_null()) {
-    StatusBody body;
-    body.code = 404;
-    body.reason = "NotFound";
-    body.name = call.name;
-    body.kind = "pod";
-    body.message = fmt::format("pod \"{}\" not found", call.name);
-    return body.response();
-  }
-  if (pod["spec"].value("nodeName", "") != node)
-    return admission(call, fmt::format("node {} can only evict pods with spec.nodeName set to itself", node));
-  return std::nullopt;
+  auto refusal = sim::refused_to_node(cluster_.store(), call, node);
+  if (refusal || !cluster_.switches().node_restriction) return refusal;
+  return sim::restricted_for_node(cluster_.store(), call, node);
 }
 
 Guards::Refusal Guards::judge_policies(const Call& call, const sim::Identity& caller) const {
@@ -181,14 +131,6 @@ sim::Identity bound_to(const sim::Cluster& cluster, const std::string& node, con
   identity.pod_name = pod;
   identity.pod_uid = cluster.get("pods", "haulout", pod)["metadata"]["uid"];
   identity.credential_id = "JTI=6863";
-  return identity;
-}
-
-sim::Identity kubelet_of(const std::string& node) {
-  sim::Identity identity;
-  identity.username = std::string(node_user) + node;
-  identity.groups = {"system:nodes", "system:authenticated"};
-  identity.credential_id = "X509SHA256=84c9";
   return identity;
 }
 

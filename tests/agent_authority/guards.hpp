@@ -1,5 +1,5 @@
-// What keeps a credential to its own Node on a real API server (1.36), on the simulated one: constrained impersonation,
-// the Node authorizer with NodeRestriction, and the four admission policies. Each can be switched off; the answers are
+// What keeps a credential to its own Node on a real API server (1.36), on the simulated one, beside its Node
+// authorizer: constrained impersonation, and the four admission policies. Each can be switched off; the answers are
 // those of the real server. Borrows the cluster.
 #pragma once
 
@@ -14,8 +14,7 @@ class Guards {
  public:
   explicit Guards(sim::Cluster& cluster);
 
-  bool impersonation = true;     // the feature gate ConstrainedImpersonation
-  bool node_restriction = true;  // the admission plug-in
+  bool impersonation = true;  // the feature gate ConstrainedImpersonation
   // Whom the policies hold, and which of them are in force.
   std::string held_user = "system:serviceaccount:haulout:agent";
   std::set<std::string> policies{"node", "pods", "own-pods", "slots"};
@@ -30,7 +29,6 @@ class Guards {
   Refusal judge(const sim::Call& call) const;
   Refusal judge_impersonation(const sim::Call& call, const sim::Identity& caller, const std::string& as) const;
   Refusal judge_node(const sim::Call& call, const std::string& node) const;
-  Refusal judge_node_admission(const sim::Call& call, const std::string& node) const;
   Refusal judge_policies(const sim::Call& call, const sim::Identity& caller) const;
 
   sim::Cluster& cluster_;
@@ -38,6 +36,5 @@ class Guards {
 
 // A ServiceAccount's token that is bound to a pod on that node; the objects must be there.
 sim::Identity bound_to(const sim::Cluster& cluster, const std::string& node, const std::string& pod);
-sim::Identity kubelet_of(const std::string& node);
 
 }  // namespace haulout::testing

@@ -291,6 +291,23 @@ TEST_F(VolumeBookTest, AListThatIsOlderThanWhatWasSeenTakesNothingAwayAndBringsN
   EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
 }
 
+// An etcd that was restored from a backup.
+TEST_F(VolumeBookTest, WhatANewListShowsAgainIsAttachedAgain) {
+  see(an_attachment());
+  outcome({.left = {claim}});
+  gone(an_attachment());
+  EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
+  book.reconcile({an_attachment()}, start + 1min, start + 2min, wall + 2min);
+  EXPECT_TRUE(book.all_detached()) << "no newer than what was heard";
+  book.reconcile({an_attachment()}, start + 2min, start + 2min, wall + 2min);
+  EXPECT_EQ(outcome({.left = {claim}}, 2min), VolumeOutcome::detaching);
+  EXPECT_FALSE(book.all_detached());
+  EXPECT_EQ(book.count(VolumeOutcome::detached), 0u);
+  book.attachment_changed(an_attachment().uid, nullptr, start + 3min, wall + 3min);
+  EXPECT_TRUE(book.all_detached());
+  EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
+}
+
 TEST_F(VolumeBookTest, APodThatLeftIsRememberedWhenItIsForgotten) {
   see(an_attachment());
   outcome({.left = {claim}});

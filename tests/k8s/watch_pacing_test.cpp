@@ -56,6 +56,7 @@ TEST_F(PacingTest, WhatFollowsAWatch) {
       {"ended at once", {true, 0s, {}, false}, Kind::watch, 10ms, 800ms},
       {"connection lost", {true, 100s, reset(), false}, Kind::watch, 10ms, 800ms},
       {"never opened", {false, 0s, reset(), false}, Kind::watch, 10ms, 800ms},
+      {"nobody there", {false, 0s, Error(Errc::unreachable, "refused"), false}, Kind::list, 10ms, 800ms},
       {"silence", {true, 100s, Error(Errc::timeout, "t"), true}, Kind::list, 10ms, 800ms},
       {"place lost", {true, 0s, expired(), false}, Kind::list, 10ms, 800ms},
       {"place lost, by status", {false, 0s, expired(), false}, Kind::list, 10ms, 800ms},

@@ -169,6 +169,27 @@ TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
+// A watch from a revision that lies in the future would tell of nothing up to there.
+TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
+  add_pods(3, {.grace = 2});
+  add(a_budget("web", {{"minAvailable", 3}}));
+  std::uint64_t backup = 0;
+  after(5s, [&] {
+    backup = cluster.revision();
+    for (int i = 0; i < 200; ++i)
+      cluster.patch("poddisruptionbudgets", "shop", "web",
+                    {{"metadata", {{"annotations", {{"noise", std::to_string(i)}}}}}});
+  });
+  after(10s, [&] {
+    cluster.restore_etcd(backup);
+    cluster.restart(1s);
+  });
+  after(20s, [this] { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", {{"minAvailable", 0}}}}); });
+  options.timeout = 10min;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 1min);
+}
+
 TEST_F(Scenario, S58_AThousandPodsBehindTenBudgets) {
   options.max_concurrent = 50;
   for (int b = 0; b < 10; ++b) {

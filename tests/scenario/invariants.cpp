@@ -45,9 +45,17 @@ bool is_allowed(const sim::Call& call, const std::string& node, bool deletes) {
   return deletes ? is_removal(call) : is_eviction(call);
 }
 
+bool has_uid(const sim::Json& object) {
+  return sim::text(object, "/metadata/name").empty() || !sim::text(object, "/metadata/uid").empty();
+}
+
+// Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
 bool is_success(const http::Response* answer) {
   if (!answer || answer->status < 200 || answer->status >= 300) return false;
-  return sim::Json::accept(answer->body);  // neither a page of a proxy nor half an answer
+  const sim::Json body = sim::Json::parse(answer->body, nullptr, false);
+  if (sim::text(body, "/kind").empty() || !has_uid(body)) return false;
+  const sim::Json& items = sim::at(body, "/items");
+  return sim::text(body, "/status") != "Failure" && std::all_of(items.begin(), items.end(), has_uid);
 }
 
 }  // namespace
@@ -113,10 +121,11 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   // Also when the drain is cancelled here.
   struct InFlight {
     Instance* pod;
+    unsigned life;
     ~InFlight() {
-      if (pod) --pod->in_flight;
+      if (pod && pod->life == life) --pod->in_flight;
     }
-  } in_flight{pod};
+  } in_flight{pod, pod ? pod->life : 0};
   if (pod) before_eviction(call, *pod);
   const TimePoint sent = clock_.now();
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
@@ -189,7 +198,7 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
   if (!cordon_claimed_) violated("P3: evicted before the cordon was acknowledged: " + what(call));
-  if (!pod.terminating && !pod.gone && verdict(pod) != drain::Verdict::evict)
+  if (!pod.terminating && !pod.gone && pod.life == 0 && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
   if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
   if (given_.sound_wire && pod.terminating && now - *pod.terminating > news_takes)

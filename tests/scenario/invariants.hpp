@@ -33,6 +33,8 @@ struct Circumstances {
   bool node_goes = false;         // the Node is deleted or replaced
   bool rights_change = false;     // some are taken away for a while
   bool hopeless_answers = false;  // the wire says now and then that asking again is in vain
+  bool as_kubelet = false;        // its credential sees neither budgets nor controllers nor VolumeAttachments
+  bool etcd_restored = false;     // from a backup: what was done since is undone
 };
 
 class Invariants final : public http::Transport, public drain::DrainObserver {
@@ -72,6 +74,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> first_sent, last_sent;
     std::string controller;  // UID
     bool here_at_first = false;
+    unsigned life = 0;  // one more whenever a backup has brought an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
     bool taken_ready = false;  // when its eviction was first sent
@@ -92,6 +95,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
 
   // invariants_store.cpp
   void see(const sim::Change& change);
+  void see_again(Instance& pod) const;
   void see_ready(Instance& pod, const sim::Json& object);
   void see_node(const sim::Change& change);
   void see_node_written();

@@ -42,7 +42,9 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::refused: end_refused(report); break;
     case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
-      if (!waits_for_policy_alone(report)) violated("P9: not drained although nothing stands in the way any more");
+      // Where a backup has undone what a view knows, only what is claimed is judged: docs/reliability.md.
+      if (!waits_for_policy_alone(report) && !given_.etcd_restored)
+        violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
       break;
     case drain::Outcome::failed: end_failed(report); break;
@@ -102,7 +104,9 @@ void Invariants::end_blocked(const drain::Report& report) {
 void Invariants::end_failed(const drain::Report& report) {
   if (given_.hopeless_answers) return end_otherwise(report);
   const bool had_gone = given_.node_goes && node_uid_.empty();
-  if (!cordon_claimed_ && (given_.rights_change || node_gone_ || had_gone)) return;
+  const bool lacks_rights =
+      given_.rights_change || (given_.as_kubelet && given_.options.volumes == drain::VolumeWait::required);
+  if (!cordon_claimed_ && (lacks_rights || node_gone_ || had_gone)) return;
   // Only because nobody answered at all: in time for the command, or before the deadline.
   if (cordon_claimed_ || !(given_.options.fail_fast || (report.connection_failed && given_.options.timeout)))
     violated("P9: gave up without need: " + report.message);
@@ -137,7 +141,7 @@ void Invariants::check_cordon(const drain::Report& report) {
     if (marked) violated("P5: the cordon of a human was marked as ours");
     return;
   }
-  if (given_.human_uncordon) return;
+  if (given_.human_uncordon || given_.etcd_restored) return;
   if (report.outcome == drain::Outcome::drained && report.cordon.owner != "haulout")
     violated("P5: our own cordon is told as somebody else's");
   const bool unsuccessful = report.outcome == drain::Outcome::blocked || report.outcome == drain::Outcome::failed;
@@ -169,7 +173,7 @@ void Invariants::check_free_pods() {
     const std::string ns = pod.key.substr(0, pod.key.find('/'));
     const bool free =
         on_our_node(pod) && pod.bound <= began_ && !touched_namespaces_.contains(ns) && !hindered_.contains(uid);
-    if (!free || verdict(pod) != drain::Verdict::evict) continue;
+    if (!free || verdict(pod) != drain::Verdict::evict || may_look_managed(pod)) continue;
     const TimePoint until = pod.first_sent.value_or(pod.terminating.value_or(pod.gone.value_or(clock_.now())));
     if (until - *cordon_claimed_ > bound)
       violated(fmt::format("P9: {} had to wait {} s although nothing stands in its way", pod.key,

@@ -59,6 +59,7 @@ void Invariants::check_order(const Instance& pod) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
     const std::string ns = other.key.substr(0, other.key.find('/'));
     if (other.terminating || touched_namespaces_.contains(ns) || hindered_.contains(uid)) continue;
+    if (may_look_managed(other)) continue;
     if (verdict(other) == drain::Verdict::evict && tier_of(other) < ours)
       violated(fmt::format("order: {} evicted before {}", pod.key, other.key));
   }

@@ -24,7 +24,7 @@ drain::Verdict Invariants::verdict(const Instance& pod) const {
 
 // Where its DaemonSet could not be looked up, which nothing waits for for long.
 bool Invariants::may_look_managed(const Instance& pod) const {
-  return !given_.sound_wire && drain::is_daemon_pod(pod.pod);
+  return (given_.as_kubelet || !given_.sound_wire) && drain::is_daemon_pod(pod.pod);
 }
 
 void Invariants::see(const sim::Change& change) {
@@ -51,6 +51,7 @@ void Invariants::see(const sim::Change& change) {
       // What exists was seen before its pods.
       if (drain::is_daemon_pod(pod.pod)) daemon_sets_.try_emplace(pod.pod.controller->uid, drain::DaemonSetState::gone);
     }
+  if (change.restored) see_again(pod);
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   see_ready(pod, *change.object);
   if (sim::terminating(*change.object)) {
@@ -72,6 +73,16 @@ void Invariants::see(const sim::Change& change) {
   if (verdict(pod) == drain::Verdict::refuse || managed) ever_refused_by_policy_ = true;
 }
 
+// As if it came only now: what had become of it is undone, and the drain has yet to hear of that.
+void Invariants::see_again(Instance& pod) const {
+  pod.gone.reset();
+  pod.terminating.reset();
+  pod.accepted = false;
+  ++pod.life;
+  pod.in_flight = 0;  // what still waits for an answer was about its life before
+  pod.place_until = pod.bound = TimePoint::max();
+}
+
 void Invariants::see_ready(Instance& pod, const sim::Json& object) {
   for (const sim::Json& owner : sim::at(object, "/metadata/ownerReferences"))
     if (sim::flag(owner, "/controller")) pod.controller = sim::text(owner, "/uid");
@@ -86,10 +97,16 @@ void Invariants::see_node(const sim::Change& change) {
   if (change.key.name != given_.node) return;
   if (change.type == sim::ChangeType::deleted && sim::uid_of(*change.object) == node_uid_) node_gone_ = clock_.now();
   const bool unschedulable = sim::flag(*change.object, "/spec/unschedulable");
+  // One that a backup has brought back is whose it was.
+  if (change.restored && unschedulable && !sim::annotation(*change.object, "haulout.dev/cordon").empty()) {
+    persons_cordon_.reset();
+    drains_cordon_ = clock_.now();
+  }
   if (unschedulable == unschedulable_since_.has_value()) return;
   note(unschedulable ? "node is unschedulable" : "node is schedulable");
   unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
-  if (unschedulable) persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
+  if (unschedulable && !change.restored)
+    persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
   if (!unschedulable) schedulable_since_ = clock_.now();
 }
 

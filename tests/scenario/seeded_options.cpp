@@ -88,6 +88,14 @@ void switch_on_more(drain::Options& options, const sim::GeneratedWorld& world) {
   options.review_access = !rng.chance(30);
 }
 
+// As an agent does: what a kubelet's credential cannot see is off.
+void keep_to_the_node(drain::Options& options) {
+  options.guards = {};
+  options.fit = drain::FitPolicy::off;
+  options.volume_turns = drain::VolumeWait::off;
+  options.review_access = false;
+}
+
 }  // namespace
 
 drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned generation) {
@@ -95,6 +103,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   take_turns_in_some(options, world.seed, generation);
   look_elsewhere_in_some(options, world.seed, generation);
   if (generation >= 6) switch_on_more(options, world);
+  if (world.as_kubelet) keep_to_the_node(options);
   return options;
 }
 

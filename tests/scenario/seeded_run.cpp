@@ -35,11 +35,12 @@ void protect_some_pods(Case& made, Rng& rng) {
     object["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false";
     const Duration when = rng.between(Duration(1s), Duration(90s));
     made.world.healed_after = std::max(made.world.healed_after, when);
-    made.world.incidents.push_back(
-        {when, "protection ended", [ns = sim::ns_of(object), name = sim::name_of(object)](sim::Cluster& cluster) {
-           const Json none = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", nullptr}};
-           cluster.patch("pods", ns, name, {{"metadata", {{"annotations", none}}}});
-         }});
+    made.world.incidents.push_back({when, "protection ended",
+                                    [ns = sim::ns_of(object), name = sim::name_of(object)](sim::Cluster& cluster) {
+                                      const Json none = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", nullptr}};
+                                      cluster.patch("pods", ns, name, {{"metadata", {{"annotations", none}}}});
+                                    },
+                                    true});
   }
 }
 
@@ -82,6 +83,8 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   made.given.node_goes = made.world.node_goes;
   made.given.rights_change = made.world.rights_change;
   made.given.hopeless_answers = made.world.hopeless_answers;
+  made.given.as_kubelet = made.world.as_kubelet;
+  made.given.etcd_restored = made.world.restored_after.has_value();
   for (const auto& incident : made.world.incidents)
     if (incident.what.starts_with("kubelet stopped")) made.given.sound_kubelets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
@@ -118,7 +121,9 @@ Duration longest(const Case& made) {
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
-  const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s);
+  // Who watches from a revision that the server has not reached again hears of nothing: that is noticed by the doubts.
+  const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
+  const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
   return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + each_volume + notice;
 }
 
@@ -139,7 +144,8 @@ std::string setting_of(const Case& made) {
                   options.reattach_limit == Duration::zero() ? "" : " reattach");
   return base + richer_setting(options) + (made.wall_jumps.empty() ? "" : " clock-jumps") +
          (made.given.node_goes ? " node-goes" : "") + (made.given.rights_change ? " rights-change" : "") +
-         (made.given.hopeless_answers ? " hopeless-answers" : "");
+         (made.given.hopeless_answers ? " hopeless-answers" : "") + (made.given.as_kubelet ? " kubelet" : "") +
+         (made.given.etcd_restored ? " etcd-restored" : "");
 }
 
 class Runner {
@@ -175,6 +181,7 @@ class Runner {
         act(cluster);
       };
     fault_rules_ = sim::stage(made_.world, cluster_, clock_.now());
+    cluster_.set_token("kubelet", sim::kubelet_of(made_.world.node));
     for (const auto& [after, delta] : made_.wall_jumps)
       cluster_.after(after, [this, delta] {
         checks_.note("the drain's wall clock jumps");
@@ -195,7 +202,9 @@ class Runner {
   }
 
   asio::awaitable<void> one_drain() {
-    sim::FaultTransport faulty(cluster_.api(), clock_, fault_rng_, fault_rules_);
+    sim::TokenTransport as_kubelet(cluster_.api(), "kubelet");
+    http::Transport& api = made_.given.as_kubelet ? as_kubelet : cluster_.api();
+    sim::FaultTransport faulty(api, clock_, fault_rng_, fault_rules_);
     checks_.stand_before(faulty);
     checks_.began();
     const drain::Options& options = made_.given.options;

@@ -224,6 +224,25 @@ TEST_F(Volumes, AServerThatFallsSilentBeforeTheDeadlineIsTold) {
   EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
 }
 
+TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
+  add_pod_with("db-0", "data", {.grace = 1});
+  add(a_pod("slow", {.grace = 60}));
+  std::uint64_t backup = 0;
+  after(30s, [&] { backup = cluster.revision(); });
+  after(50s, [&] {
+    EXPECT_EQ(attached_to("n1"), 0u);
+    cluster.restore_etcd(backup);
+    cluster.restart(1s);
+    EXPECT_EQ(attached_to("n1"), 1u);
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+  ASSERT_THAT(report.volumes, SizeIs(1));
+  EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
+}
+
 // What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
 TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
   options.volumes = drain::VolumeWait::off;

@@ -56,6 +56,11 @@ struct FailureRow {
 TEST_F(FaultsTest, FailuresOfOneRequest) {
   const FailureRow table[] = {
       {FaultKind::refuse, Errc::unreachable, false},
+      {FaultKind::dns, Errc::dns, false},
+      {FaultKind::tls, Errc::tls, false},
+      {FaultKind::protocol, Errc::protocol, false},
+      {FaultKind::credentials, Errc::unavailable, false},
+      {FaultKind::crowded, Errc::unreachable, false},
       {FaultKind::reset_before, Errc::reset, false},
       {FaultKind::reset_after, Errc::reset, true},
       {FaultKind::stall, Errc::timeout, true},
@@ -101,6 +106,80 @@ TEST_F(FaultsTest, AnswersThatAreNoneOfTheServers) {
     EXPECT_TRUE(Json::accept(sound->body));
     EXPECT_EQ(faults.struck().size(), 4u);
     EXPECT_EQ(faults.struck().back(), "truncate list nodes");
+  });
+}
+
+TEST_F(FaultsTest, AnswersThatAreWholeAndWrong) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault hidden = fault(FaultKind::hidden_error);
+    hidden.code = 500;
+    plan(hidden);
+    const auto failure = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(failure->status, 200);
+    EXPECT_EQ(Json::parse(failure->body)["status"], "Failure");
+    EXPECT_EQ(Json::parse(failure->body)["code"], 500);
+    plan(fault(FaultKind::no_kind));
+    const auto nameless = co_await send("GET", "/api/v1/nodes/n1");
+    EXPECT_FALSE(Json::parse(nameless->body).contains("kind"));
+    EXPECT_EQ(Json::parse(nameless->body)["metadata"]["name"], "n1");
+    plan(fault(FaultKind::no_uid), {}, 2);
+    const auto list = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(Json::parse(list->body)["kind"], "NodeList");
+    EXPECT_FALSE(Json::parse(list->body)["items"][0]["metadata"].contains("uid"));
+    const auto one = co_await send("GET", "/api/v1/nodes/n1");
+    EXPECT_FALSE(Json::parse(one->body)["metadata"].contains("uid"));
+    plan(fault(FaultKind::future));
+    const auto future = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(future->status, 504);
+    EXPECT_EQ(Json::parse(future->body)["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+    Fault nowhere = fault(FaultKind::server_error);
+    nowhere.code = 404;
+    nowhere.plain = true;
+    plan(nowhere);
+    const auto none = co_await send("GET", "/api/v1/nodes");
+    EXPECT_EQ(none->body, "404 page not found\n");
+  });
+}
+
+TEST_F(FaultsTest, EventsThatAreWholeAndWrong) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault shapeless = fault(FaultKind::no_uid);
+    shapeless.after_pieces = 0;
+    plan(shapeless, "watch");
+    const auto one = co_await watch();
+    cluster.create("pods", ready_pod("shop", "b", "n1"));
+    cluster.create("pods", ready_pod("shop", "c", "n1"));
+    const auto wrong = co_await one->read_some(clock.now() + 10s);
+    EXPECT_FALSE(Json::parse(*wrong)["object"]["metadata"].contains("uid"));
+    const auto right = co_await one->read_some(clock.now() + 10s);
+    EXPECT_TRUE(Json::parse(*right)["object"]["metadata"].contains("uid"));
+
+    Fault error = fault(FaultKind::error_event);
+    error.code = 429;
+    error.after_pieces = 0;
+    plan(error, "watch");
+    const auto other = co_await watch();
+    const auto line = co_await other->read_some(clock.now() + 10s);
+    EXPECT_EQ(Json::parse(*line)["type"], "ERROR");
+    EXPECT_EQ(Json::parse(*line)["object"]["code"], 429);
+    const auto end = co_await other->read_some(clock.now() + 10s);
+    EXPECT_EQ(*end, "");
+  });
+}
+
+TEST_F(FaultsTest, ALimitOfConnectionsCountsOpenStreams) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    Fault crowded = fault(FaultKind::crowded);
+    crowded.most_streams = 2;
+    plan(crowded, {}, SIZE_MAX);
+    const auto one = co_await watch();
+    EXPECT_TRUE(co_await send("GET", "/api/v1/nodes"));
+    {
+      const auto two = co_await watch();
+      const auto refused = co_await send("GET", "/api/v1/nodes");
+      EXPECT_EQ(refused.error().code(), Errc::unreachable);
+    }
+    EXPECT_TRUE(co_await send("GET", "/api/v1/nodes"));
   });
 }
 

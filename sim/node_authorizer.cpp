@@ -1,0 +1,179 @@
+#include "sim/node_authorizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/status_bodies.hpp"
+
+namespace haulout::sim {
+namespace {
+
+constexpr std::string_view node_user = "system:node:";
+constexpr const char* node_lease_namespace = "kube-node-lease";
+
+// ClusterRole system:node (NodeRules), of what is served here.
+constexpr std::string_view granted[] = {
+    "get pods",      "list pods",         "watch pods",         "create pods",
+    "delete pods",   "patch pods/status", "update pods/status", "create pods/eviction",
+    "get nodes",     "list nodes",        "watch nodes",        "create nodes",
+    "update nodes",  "patch nodes",       "patch nodes/status", "update nodes/status",
+    "list services", "watch services",    "get services",       "create events",
+    "update events", "patch events",      "list csidrivers",    "watch csidrivers",
+    "get csidrivers"};
+
+std::string what_of(const Call& call) {
+  return call.verb + " " + std::string(call.info->resource) + (call.subresource.empty() ? "" : "/" + call.subresource);
+}
+
+http::Response denied(const Call& call, const std::string& node, const std::string& why = {}) {
+  StatusBody body =
+      forbidden_by_rbac(std::string(node_user) + node, call.verb, *call.info, call.subresource, call.ns, call.name);
+  if (!why.empty()) body.message += ": " + why;
+  return body.response();
+}
+
+http::Response inadmissible(const Call& call, const std::string& why) {
+  StatusBody body;
+  body.code = 403;
+  body.reason = "Forbidden";
+  body.name = call.name;
+  body.kind = std::string(call.info->resource);
+  body.message = fmt::format("{} \"{}\" is forbidden: {}", call.info->resource, call.name, why);
+  return body.response();
+}
+
+std::string bound_to(const Object& pod) {
+  return text(*pod, "/spec/nodeName");
+}
+
+bool mounts(const Store& store, const std::string& node, const std::string& ns, const std::string& claim) {
+  const auto pods = store.list("pods", ns, By::claim, claim);
+  return std::any_of(pods.begin(), pods.end(), [&](const Object& pod) { return bound_to(pod) == node; });
+}
+
+// An edge of the graph leads there.
+bool reaches(const Store& store, const Call& call, const std::string& node) {
+  const std::string_view resource = call.info->resource;
+  if (resource == "persistentvolumeclaims") return mounts(store, node, call.ns, call.name);
+  const Object object = store.get(call.key());
+  if (!object) return false;
+  if (resource == "pods" || resource == "volumeattachments") return text(*object, "/spec/nodeName") == node;
+  return resource == "persistentvolumes" &&
+         mounts(store, node, text(*object, "/spec/claimRef/namespace"), text(*object, "/spec/claimRef/name"));
+}
+
+// Of what comes by itself: neither lists nor watches.
+bool is_reached_by_name_only(std::string_view resource) {
+  return resource.starts_with("persistentvolume") || resource == "volumeattachments" || resource == "configmaps";
+}
+
+std::string unrelated(const std::string& node) {
+  return fmt::format("no relationship found between node '{}' and this object", node);
+}
+
+std::optional<std::string> problem_with_lease(const Call& call, const std::string& node) {
+  if (call.verb == "list" || call.verb == "watch") return "can only get, create, update, patch, or delete a node lease";
+  if (call.ns != node_lease_namespace)
+    return fmt::format("can only access leases in the \"{}\" system namespace", node_lease_namespace);
+  if (!call.name.empty() && call.name != node)
+    return "can only access node lease with the same name as the requesting node";
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_with_node(const Call& call, const std::string& node, bool lists) {
+  if (lists && call.option("fieldSelector") != "metadata.name=" + node)
+    return fmt::format("node '{}' cannot read all nodes, only its own Node object", node);
+  if (call.verb == "get" && call.name != node)
+    return fmt::format("node '{}' cannot read '{}', only its own Node object", node, call.name);
+  return std::nullopt;
+}
+
+// Kubernetes' own labels, but for those that a kubelet sets.
+bool is_restricted_label(const std::string& key) {
+  const std::string domain = key.substr(0, key.find('/'));
+  if (domain == key) return false;
+  const auto below = [&](std::string_view parent) {
+    return domain == parent || domain.ends_with("." + std::string(parent));
+  };
+  if (below("node-restriction.kubernetes.io")) return true;
+  if (below("node.kubernetes.io") || below("kubelet.kubernetes.io") || key.starts_with("topology.kubernetes.io/"))
+    return false;
+  if (key == "kubernetes.io/hostname" || key == "kubernetes.io/arch" || key == "kubernetes.io/os") return false;
+  return below("kubernetes.io") || below("k8s.io");
+}
+
+std::optional<http::Response> restricted_on_node(const Call& call, const std::string& node) {
+  if (call.name != node)
+    return inadmissible(call, fmt::format("node \"{}\" is not allowed to modify node \"{}\"", node, call.name));
+  const Json body = Json::parse(call.request.body, nullptr, false);
+  if (!body.is_object()) return std::nullopt;
+  if (at(body, "/spec").contains("taints"))
+    return inadmissible(call, fmt::format("node \"{}\" is not allowed to modify taints", node));
+  for (const auto& [key, value] : at(body, "/metadata/labels").items())
+    if (is_restricted_label(key)) return inadmissible(call, "is not allowed to modify labels: " + key);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string node_of_user(std::string_view user) {
+  return user.starts_with(node_user) ? std::string(user.substr(node_user.size())) : std::string();
+}
+
+std::optional<http::Response> refused_to_node(const Store& store, const Call& call, const std::string& node) {
+  const std::string_view resource = call.info->resource;
+  const bool lists = call.verb == "list" || call.verb == "watch";
+  if (is_reached_by_name_only(resource) && call.subresource.empty()) {
+    if (lists) return denied(call, node, "can only get individual resources of this type");
+    if (call.verb == "get")
+      return reaches(store, call, node) ? std::nullopt : std::optional(denied(call, node, unrelated(node)));
+  }
+  if (resource == "leases") {
+    const auto problem = problem_with_lease(call, node);
+    return problem ? std::optional(denied(call, node, *problem)) : std::nullopt;
+  }
+  if (std::find(std::begin(granted), std::end(granted), what_of(call)) == std::end(granted)) return denied(call, node);
+  if (resource == "pods" && lists) {
+    std::string problem;
+    const auto fields = FieldSelector::parse(call.option("fieldSelector"), *call.info, &problem);
+    if (!fields || fields->demand("/spec/nodeName") != node)
+      return denied(call, node, "can only list/watch pods with spec.nodeName field selector");
+  }
+  if (resource == "pods" && call.verb == "get" && !reaches(store, call, node))
+    return denied(call, node, unrelated(node));
+  if (resource != "nodes") return std::nullopt;
+  const auto problem = problem_with_node(call, node, lists);
+  return problem ? std::optional(denied(call, node, *problem)) : std::nullopt;
+}
+
+std::optional<http::Response> restricted_for_node(const Store& store, const Call& call, const std::string& node) {
+  const std::string_view resource = call.info->resource;
+  if (resource == "nodes" && (call.verb == "patch" || call.verb == "update")) return restricted_on_node(call, node);
+  if (resource != "pods") return std::nullopt;
+  const bool evicts = call.subresource == "eviction", deletes = call.verb == "delete";
+  if (call.verb == "create" && !evicts) {
+    return inadmissible(
+        call, fmt::format("pod does not have \"kubernetes.io/config.mirror\" annotation, node \"{}\" can only "
+                          "create mirror pods",
+                          node));
+  }
+  if (!evicts && !deletes) return std::nullopt;
+  const Object pod = store.get(call.key());
+  if (!pod) {
+    if (deletes) return std::nullopt;  // the registry knows better
+    StatusBody body;
+    body.code = 404;
+    body.reason = "NotFound";
+    body.name = call.name;
+    body.kind = "pod";
+    body.message = fmt::format("pod \"{}\" not found", call.name);
+    return body.response();
+  }
+  if (bound_to(pod) == node) return std::nullopt;
+  return inadmissible(call,
+                      evicts ? fmt::format("node {} can only evict pods with spec.nodeName set to itself", node)
+                             : fmt::format("node \"{}\" can only delete pods with spec.nodeName set to itself", node));
+}
+
+}  // namespace haulout::sim

@@ -1,0 +1,71 @@
+// A drain with the credential of the node's kubelet, held by the Node authorizer and NodeRestriction.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class KubeletScenario : public Scenario {
+ protected:
+  KubeletScenario() {
+    cluster.set_token("kubelet", sim::kubelet_of("n1"));
+    way = &as_kubelet;
+    options.review_access = false;
+  }
+  sim::TokenTransport as_kubelet{cluster.api(), "kubelet"};
+};
+
+// It sees neither the budget nor the volume's attachment; the budget's own words have to do.
+TEST_F(KubeletScenario, S67_WithAKubeletsCredentialTheNodeIsDrained) {
+  add_pods(4, {.grace = 5, .labels = {{"app", "web"}}});
+  add(a_budget("web", {{"maxUnavailable", 0}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  add(a_volume("data"));
+  add(a_pod("db-0", {.owner_kind = "StatefulSet", .spec = mounting({"data"})}));
+  add(a_pod("elsewhere", {.node = "n2"}));
+  std::string said;
+  after(30s, [&] {
+    for (const auto& entry : told.entries)
+      if (entry.type == EventType::parked && entry.pod == "shop/web-0") said = entry.message;
+    cluster.remove("poddisruptionbudgets", "shop", "web");
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const auto& one : report.pods) EXPECT_EQ(one.outcome, PodOutcome::evicted) << one.name;
+  EXPECT_THAT(said, HasSubstr("PodDisruptionBudget of namespace shop"));
+  EXPECT_TRUE(told.raised("RBAC_DENIED")) << "volumes are not waited for, and that is said";
+  for (const auto& entry : cluster.audit()) EXPECT_EQ(entry.user, "system:node:n1");
+  EXPECT_THAT(pods_on("n2"), SizeIs(1));
+}
+
+// Its eviction finds nobody, or a namesake on another node: to a kubelet the one is 404, the other 403.
+TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
+  options.max_concurrent = 1;
+  add(a_pod("first", {.grace = 30}));
+  add(a_pod("gone", {.grace = 1}));
+  add(a_pod("moved", {.grace = 1}));
+  // Nothing of it is heard before the evictions are sent.
+  after(2s, [this] { cluster.silence_watches(); });
+  after(3s, [this] {
+    for (const char* name : {"gone", "moved"}) cluster.remove("pods", "shop", name);
+    cluster.create("pods", a_pod("moved", {.node = "n2"}));
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const char* name : {"gone", "moved"}) {
+    EXPECT_EQ(pod(report, name).outcome, PodOutcome::gone) << name;
+    EXPECT_EQ(told.count(EventType::diagnosis_raised, std::string("shop/") + name), 0u);
+  }
+  std::map<std::string, std::vector<int>> answers;
+  for (const auto& entry : evictions()) answers[entry.name].push_back(entry.status);
+  EXPECT_THAT(answers["gone"], ::testing::Each(404));
+  EXPECT_THAT(answers["moved"], ::testing::Each(403));
+  EXPECT_THAT(pods_on("n2"), SizeIs(1)) << "another pod of that name, on another node";
+}
+
+}  // namespace
+}  // namespace haulout::scenario

@@ -1,0 +1,91 @@
+// What goes wrong on the way for a while, one kind at a time: it is waited for, and is no success meanwhile. And what
+// waiting cannot heal.
+#include "tests/scenario/scenario.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::Outcome;
+using drain::PodOutcome;
+using sim::FaultKind;
+using ::testing::Gt;
+using ::testing::SizeIs;
+
+struct Row {
+  const char* what;
+  sim::Fault fault;
+  const char* verb = "";
+  const char* resource = "";
+};
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.what;
+}
+
+// From the third second on, for half a minute, every request that it concerns; the watches have just ended.
+class PassingFaults : public Scenario, public ::testing::WithParamInterface<Row> {
+ protected:
+  drain::Report drain_through(const Row& row) {
+    options.max_concurrent = 2;
+    add_pods(6, {.grace = 4});
+    way = &faults;
+    after(3s, [this, row] {
+      faults.add({.verb = row.verb, .resource = row.resource, .until = clock.now() + 30s, .fault = row.fault});
+      cluster.drop_connections();
+    });
+    return drain();
+  }
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+};
+
+TEST_P(PassingFaults, AreWaitedFor) {
+  const auto report = drain_through(GetParam());
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  for (const auto& one : report.pods) EXPECT_EQ(one.outcome, PodOutcome::evicted) << one.name;
+  EXPECT_THAT(pods_on("n1"), SizeIs(0));
+  EXPECT_THAT(faults.struck(), SizeIs(Gt(1u)));
+  EXPECT_LT(took(), 3min);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, PassingFaults,
+    ::testing::Values(
+        Row{"no name server", {.kind = FaultKind::dns}}, Row{"a certificate of another CA", {.kind = FaultKind::tls}},
+        Row{"no HTTP", {.kind = FaultKind::protocol}},
+        Row{"a token file half written", {.kind = FaultKind::credentials}},
+        Row{"one connection", {.kind = FaultKind::crowded, .most_streams = 1}},
+        Row{"a hidden 500", {.kind = FaultKind::hidden_error, .code = 500}},
+        Row{"a hidden 503", {.kind = FaultKind::hidden_error, .code = 503}},
+        Row{"no kind", {.kind = FaultKind::no_kind, .after_pieces = 0}},
+        Row{"no uid", {.kind = FaultKind::no_uid, .after_pieces = 0}},
+        Row{"a revision of the future", {.kind = FaultKind::future}, "list"},
+        Row{"500 within watches", {.kind = FaultKind::error_event, .code = 500, .after_pieces = 0}},
+        Row{"429 within watches", {.kind = FaultKind::error_event, .code = 429, .after_pieces = 0}},
+        Row{"401 within watches", {.kind = FaultKind::error_event, .code = 401, .after_pieces = 0}},
+        Row{"no such path, once synced", {.kind = FaultKind::server_error, .code = 404, .plain = true}, "watch"},
+        Row{"409 of evictions", {.kind = FaultKind::server_error, .code = 409}, "create", "pods/eviction"},
+        Row{"422 of evictions", {.kind = FaultKind::server_error, .code = 422}, "create", "pods/eviction"},
+        Row{"425", {.kind = FaultKind::server_error, .code = 425}},
+        Row{"522 of a load balancer", {.kind = FaultKind::server_error, .code = 522, .proxy = true}}));
+
+// Asked for again and again it stays the same: the drain ends, and says so.
+class HopelessAnswers : public Scenario, public ::testing::WithParamInterface<int> {};
+
+TEST_P(HopelessAnswers, EndADrainThatHasNotBegun) {
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  add_pods(2);
+  const bool plain = GetParam() == 404 || GetParam() == 431;
+  faults.add({.verb = "list",
+              .resource = "pods",
+              .fault = {.kind = FaultKind::server_error, .code = GetParam(), .plain = plain}});
+  EXPECT_THAT(drain(), Ended(Outcome::failed));
+  EXPECT_LT(took(), 1s);
+  EXPECT_THAT(evictions(), SizeIs(0));
+  EXPECT_FALSE(unschedulable());
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, HopelessAnswers, ::testing::Values(400, 404, 405, 406, 415, 422, 431, 501, 505));
+
+}  // namespace
+}  // namespace haulout::scenario
