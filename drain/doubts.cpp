@@ -99,4 +99,26 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
   changed_->notify();
 }
 
+// A budget that has held pods for long is asked for anew: where etcd was restored from a backup, a watch may wait for a
+// revision that is hours away, and never tell that it has opened.
+void Drain::Impl::look_at_budgets(TaskGroup& group) {
+  if (!budgets_view_ || !budgets_view_->health().synced || !pipeline_->any_held_by_budget()) {
+    doubt_budgets_at_ = TimePoint::max();
+  } else if (doubt_budgets_at_ == TimePoint::max()) {
+    doubt_budgets_at_ = now() + doubt_interval;
+  } else if (now() >= doubt_budgets_at_) {
+    doubt_budgets_at_ = now() + doubt_interval;
+    group.spawn(doubt_budgets());
+  }
+}
+
+asio::awaitable<void> Drain::Impl::doubt_budgets() {
+  const std::size_t news = budget_news_;
+  const auto list = co_await client_.list_pdbs(within(list_timeout));
+  // A watch that has told something meanwhile is alive, and may be ahead of the list.
+  if (!list || news != budget_news_) co_return;
+  learn_budgets(list->items);
+  changed_->notify();
+}
+
 }  // namespace haulout::drain

@@ -79,6 +79,7 @@ class Drain::Impl {
   bool refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what);
   boost::asio::awaitable<bool> review_permissions();
   boost::asio::awaitable<void> list_budgets();
+  void learn_budgets(const std::vector<k8s::PodDisruptionBudget>& listed);
   bool refuse_by_policy();
 
   // guarding.cpp
@@ -137,6 +138,8 @@ class Drain::Impl {
   void doubt_node_for_late_pods(TaskGroup& group);
   boost::asio::awaitable<void> doubt_node();
   boost::asio::awaitable<void> doubt_pods();
+  void look_at_budgets(TaskGroup& group);
+  boost::asio::awaitable<void> doubt_budgets();
 
   // evict.cpp
   bool plan_holds() const;
@@ -235,10 +238,12 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
-  std::size_t late_pods_ = 0;          // that have been seen so far
-  std::size_t late_pods_settled_ = 0;  // of them, those since which the server has said what the node is
-  bool doubts_node_ = false;           // nothing is evicted meanwhile
-  std::size_t node_news_ = 0;          // of its watch
+  std::size_t late_pods_ = 0;                      // that have been seen so far
+  std::size_t late_pods_settled_ = 0;              // of them, those since which the server has said what the node is
+  bool doubts_node_ = false;                       // nothing is evicted meanwhile
+  std::size_t node_news_ = 0;                      // of its watch
+  std::size_t budget_news_ = 0;                    // likewise
+  TimePoint doubt_budgets_at_ = TimePoint::max();  // max: no pod is held by one
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};

@@ -158,6 +158,8 @@ class Pipeline {
   bool clear() const;
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
+  // A pod waits for a budget.
+  bool any_held_by_budget() const;
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;

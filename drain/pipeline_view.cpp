@@ -169,6 +169,12 @@ bool Pipeline::any_in_doubt() const {
   });
 }
 
+bool Pipeline::any_held_by_budget() const {
+  return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+           return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::budget;
+         });
+}
+
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;

@@ -129,15 +129,20 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
       "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
       list_timeout, now() + budgets_patience);
   if (budgets) {
-    std::set<std::string> gone;
-    for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
-    for (const auto& budget : budgets->items) gone.erase(budget.uid);
-    for (const std::string& uid : gone) pipeline_->budget_changed(uid, nullptr, now());
-    for (const auto& budget : budgets->items) pipeline_->budget_changed(budget.uid, &budget, now());
+    learn_budgets(budgets->items);
     listed_budgets_ = *std::move(budgets);
   } else {
     pipeline_->set_budgets_visible(false);
   }
+}
+
+// All that there are.
+void Drain::Impl::learn_budgets(const std::vector<k8s::PodDisruptionBudget>& listed) {
+  std::set<std::string> gone;
+  for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
+  for (const auto& budget : listed) gone.erase(budget.uid);
+  for (const std::string& uid : gone) pipeline_->budget_changed(uid, nullptr, now());
+  for (const auto& budget : listed) pipeline_->budget_changed(budget.uid, &budget, now());
 }
 
 bool Drain::Impl::refuse_by_policy() {

@@ -42,8 +42,9 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::refused: end_refused(report); break;
     case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
-      // Where a backup has undone what a view knows, only what is claimed is judged: docs/reliability.md.
-      if (!waits_for_policy_alone(report) && !given_.etcd_restored)
+      // Where a backup has undone what is known of other nodes' pods, only what is claimed is judged:
+      // docs/reliability.md.
+      if (!waits_for_policy_alone(report) && !(given_.etcd_restored && given_.options.guards.follows_pods()))
         violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
       break;

@@ -55,10 +55,11 @@ void Invariants::see(const sim::Change& change) {
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   see_ready(pod, *change.object);
   if (sim::terminating(*change.object)) {
-    const auto grace = std::chrono::seconds(sim::number(*change.object, "/metadata/deletionGracePeriodSeconds"));
     // A minute after its deletionTimestamp, which has whole seconds, or when it is not waited for any more.
     const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
-    pod.place_until = std::min(pod.place_until, now + grace + margin - 1s);
+    const auto due = pod.pod.deletion_timestamp;
+    const Duration left = due ? std::chrono::duration_cast<Duration>(*due - clock_.wall_now()) : Duration::zero();
+    pod.place_until = std::min(pod.place_until, now + left + margin - 1s);
     if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
     if (!pod.terminating) pod.terminating = now;
   }
