@@ -55,7 +55,7 @@ struct ExplainFindings : PeopleTest {
          {"spec", {{"volumeName", "pv-" + claim}}}});
     Json volume = {{"apiVersion", "v1"},
                    {"kind", "PersistentVolume"},
-                   {"metadata", {{"name", "pv-" + claim}}},
+                   {"metadata", {{"name", "pv-" + claim}, {"annotations", {{"sim.haulout.dev/detaches-after", "1h"}}}}},
                    {"spec", {{"claimRef", {{"namespace", "shop"}, {"name", claim}}}}},
                    {"status", {{"phase", "Bound"}}}};
     volume["spec"].update(spec);

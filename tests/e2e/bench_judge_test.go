@@ -21,20 +21,28 @@ const (
 	requestsPerGuard  = 2
 )
 
-// judgeRow says which limits of a workload a row exceeds. Only --settle 0 is compared by time; the other rows stand
-// beside it for people.
+// What guards may cost in processor time beside a drain without: they follow the pods of whole namespaces, so that each
+// pod that leaves is heard of twice and its replacement once.
+const guardsCost = 3
+
+// judgeRow says which limits of a workload a row exceeds. Only the rows with --settle 0 are compared by time; the others
+// stand beside them for people.
 func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 	if contender == "kubectl" {
 		return nil
 	}
-	if contender == "settle0" && got.compared {
+	if (contender == "settle0" || contender == "guarded") && got.compared {
+		cpu := load.cpu
+		if contender == "guarded" {
+			cpu *= guardsCost
+		}
 		if load.wall != 0 && got.wall > load.wall {
 			missed = append(missed, fmt.Sprintf("%.3f of the time of kubectl drain, and at most %.2f are promised", got.wall,
 				load.wall))
 		}
-		if load.cpu != 0 && got.cpu > load.cpu {
+		if cpu != 0 && got.cpu > cpu {
 			missed = append(missed, fmt.Sprintf("%.3f of the processor time of kubectl drain, and at most %.2f are promised",
-				got.cpu, load.cpu))
+				got.cpu, cpu))
 		}
 	}
 	most := load.pods + requestsBesides
@@ -71,6 +79,9 @@ func TestBenchJudge(t *testing.T) {
 		{"settle0", with(func(r *benchRow) { r.wall, r.cpu, r.compared = 1, 1, false }), ""},
 		{"default", slow, ""},
 		{"five", with(func(r *benchRow) { r.wall, r.requests = 3, 66 }), "66 requests, and at most 65"},
+		{"guarded", slow, "0.310 of the time"},
+		{"guarded", with(func(r *benchRow) { r.cpu = 0.75 }), ""},
+		{"guarded", with(func(r *benchRow) { r.cpu = 0.76 }), "0.760 of the processor time"},
 		{"guarded", with(func(r *benchRow) { r.requests = 73 }), ""},
 		{"guarded", with(func(r *benchRow) { r.requests = 74 }), "74 requests, and at most 73"},
 		{"kubectl", benchRow{wall: 1, cpu: 1, requests: 150, compared: true}, ""},
