@@ -98,6 +98,7 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
     one.budgets = guarded ? &some_budget : &no_budget;
   }
   std::vector<drain::TrackedPod*> leaving;
+  leaving.reserve(tracked.size());
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
   drain::diagnose_replicas(leaving, book, found);
 }

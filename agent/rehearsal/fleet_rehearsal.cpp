@@ -119,6 +119,7 @@ class Fleet {
 
   std::vector<std::string> with_agents() const {
     std::vector<std::string> names;
+    names.reserve(machines_.size());
     for (const auto& machine : machines_) names.push_back(machine->story().name);
     return names;
   }

@@ -14,11 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a drain of manyPods may hold at most, of podSize bytes each as the API writes them.
+// What a drain of manyPods may hold at most, of podSize bytes each as the API writes them. Guards know as many
+// replacements on other nodes besides.
 const (
-	drainRSS = 30e6
-	manyPods = 1000
-	podSize  = 3000
+	drainRSS   = 30e6
+	guardedRSS = 40e6
+	manyPods   = 1000
+	podSize    = 3000
 )
 
 // A drain reads all pods of its node, and must not keep all that it has read. The simulated cluster is the server, so
@@ -26,12 +28,11 @@ const (
 func TestMemoryOfAThousandPods(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
-	for name, flags := range map[string][]string{"plain": nil, "with volumes and guards": guarded} {
-		t.Run(name, func(t *testing.T) { memoryOfAThousandPods(t, flags) })
-	}
+	t.Run("plain", func(t *testing.T) { memoryOfAThousandPods(t, nil, drainRSS) })
+	t.Run("with volumes and guards", func(t *testing.T) { memoryOfAThousandPods(t, guarded, guardedRSS) })
 }
 
-func memoryOfAThousandPods(t *testing.T, flags []string) {
+func memoryOfAThousandPods(t *testing.T, flags []string, most float64) {
 	w := newWorld(t)
 	kubeconfig := simulated(t, w, func() (world []any) {
 		for _, name := range []string{"old", "new"} {
@@ -68,8 +69,8 @@ func memoryOfAThousandPods(t *testing.T, flags []string) {
 	if sanitized(t, haulout.Path) {
 		t.Skip("NOT JUDGED: what a sanitizer's build holds says nothing")
 	}
-	if result.MaxRSS > drainRSS {
-		t.Errorf("it held %.1f MB, and at most %.0f MB are promised", mb(result.MaxRSS), mb(drainRSS))
+	if float64(result.MaxRSS) > most {
+		t.Errorf("it held %.1f MB, and at most %.0f MB are promised", mb(result.MaxRSS), most/1e6)
 	}
 }
 
