@@ -194,6 +194,7 @@ class Pipeline {
   void hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message);
   void queue(TrackedPod& tracked);
   void vanish(TrackedPod& tracked, TimePoint now, WallTime wall);
+  void revive(TrackedPod& tracked, TimePoint now);
   void mark_stuck(TrackedPod& tracked);
   void leave_overdue(TimePoint now);
   void unpin(TimePoint now);

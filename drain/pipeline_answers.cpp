@@ -46,6 +46,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.report.evicted_at.reset();
       if (tracked.state == PodState::vanished) tracked.report.outcome = PodOutcome::gone;
     }
+    // A list has taken its deletion back meanwhile: that was an answer about a life that it does not have.
+    if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
     return;
   }
   const EvictionVerdict verdict = classify_eviction(answer.error());

@@ -97,10 +97,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
     see_terminating(tracked, now);
     return;
   }
-  if (revived && tracked.state == PodState::terminating && !tracked.request_out) {
-    tracked.holds_place = false;
-    queue(tracked);
-  }
+  if (revived && tracked.state == PodState::terminating && !tracked.request_out) return revive(tracked, now);
   if (tracked.state == PodState::in_flight) return;
   apply_decision(tracked, now);
   if (!relevant) return;
@@ -108,6 +105,13 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   // It may need no replacement any more, or say itself how many it takes.
   if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
     tracked.wake_at = std::min(tracked.wake_at, now);
+}
+
+// An etcd was restored from a backup in which nobody has deleted it.
+void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
+  tracked.holds_place = false;
+  queue(tracked);
+  apply_decision(tracked, now);
 }
 
 void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {

@@ -283,7 +283,8 @@ template <class T>
 void Reflector<T>::put(T object) {
   if (wanted_ && !wanted_(object)) return remove(object.uid);
   const auto known = objects_.find(object.uid);
-  if (known != objects_.end() && known->second.resource_version == object.resource_version) return;
+  // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
+  if (known != objects_.end() && known->second == object) return;
   changed_ = true;
   if (known != objects_.end()) {
     known->second = std::move(object);

@@ -179,6 +179,20 @@ TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
   EXPECT_THAT(take(), ::testing::ElementsAre("b"));
 }
 
+TEST_F(PipelineTest, WhatABackupBringsBackWhileItsAnswerIsOutIsAskedAgainAfterwards) {
+  make();
+  const auto a = a_pod("a");
+  plan({a});
+  take();
+  pipeline->pod_changed(terminating(a), now);
+  now += 10s;
+  pipeline->pod_listed(a, now - 1s, now);
+  EXPECT_THAT(take(), ::testing::IsEmpty()) << "the answer is still out";
+  now += 30s;
+  refuse(a, Error(Errc::timeout, "no answer"));
+  EXPECT_THAT(take(), ::testing::ElementsAre("a"));
+}
+
 TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
   policy.skip_terminating_after = 1s;
   PipelineOptions options;

@@ -38,6 +38,18 @@ TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
+// An etcd that was restored from a backup counts its revisions anew.
+TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
+  answer_list("10", {fixtures::pod("a", "ua", "7"), fixtures::pod("b", "ub", "8")});
+  transport.refuse_stream(403, fixtures::rbac);
+  transport.refuse_stream(403, fixtures::rbac);
+  std::string other = fixtures::pod("a", "ua", "7");
+  other.insert(other.find("\"uid\""), "\"labels\":{\"restored\":\"true\"},");
+  for (int i = 0; i < 12; ++i) answer_list("9", {other, fixtures::pod("b", "ub", "8")});
+  run_for(40s);
+  EXPECT_THAT(changes, ElementsAre("+ua@7", "+ub@8", "+ua@7"));
+}
+
 TEST_F(ReflectorListsTest, WhatIsNotWantedIsNotKept) {
   reflector.keep_only([](const Pod& pod) { return pod.name != "other"; });
   answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("other", "uo", "2")});

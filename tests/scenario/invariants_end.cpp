@@ -42,8 +42,7 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::refused: end_refused(report); break;
     case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
-      // Where a backup has undone what is known of other nodes' pods, only what is claimed is judged:
-      // docs/reliability.md.
+      // What guards count of other nodes' pods is of a life that has not been: docs/reliability.md.
       if (!waits_for_policy_alone(report) && !(given_.etcd_restored && given_.options.guards.follows_pods()))
         violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
@@ -109,7 +108,8 @@ void Invariants::end_failed(const drain::Report& report) {
       given_.rights_change || (given_.as_kubelet && given_.options.volumes == drain::VolumeWait::required);
   if (!cordon_claimed_ && (lacks_rights || node_gone_ || had_gone)) return;
   // Only because nobody answered at all: in time for the command, or before the deadline.
-  if (cordon_claimed_ || !(given_.options.fail_fast || (report.connection_failed && given_.options.timeout)))
+  const bool at_deadline = given_.options.timeout && since_start() + 15000ms >= *given_.options.timeout;
+  if (cordon_claimed_ || !(given_.options.fail_fast || at_deadline))
     violated("P9: gave up without need: " + report.message);
 }
 

@@ -114,6 +114,8 @@ bool Invariants::ended_by_volume() const {
   const Duration limit = given_.options.volume_limit;
   if (!given_.options.end_at_volume_limit || limit == Duration::zero()) return false;
   std::set<std::string> attached = volumes_attached();
+  // A backup may have brought a pod back for a while, unseen.
+  if (given_.etcd_restored) return !attached.empty();
   // Its last list may be older than that.
   for (const auto& [name, at] : detached_)
     if (clock_.now() - at <= news_takes) attached.insert(name);
