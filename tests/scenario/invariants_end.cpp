@@ -109,7 +109,8 @@ void Invariants::end_failed(const drain::Report& report) {
   if (!cordon_claimed_ && (lacks_rights || node_gone_ || had_gone)) return;
   // Only because nobody answered at all: in time for the command, or before the deadline.
   const bool at_deadline = given_.options.timeout && since_start() + 15000ms >= *given_.options.timeout;
-  if (cordon_claimed_ || !(given_.options.fail_fast || at_deadline))
+  const bool unreached = given_.options.timeout && report.connection_failed;
+  if (cordon_claimed_ || !(given_.options.fail_fast || unreached || at_deadline))
     violated("P9: gave up without need: " + report.message);
 }
 
