@@ -3,6 +3,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "http/cancelled.hpp"
 #include "http/resolve.hpp"
 #include "http/tunnel.hpp"
 #include "retry/deadline.hpp"
@@ -27,7 +28,7 @@ std::string in_words(const Ec& failure) {
 template <class Socket, class Address>
 Task<> connect(Socket& socket, Address address) {
   auto [failure] = co_await socket.async_connect(address, asio::as_tuple(asio::use_awaitable));
-  if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
+  unwind_if_cancelled(failure);
   if (failure) co_return Error(Errc::unreachable, in_words(failure));
   co_return Result<>();
 }

@@ -1,8 +1,7 @@
 #include <boost/url/parse.hpp>
-#include <boost/url/url_view.hpp>
-#include <charconv>
 
 #include "http/client.hpp"
+#include "http/url_parts.hpp"
 
 namespace haulout::http {
 namespace {
@@ -40,19 +39,12 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
 
   Endpoint endpoint;
   endpoint.kind = https ? Endpoint::Kind::tls : Endpoint::Kind::tcp;
-  endpoint.host = parsed->host_type() == boost::urls::host_type::name ? parsed->host() : parsed->host_address();
-  endpoint.port = https ? 443 : 80;
-  if (parsed->has_port() && !parsed->port().empty()) {
-    // port_number() of Boost 1.81 takes some numbers that are too large modulo 65536.
-    const auto digits = parsed->port();
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), endpoint.port);
-    if (problem != std::errc() || endpoint.port == 0)
-      return not_an_endpoint(url, "the port must be a number from 1 to 65535");
-  }
-  const auto path = parsed->encoded_path();
-  // "https://host:name" is read as an empty port and a path.
-  if (!path.empty() && path.front() != '/') return not_an_endpoint(url, "the port must be a number from 1 to 65535");
+  endpoint.host = host_of(*parsed);
+  const auto port = port_of(*parsed, https ? 443 : 80);
+  if (!port) return not_an_endpoint(url, "the port must be a number from 1 to 65535");
+  endpoint.port = *port;
   if (prefix != nullptr) {
+    const auto path = parsed->encoded_path();
     *prefix = std::string(path.data(), path.size());
     while (prefix->ends_with('/')) prefix->pop_back();
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <boost/url/parse.hpp>
-#include <boost/url/url_view.hpp>
 #include <cctype>
-#include <charconv>
+
+#include "http/url_parts.hpp"
 
 namespace haulout::http {
 namespace {
@@ -37,15 +37,10 @@ Result<Proxy> parse_proxy(std::string_view url) {
     return no_proxy_url(fmt::format("a proxy of the kind {}:// is not supported", scheme));
   }
   if (parsed->host().empty()) return no_proxy_url("it names no host");
-  proxy.host = parsed->host_type() == boost::urls::host_type::name ? parsed->host() : parsed->host_address();
-  if (parsed->has_port() && !parsed->port().empty()) {
-    const auto digits = parsed->port();
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), proxy.port);
-    if (problem != std::errc() || proxy.port == 0) return no_proxy_url("the port must be a number from 1 to 65535");
-  }
-  // "http://host:name" is read as an empty port and a path.
-  const auto path = parsed->encoded_path();
-  if (!path.empty() && path.front() != '/') return no_proxy_url("the port must be a number from 1 to 65535");
+  proxy.host = host_of(*parsed);
+  const auto port = port_of(*parsed, proxy.port);
+  if (!port) return no_proxy_url("the port must be a number from 1 to 65535");
+  proxy.port = *port;
   proxy.user = parsed->user();
   proxy.password = parsed->password();
   const bool socks = proxy.kind == Proxy::Kind::socks5;

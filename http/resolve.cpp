@@ -14,6 +14,8 @@
 #include <csignal>
 #include <thread>
 
+#include "http/cancelled.hpp"
+
 namespace haulout::http {
 namespace asio = boost::asio;
 namespace {
@@ -122,7 +124,7 @@ Task<std::vector<asio::ip::address>> resolve(std::string host) {
   Answer answer;
   auto [failure, bytes] =
       co_await ours.async_read_some(asio::buffer(&answer, sizeof answer), asio::as_tuple(asio::use_awaitable));
-  if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
+  unwind_if_cancelled(failure);
   if (failure || bytes != sizeof answer) co_return no_helper(host, failure.message());
   if (answer.failure != 0) co_return no_address(host, answer.failure);
   std::vector<asio::ip::address> addresses;

@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/buffer.hpp"
+#include "http/cancelled.hpp"
 #include "http/parser.hpp"
 #include "http/wire.hpp"
 #include "retry/deadline.hpp"
@@ -169,7 +170,7 @@ asio::awaitable<void> Server::Impl::run() {
 asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
   while (true) {
     auto [failure, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
-    if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
+    unwind_if_cancelled(failure);
     if (failure) {
       // Most likely out of file descriptors: connections that end will give some back.
       co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);

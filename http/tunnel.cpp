@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 
 #include "http/base64.hpp"
+#include "http/cancelled.hpp"
 #include "http/dial.hpp"
 #include "http/parser.hpp"
 
@@ -48,10 +49,6 @@ class Handshake {
   const Proxy& proxy_;
   const Endpoint& target_;
 };
-
-void unwind_if_cancelled(const Ec& failure) {
-  if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
-}
 
 Task<> Handshake::write(std::string bytes) {
   const auto [failure, written] =

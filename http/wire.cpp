@@ -10,6 +10,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "http/cancelled.hpp"
+
 namespace haulout::http {
 namespace asio = boost::asio;
 namespace {
@@ -17,10 +19,6 @@ namespace {
 using Ec = boost::system::error_code;
 using tcp = asio::ip::tcp;
 constexpr auto as_values = asio::as_tuple(asio::use_awaitable);
-
-void unwind_if_cancelled(const Ec& failure) {
-  if (failure == asio::error::operation_aborted) throw boost::system::system_error(failure);
-}
 
 template <class Stream>
 asio::awaitable<Wire::Outcome> read_from(Stream& stream, std::span<char> into) {
