@@ -7,6 +7,13 @@
 
 namespace haulout::drain {
 
+Scope about(std::span<const TrackedPod* const> pods) {
+  Scope scope;
+  scope.pods.reserve(pods.size());
+  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  return scope;
+}
+
 namespace {
 
 // Held pods by what holds them: one finding says it for all of them.
@@ -72,13 +79,6 @@ void diagnose_pod(const TrackedPod& tracked, const BudgetBook& book, const NodeF
     facts.push_back(local_volume_fact(tracked.pod, local->second));
   if (tracked.hold != TrackedPod::Hold::none) return diagnose_hold(tracked, facts);
   diagnose_refused(tracked, book, held, facts);
-}
-
-Scope about(const std::vector<const TrackedPod*>& pods) {
-  Scope scope;
-  scope.pods.reserve(pods.size());
-  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
-  return scope;
 }
 
 Scope about(const std::vector<const k8s::Pod*>& pods) {

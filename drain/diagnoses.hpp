@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct Known {
 
 // Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.
 bool is_held(const TrackedPod& tracked);
+
+// What such a finding is about: these pods, which it holds up.
+Scope about(std::span<const TrackedPod* const> pods);
 
 // A namespace that takes longer to die than this waits for something.
 inline constexpr Duration namespace_hold = std::chrono::minutes(5);

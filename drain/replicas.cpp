@@ -36,8 +36,8 @@ bool has_yet_to_leave(const TrackedPod& tracked) {
 using Pods = std::span<const TrackedPod* const>;
 
 Scope advice(Pods pods) {
-  Scope scope{.holds = false};
-  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  Scope scope = about(pods);
+  scope.holds = false;
   return scope;
 }
 
