@@ -32,6 +32,24 @@ class Guards : public Scenario {
       cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
     });
   }
+  // With several nodes this one's turn may come long after its plan was made: then things have changed.
+  drain::Report drain_after_the_plan(std::function<void()> change, Duration later = std::chrono::minutes(10)) {
+    std::optional<drain::Report> report;
+    auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(cluster.run());
+      co_await clock.sleep_until(clock.now() + std::chrono::seconds(5));
+      k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
+      drain::Drain drain(client, rng, told, options, "n1");
+      EXPECT_TRUE(co_await drain.preflight());
+      EXPECT_TRUE(co_await drain.cordon());
+      change();
+      co_await clock.sleep_until(clock.now() + later);
+      static_cast<void>(co_await drain.evict());
+      report = drain.report();
+    };
+    run(with_task_group(body));
+    return *report;
+  }
   std::string parked_with(const std::string& reason) const {
     for (const auto& entry : told.entries)
       if (entry.type == drain::EventType::parked && entry.reason == reason) return entry.pod;

@@ -146,19 +146,11 @@ TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
 TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
-  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
-    group.spawn(cluster.run());
-    co_await clock.sleep_until(clock.now() + 5s);
-    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
-    drain::Drain drain(client, rng, told, options, "n1");
-    EXPECT_TRUE(co_await drain.preflight());
-    EXPECT_TRUE(co_await drain.cordon());
+  const auto change = [this] {
     cluster.forbid("get", "replicasets");
     cluster.after(40s, [this] { cluster.permit("get", "replicasets"); });
-    co_await clock.sleep_until(clock.now() + 10s);
-    EXPECT_TRUE(co_await drain.evict());
   };
-  run(with_task_group(body));
+  EXPECT_THAT(drain_after_the_plan(change, 10s), Ended(Outcome::drained));
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 

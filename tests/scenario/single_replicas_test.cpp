@@ -30,21 +30,9 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   deploy("api", 2);
   options.guards.single_replica = SingleReplica::block;
   options.timeout = 1min;
-  std::optional<drain::Report> report;
-  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
-    group.spawn(cluster.run());
-    co_await clock.sleep_until(clock.now() + 5s);
-    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
-    drain::Drain drain(client, rng, told, options, "n1");
-    EXPECT_TRUE(co_await drain.preflight());
-    EXPECT_TRUE(co_await drain.cordon());
-    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
-    co_await clock.sleep_until(clock.now() + 10min);
-    static_cast<void>(co_await drain.evict());
-    report = drain.report();
-  };
-  run(with_task_group(body));
-  EXPECT_THAT(*report, Ended(Outcome::blocked));
+  const auto report =
+      drain_after_the_plan([this] { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}}); });
+  EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_THAT(parked_with("SingleReplica"), HasSubstr("shop/web-"));
   EXPECT_EQ(ready_of("web"), 1u);
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
@@ -55,19 +43,11 @@ TEST_F(Guards, WhatIsWarnedOfIsWhatIsSoWhenTheTurnComes) {
   deploy("web", 2);
   deploy("api", 1);
   options.guards.single_replica = SingleReplica::warn;
-  auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
-    group.spawn(cluster.run());
-    co_await clock.sleep_until(clock.now() + 5s);
-    k8s::Client client(cluster.api(), clock, {k8s::FieldValidation::strict});
-    drain::Drain drain(client, rng, told, options, "n1");
-    EXPECT_TRUE(co_await drain.preflight());
-    EXPECT_TRUE(co_await drain.cordon());
+  const auto report = drain_after_the_plan([this] {
     cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
     cluster.patch("deployments", "shop", "api", {{"spec", {{"replicas", 2}}}});
-    co_await clock.sleep_until(clock.now() + 10min);
-    EXPECT_TRUE(co_await drain.evict());
-  };
-  run(with_task_group(body));
+  });
+  EXPECT_THAT(report, Ended(Outcome::drained));
   std::vector<std::string> before;
   for (const auto& entry : told.entries) {
     if (entry.type == drain::EventType::eviction_sent) break;
