@@ -27,10 +27,7 @@ func fitWorld(t *testing.T, taken string) *World {
 	filler.Spec.NodeName = w.Node("new")
 	must(t, w.Apply(t.Context(), filler))
 	must(t, w.Settle(t.Context(), 3))
-	// The taint of a node that is not Ready yet goes a moment after it is.
-	must(t, Until(t.Context(), "the new node takes pods", func() (bool, error) {
-		return len(node(t, w, "new").Spec.Taints) == 0, nil
-	}))
+	must(t, w.UntilOpen(t.Context(), "new"))
 	return w
 }
 

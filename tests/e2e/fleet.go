@@ -30,7 +30,8 @@ type Fleet struct {
 	settled    bool // the workload runs: from now on it is watched
 }
 
-// NewFleet has machines of these names with a Node each; the app's Deployment and budget are the caller's.
+// NewFleet has machines of these names with a Node each, all open to pods, which spread over them; the app's Deployment
+// and budget are the caller's.
 func (w *World) NewFleet(ctx context.Context, app string, available, atOnce int, names ...string) (*Fleet, error) {
 	f := &Fleet{
 		World: w, app: app, available: available, atOnce: atOnce,
@@ -46,6 +47,9 @@ func (w *World) NewFleet(ctx context.Context, app string, available, atOnce int,
 		}
 		machine.GoingDown = func() { f.goingDown(machine) }
 		f.Machines = append(f.Machines, machine)
+	}
+	if err := w.UntilOpen(ctx, names...); err != nil {
+		return f, err
 	}
 	return f, f.watch(ctx)
 }

@@ -104,7 +104,8 @@ func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]s
 	now := metav1.Now()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: merged(map[string]string{corev1.LabelOSStable: "linux"}, labels),
+			// Without the host's name the scheduler spreads nothing: six like pods all go to one node of three.
+			Name: name, Labels: merged(map[string]string{corev1.LabelOSStable: "linux", corev1.LabelHostname: name}, labels),
 			// Without this nothing is attached to it.
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		},

@@ -62,6 +62,20 @@ func (w *World) AddNode(ctx context.Context, short, role string) error {
 	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role})
 }
 
+// UntilOpen waits until pods may go to these nodes: the taint of a node that is not Ready yet goes a moment after it is.
+func (w *World) UntilOpen(ctx context.Context, nodes ...string) error {
+	for _, short := range nodes {
+		err := Until(ctx, w.Node(short)+" takes pods", func() (bool, error) {
+			node, err := w.Client.CoreV1().Nodes().Get(ctx, w.Node(short), getOptions)
+			return err == nil && len(node.Spec.Taints) == 0, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Apply creates objects in the world, pods bound to its nodes.
 func (w *World) Apply(ctx context.Context, objects ...any) error {
 	for _, object := range objects {
