@@ -33,6 +33,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     co_return;
   }
   drain::Options options = settings_.drain;
+  if (settings_.in_a_pod) options.own_pod_uid = co_await own_pod_uid();
   options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
     NodeDrain& node = nodes_.emplace_back();
@@ -41,6 +42,15 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::preflight);
   co_await run_stage(Stage::cordon);
   co_await run_stage(Stage::evict);
+}
+
+// A Job that drains the node it runs on would end itself half-way. Empty where that is not known.
+boost::asio::awaitable<std::string> DrainJob::own_pod_uid() {
+  auto self = co_await tools_.client.review_self(saturating_add(tools_.clock.now(), call_limit));
+  if (self) co_return std::move(self->pod_uid);
+  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
+                      printable(self.error().message()));
+  co_return std::string();
 }
 
 boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {

@@ -99,6 +99,7 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   if (!connection) co_return failed(connection.error());
   log.write(Severity::info, "connecting", {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
   settings.drain.review_access = may_review_access(*connection);
+  settings.in_a_pod = connection->of_a_pod && connection->impersonate_user.empty();
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 

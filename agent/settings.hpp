@@ -60,6 +60,7 @@ struct Settings {
   std::optional<Duration> request_timeout;  // per request; unset: each operation's own
   std::vector<std::string> nodes;           // names, each once, in the order given
   std::string selector;                     // instead of names
+  bool in_a_pod = false;                    // the credential is that of the pod that this runs in
   drain::Options drain = kubectl_defaults();
   PeopleSettings people;
   RehearseSettings rehearse;

@@ -7,6 +7,13 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
+bool HeldLong::due(bool held, TimePoint now) {
+  const bool held_before = next_ != TimePoint::max();
+  if (held && held_before && now < next_) return false;
+  next_ = held ? now + doubt_interval : TimePoint::max();
+  return held && held_before;
+}
+
 // Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
 // word.
 asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
@@ -99,26 +106,28 @@ asio::awaitable<void> Drain::Impl::doubt_pods() {
   changed_->notify();
 }
 
-// A budget that has held pods for long is asked for anew: where etcd was restored from a backup, a watch may wait for a
-// revision that is hours away, and never tell that it has opened.
-void Drain::Impl::look_at_budgets(TaskGroup& group) {
-  if (!budgets_view_ || !budgets_view_->health().synced || !pipeline_->any_held_by_budget()) {
-    doubt_budgets_at_ = TimePoint::max();
-  } else if (doubt_budgets_at_ == TimePoint::max()) {
-    doubt_budgets_at_ = now() + doubt_interval;
-  } else if (now() >= doubt_budgets_at_) {
-    doubt_budgets_at_ = now() + doubt_interval;
-    group.spawn(doubt_budgets());
-  }
+// What has held pods for long is asked for anew: where etcd was restored from a backup, a watch may wait for a revision
+// that is hours away, and never tell that a budget has opened or that a replacement is Ready.
+void Drain::Impl::doubt_what_holds(TaskGroup& group) {
+  const bool sees_budgets = budgets_view_ && budgets_view_->health().synced;
+  if (budgets_held_.due(sees_budgets && pipeline_->any_held_by_budget(), now())) group.spawn(doubt_budgets());
+  if (guards_held_.due(!namespace_views_.empty() && pipeline_->any_held_by_guard(), now()))
+    group.spawn(doubt_namespaces());
 }
 
 asio::awaitable<void> Drain::Impl::doubt_budgets() {
-  const std::size_t news = budget_news_;
-  const auto list = co_await client_.list_pdbs(within(list_timeout));
-  // A watch that has told something meanwhile is alive, and may be ahead of the list.
-  if (!list || news != budget_news_) co_return;
-  learn_budgets(list->items);
+  if (!co_await budgets_view_->look_again()) co_return;
+  // Those that are as they were, too: an eviction that they were to count may be undone.
+  for (const auto& [uid, budget] : budgets_view_->objects()) pipeline_->budget_changed(uid, &budget, now());
   changed_->notify();
+}
+
+asio::awaitable<void> Drain::Impl::doubt_namespaces() {
+  for (const std::string& ns : pipeline_->namespaces_held_by_guards()) {
+    const auto view = namespace_views_.find(ns);
+    if (view != namespace_views_.end() && view->second && view->second->health().synced)
+      (void)co_await view->second->look_again();
+  }
 }
 
 }  // namespace haulout::drain

@@ -40,6 +40,16 @@ inline constexpr Duration look_interval = std::chrono::seconds(15);
 // A pod has been terminating for too long in the second after, as kubectl counts.
 inline constexpr Duration overdue_margin = std::chrono::seconds(1);
 
+// Due again and again, first when something has lasted for the interval of doubts.
+class HeldLong {
+ public:
+  bool due(bool held, TimePoint now);
+  TimePoint next() const { return next_; }
+
+ private:
+  TimePoint next_ = TimePoint::max();  // max: it holds nothing
+};
+
 class Drain::Impl {
  public:
   Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
@@ -138,8 +148,9 @@ class Drain::Impl {
   void doubt_node_for_late_pods(TaskGroup& group);
   boost::asio::awaitable<void> doubt_node();
   boost::asio::awaitable<void> doubt_pods();
-  void look_at_budgets(TaskGroup& group);
+  void doubt_what_holds(TaskGroup& group);
   boost::asio::awaitable<void> doubt_budgets();
+  boost::asio::awaitable<void> doubt_namespaces();
 
   // evict.cpp
   bool plan_holds() const;
@@ -238,12 +249,11 @@ class Drain::Impl {
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
-  std::size_t late_pods_ = 0;                      // that have been seen so far
-  std::size_t late_pods_settled_ = 0;              // of them, those since which the server has said what the node is
-  bool doubts_node_ = false;                       // nothing is evicted meanwhile
-  std::size_t node_news_ = 0;                      // of its watch
-  std::size_t budget_news_ = 0;                    // likewise
-  TimePoint doubt_budgets_at_ = TimePoint::max();  // max: no pod is held by one
+  std::size_t late_pods_ = 0;            // that have been seen so far
+  std::size_t late_pods_settled_ = 0;    // of them, those since which the server has said what the node is
+  bool doubts_node_ = false;             // nothing is evicted meanwhile
+  std::size_t node_news_ = 0;            // of its watch
+  HeldLong budgets_held_, guards_held_;  // pods, by any of them
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};

@@ -104,7 +104,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     doubt_not_before_ = now() + doubt_interval;
     group.spawn(doubt_pods());
   }
-  look_at_budgets(group);
+  doubt_what_holds(group);
   look_at_volumes(group);
   look_at_controllers(group);
   inquiries_.look(*pipeline_, now());
@@ -179,8 +179,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
   if (const TimePoint due = questions_.next_due(); due > at) next = std::min(next, due);
   if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
-  next = std::min(next, doubt_budgets_at_);
-  return next;
+  return std::min({next, budgets_held_.next(), guards_held_.next()});
 }
 
 asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {
@@ -228,7 +227,6 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
   budgets_view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
       client_, rng_, k8s::Resource::pod_disruption_budgets, options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
-        ++budget_news_;
         pipeline_->budget_changed(uid, budget, now());
       },
       [this] { changed_->notify(); });

@@ -8,6 +8,7 @@
 //   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
 //   - Each budget is a lane with one request in flight (BudgetBook).
 //   - A pod whose last eviction failed is tried after those that have not failed (P9).
+//   - The pod that we run in goes when all others have vanished.
 //   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
 //   - No pod is evicted twice once it is seen terminating; every eviction names one UID.
 // Everything is keyed by UID. A change that is told twice, or an answer that comes after the pod has vanished, changes
@@ -18,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -158,8 +160,10 @@ class Pipeline {
   bool clear() const;
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
-  // A pod waits for a budget.
+  // A pod waits for a budget, or for a guard.
   bool any_held_by_budget() const;
+  bool any_held_by_guard() const;
+  std::set<std::string> namespaces_held_by_guards() const;
   // Every pod that is left was refused in a way that no retry heals.
   bool hopeless() const;
   Progress progress() const;

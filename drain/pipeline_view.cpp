@@ -17,6 +17,10 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
+bool is_held_by_guard(const TrackedPod* tracked) {
+  return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
+}
+
 // The server knows no such pod, or another one under its name; the view still has it.
 bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked &&
@@ -177,6 +181,17 @@ bool Pipeline::any_held_by_budget() const {
   return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
            return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::budget;
          });
+}
+
+bool Pipeline::any_held_by_guard() const {
+  return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), is_held_by_guard);
+}
+
+std::set<std::string> Pipeline::namespaces_held_by_guards() const {
+  std::set<std::string> namespaces;
+  for (const TrackedPod* tracked : order_)
+    if (is_held_by_guard(tracked)) namespaces.insert(tracked->pod.ns);
+  return namespaces;
 }
 
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {

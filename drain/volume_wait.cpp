@@ -117,13 +117,16 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   }
 }
 
-// Beside the loop: the watch may have lost that one has gone. Nothing waits for the answer.
+// Beside the loop: the watch may have lost that one has gone, or that a pod which uses it is back (an etcd restored
+// from a backup). Nothing waits for the answer.
 asio::awaitable<void> Drain::Impl::doubt_volumes() {
   const auto listed = co_await volumes_listed();
-  if (listed)
+  if (listed) {
     doubt_volumes_backoff_.reset();
-  else
+    co_await doubt_pods();
+  } else {
     doubt_volumes_not_before_ = now() + doubt_volumes_backoff_.next(rng_, listed.error().retry_after);
+  }
   changed_->notify();
 }
 

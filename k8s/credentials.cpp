@@ -98,6 +98,7 @@ std::string Environment::get(const std::string& name) const {
 Result<Connection> in_cluster(const Environment& environment) {
   Connection connection;
   connection.origin = "in-cluster ServiceAccount";
+  connection.of_a_pod = true;
   const std::string host = environment.get("KUBERNETES_SERVICE_HOST");
   const std::string port = environment.get("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty())

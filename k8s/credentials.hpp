@@ -53,7 +53,8 @@ struct Connection {
   std::string impersonate_uid;
   std::vector<std::pair<std::string, std::string>> impersonate_extra;
   std::string default_namespace = "default";
-  std::string origin;  // "kubeconfig /home/me/.kube/config, context prod" — for messages
+  bool of_a_pod = false;  // the ServiceAccount's of the pod that this runs in
+  std::string origin;     // "kubeconfig /home/me/.kube/config, context prod" — for messages
 };
 
 // kubectl's connection flags; empty means not given.

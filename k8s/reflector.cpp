@@ -95,18 +95,36 @@ asio::awaitable<void> Reflector<T>::pause(Duration delay) {
 }
 
 template <class T>
-Task<> Reflector<T>::list_once() {
+Task<List<T>> Reflector<T>::list() {
   ListOptions list_options;
   list_options.ns = options_.ns;
   list_options.field_selector = options_.field_selector;
   list_options.label_selector = options_.label_selector;
   list_options.limit = options_.page_size;
-  const TimePoint asked = now();
-  CO_TRY(auto list,
-         co_await client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout));
+  return client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout);
+}
+
+template <class T>
+void Reflector<T>::take_over(List<T> list, TimePoint asked) {
   list_asked_ = asked;
   replace_all(std::move(list));
   list_asked_.reset();
+}
+
+template <class T>
+Task<> Reflector<T>::list_once() {
+  const TimePoint asked = now();
+  CO_TRY(auto listed, co_await list());
+  take_over(std::move(listed), asked);
+  co_return Result<>();
+}
+
+template <class T>
+Task<> Reflector<T>::look_again() {
+  const TimePoint asked = now();
+  const std::uint64_t news = news_;
+  CO_TRY(auto listed, co_await list());
+  if (news == news_) take_over(std::move(listed), asked);
   co_return Result<>();
 }
 
@@ -248,6 +266,7 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
       break;
   }
   resource_version_ = std::move(event->resource_version);
+  ++news_;
   return {};
 }
 
@@ -271,6 +290,7 @@ void Reflector<T>::replace_all(List<T> list) {
     put(std::move(object));
   }
   gone_.clear();
+  ++news_;
   resource_version_ = std::move(list.meta.resource_version);
   health_.synced = true;
   health_.last_heard = now();

@@ -72,6 +72,10 @@ class Reflector {
   boost::asio::awaitable<void> run_for_good(Duration longest_pause);
   // Now somebody waits for the news that are still being gathered.
   void read_on();
+  // Lists once beside the watch, which may wait for a revision that is hours away (an etcd restored from a backup
+  // counts anew). What the list says is taken over, unless the watch has told something meanwhile and may be ahead of
+  // it. Once synced; fails as the list fails, and the view stays as it is.
+  Task<> look_again();
 
   const std::map<std::string, T>& objects() const { return objects_; }
   const ReflectorHealth& health() const { return health_; }
@@ -80,6 +84,8 @@ class Reflector {
   std::optional<TimePoint> list_asked() const { return list_asked_; }
 
  private:
+  Task<List<T>> list();
+  void take_over(List<T> list, TimePoint asked);
   // One list, taken over into the view.
   Task<> list_once();
   // Lists until it works, or until it is hopeless and was never synced.
@@ -117,6 +123,7 @@ class Reflector {
   std::optional<TimePoint> list_asked_;  // while a list is taken over
   http::BodyStream* stream_ = nullptr;   // while events are read
   std::unique_ptr<Alarm> gathered_;
+  std::uint64_t news_ = 0;  // events and lists so far
   bool opened_before_ = false;
   bool changed_ = false;  // since the last on_batch
 };

@@ -63,6 +63,10 @@ class Upheavals {
       // They come back to the node for ever, until somebody sees to it.
       heal(seconds(20) + moment(seconds(60)), "tolerant workload removed",
            [resource = std::string(find_kind(kind)->resource), ns, name, app](Cluster& cluster) {
+             // A Deployment whose ReplicaSet is missing makes another once its controller looks again.
+             for (const Json& above : cluster.all("deployments"))
+               if (ns_of(above) == ns && text(above, "/spec/selector/matchLabels/app") == app)
+                 cluster.remove("deployments", ns, name_of(above));
              cluster.remove(resource, ns, name);
              for (const Json& pod : cluster.all("pods"))
                if (ns_of(pod) == ns && text(pod, "/metadata/labels/app") == app)

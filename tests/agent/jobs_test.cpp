@@ -164,6 +164,40 @@ TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
+// As a Job would drain the node that it runs on.
+TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
+  add_pod("a-job", "n1", true);
+  add_pod("web-0", "n1", true);
+  sim::Identity job = sim::service_account("shop", "drainer");
+  job.pod_name = "a-job";
+  job.pod_uid = sim::uid_of(cluster.get("pods", "shop", "a-job"));
+  cluster.set_token("secret", job);
+  sim::TokenTransport in_pod(cluster.api(), "secret");
+  k8s::Client as_job(in_pod, clock);
+  Settings settings = settings_of({"drain", "n1"});
+  LineView view(console, {});
+  Tools mine{as_job, clock, rng, console, out, ledger, "haulout"};
+  settings.in_a_pod = true;
+  DrainJob drain_job(mine, settings, view, nullptr);
+  EXPECT_EQ(run_job(drain_job), 0);
+  EXPECT_LT(text.text.find("pod/web-0 evicted"), text.text.find("evicting pod shop/a-job"));
+  EXPECT_EQ(errors.text, "");
+}
+
+TEST_F(JobsTest, AnOwnPodThatIsNotKnownIsSaidAndChangesNothingElse) {
+  add_pod("web-0", "n1", true);
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.resource.find("selfsubjectreviews") == std::string::npos) return std::nullopt;
+    return http::Response{403, {}, "{}"};
+  });
+  Settings settings = settings_of({"drain", "n1"});
+  LineView view(console, {});
+  settings.in_a_pod = true;
+  DrainJob job(tools(), settings, view, nullptr);
+  EXPECT_EQ(run_job(job), 0);
+  EXPECT_THAT(errors.text, HasSubstr("Warning: in which pod this runs is not known"));
+}
+
 TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
   add_pod("web-0", "n1", true);
   EXPECT_EQ(drain({"drain", "n1", "-o", "json"}, 2s), 143);

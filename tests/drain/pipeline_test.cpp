@@ -73,6 +73,25 @@ TEST_F(PipelineTest, TheNextTierStartsWhenTheOneBeforeIsAdmitted) {
   EXPECT_THAT(take(), ElementsAre("dns")) << "admitted, not vanished";
 }
 
+// Who evicts itself while another waits for its budget leaves that one to nobody.
+TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
+  make({.max_places = 0, .own_uid = a_pod("own").uid});
+  const auto own = a_pod("own"), held = a_pod("held"), web = a_pod("web");
+  plan({own, held, web});
+  EXPECT_THAT(take(), ElementsAre("held", "web"));
+  refuse(held, closed_budget);
+  accept(web);
+  EXPECT_THAT(take(), IsEmpty());
+  gone(web);
+  EXPECT_THAT(take(), IsEmpty()) << "one is parked";
+  now += 60s;
+  EXPECT_THAT(take(), ElementsAre("held"));
+  accept(held);
+  EXPECT_THAT(take(), IsEmpty()) << "one is terminating";
+  gone(held);
+  EXPECT_THAT(take(), ElementsAre("own"));
+}
+
 TEST_F(PipelineTest, OneRequestInFlightPerBudget) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b", "c"});

@@ -42,6 +42,8 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
   unsigned batches = 0;
   Duration gathering{};
   std::optional<Result<>> ended;
+  std::optional<Duration> look_again_at;  // beside the watch
+  std::optional<Result<>> looked_again;
   Reflector<Pod> reflector{
       client,
       rng,
@@ -70,6 +72,10 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
  private:
   boost::asio::awaitable<void> body(TaskGroup& group, TimePoint until) {
     group.spawn(child());
+    if (look_again_at) {
+      co_await clock.sleep_until(start + *look_again_at);
+      looked_again = co_await reflector.look_again();
+    }
     co_await clock.sleep_until(until);
   }
   boost::asio::awaitable<void> child() { ended = co_await reflector.run(); }

@@ -50,6 +50,41 @@ TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   EXPECT_THAT(changes, ElementsAre("+ua@7", "+ub@8", "+ua@7"));
 }
 
+// Its watch waits for a revision that the server will have in hours.
+TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
+  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91")});
+  transport.stream({end(60s)});
+  answer_list("20", {fixtures::pod("b", "ub", "15"), fixtures::pod("c", "uc", "16")});
+  answer_silence();
+  look_again_at = 30s;
+  run_for(90s);
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "+ub@91", "-ua", "+ub@15", "+uc@16"));
+  EXPECT_TRUE(looked_again && *looked_again);
+  ASSERT_EQ(transport.watches().size(), 2u);
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=20&"));
+}
+
+TEST_F(ReflectorListsTest, AWatchThatTellsSomethingMeanwhileMayBeAheadOfTheList) {
+  answer_list("100", {fixtures::pod("a", "ua", "90")});
+  transport.stream({bytes(modified("a", "ua", "101"), 31s)});
+  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91")}, 2s);
+  look_again_at = 30s;
+  run_for(60s);
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "+ua@101"));
+}
+
+TEST_F(ReflectorListsTest, AListBesideTheWatchThatFailsChangesNothing) {
+  answer_list("100", {fixtures::pod("a", "ua", "90")});
+  answer_silence();
+  transport.answer(json_response(503, fixtures::shutting_down));
+  look_again_at = 30s;
+  run_for(60s);
+  EXPECT_THAT(changes, ElementsAre("+ua@90"));
+  ASSERT_TRUE(looked_again);
+  EXPECT_FALSE(*looked_again);
+  EXPECT_TRUE(reflector.health().connected);
+}
+
 TEST_F(ReflectorListsTest, WhatIsNotWantedIsNotKept) {
   reflector.keep_only([](const Pod& pod) { return pod.name != "other"; });
   answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("other", "uo", "2")});

@@ -71,6 +71,7 @@ TEST_F(Discover, AMissingFileOfTheVariableFallsBackToThePod) {
                                HasSubstr("KUBERNETES_SERVICE_HOST"), HasSubstr("--server")));
   be_a_pod();
   EXPECT_EQ(found().origin, "in-cluster ServiceAccount");
+  EXPECT_TRUE(found().of_a_pod);
 }
 
 TEST_F(Discover, NothingAnywhereSaysWhatWasLookedFor) {
@@ -82,6 +83,7 @@ TEST_F(Discover, NothingAnywhereSaysWhatWasLookedFor) {
 TEST_F(Discover, AServerAloneIsEnough) {
   flags.server = "https://h:1";
   EXPECT_EQ(found().endpoint.host, "h");
+  EXPECT_FALSE(found().of_a_pod);
 }
 
 TEST_F(Discover, AContextWithoutAnyFileIsAnError) {

@@ -78,6 +78,26 @@ TEST_F(Guards, AReadyReplacementLetsTheNextOneGoAtOnce) {
   EXPECT_LE(sent[1], *ready + 20ms);
 }
 
+// The watch of their pods waits for a revision that is far ahead, and tells of no replacement any more.
+TEST_F(Guards, AReplacementThatIsReadyAfterAnEtcdRestoreIsHeardOf) {
+  deploy("web", 2);
+  add_bystander();
+  start_slowly(20s);
+  options.guards.max_unavailable = drain::Share{1, false};
+  std::uint64_t backup = 0;
+  after(2s, [&] {
+    backup = cluster.revision();
+    stir_bystander(100);
+  });
+  after(3s, [&] {
+    cluster.restore_etcd(backup);
+    cluster.drop_connections();
+  });
+  after(30s, [this] { stir_bystander(300); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(accepted_evictions(), 2u);
+}
+
 TEST_F(Guards, FewerReplicasLetTheOthersGo) {
   deploy("web", 4);
   start_slowly(1h);

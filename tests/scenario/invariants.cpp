@@ -50,6 +50,10 @@ bool has_uid(const sim::Json& object) {
 }
 
 // Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
+bool is_refused_by_budget(const http::Response& answer) {
+  return answer.status == 429 && answer.body.find("DisruptionBudget") != std::string::npos;
+}
+
 bool is_success(const http::Response* answer) {
   if (!answer || answer->status < 200 || answer->status >= 300) return false;
   const sim::Json body = sim::Json::parse(answer->body, nullptr, false);
@@ -131,6 +135,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
   if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call) && !is_removal(call)) ++failures_;
+  if (pod && answer && answer->status == 429 && !is_refused_by_budget(*answer)) ++throttled_;
   if (answer && answer->status == 403 && is_about_volumes(call)) ++volume_refusals_;
   if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
     last_list_ = sent;
@@ -252,8 +257,7 @@ void Invariants::after(const sim::Call& call, Instance* evicted, const http::Res
   const bool success = is_success(answer);
   if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
   if (!evicted) return;
-  evicted->refused_by_budget =
-      answer && answer->status == 429 && answer->body.find("DisruptionBudget") != std::string::npos;
+  evicted->refused_by_budget = answer && is_refused_by_budget(*answer);
   if (!success) return;
   evicted->accepted = true;
   check_places();

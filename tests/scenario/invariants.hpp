@@ -135,6 +135,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_request_totals();
 
   bool on_our_node(const Instance& pod) const { return pod.node == given_.node; }
+  bool is_own(const Instance& pod) const { return pod.pod.uid == given_.options.own_pod_uid; }
   drain::Verdict verdict(const Instance& pod) const;
   bool may_look_managed(const Instance& pod) const;
   Duration since_start() const { return clock_.now() - began_; }
@@ -157,6 +158,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::size_t requests_ = 0;
   std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
   std::size_t failures_ = 0;                  // requests without the answer that they asked for, and streams that broke
+  std::size_t throttled_ = 0;                 // evictions that the server had no time for
   std::size_t volume_refusals_ = 0;           // 403 about volumes and claims
   std::size_t pages_ = 0;                     // of a list, at most
   TimePoint began_{};

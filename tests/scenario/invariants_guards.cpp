@@ -49,11 +49,19 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {pod.pod.uid == given_.options.own_pod_uid, order, critical, pod.pod.priority};
+  return {is_own(pod), order, critical, pod.pod.priority};
 }
 
-// The next tier starts when the one before is under way, but for those of it that something stands in the way of.
+// The next tier starts when the one before is under way, but for those of it that something stands in the way of. The
+// own pod goes when all others have.
 void Invariants::check_order(const Instance& pod) {
+  const bool own = is_own(pod);
+  for (const auto& [uid, other] : pods_) {
+    if (!own || &other == &pod || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes)
+      continue;
+    if (verdict(other) == drain::Verdict::evict && !told_left_.contains(uid) && !may_look_managed(other))
+      violated(fmt::format("order: the own pod {} evicted while {} is there", pod.key, other.key));
+  }
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;

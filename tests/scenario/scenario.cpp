@@ -140,6 +140,11 @@ void Scenario::no_latency() {
       Duration::zero();
 }
 
+void Scenario::stir_bystander(int times) {
+  for (int i = 0; i < times; ++i)
+    cluster.patch("pods", "shop", "bystander", {{"metadata", {{"annotations", {{"times", std::to_string(i)}}}}}});
+}
+
 void Scenario::after(Duration delay, std::function<void()> action) {
   later_.emplace_back(delay, std::move(action));
 }

@@ -88,6 +88,10 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   // `count` ordinary pods web-0, web-1, … on n1 that nothing brings back.
   void add_pods(int count, const PodSpec& spec = {}, const std::string& prefix = "web");
 
+  // A pod on n1 that concerns nobody, and so many events about it.
+  void add_bystander() { add(a_pod("bystander", {.phase = "Succeeded"})); }
+  void stir_bystander(int times);
+
   // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
   drain::Report drain();
   // Requests, answers and events take no time: what is left is what the drain lets pass.

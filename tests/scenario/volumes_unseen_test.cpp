@@ -243,6 +243,30 @@ TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
+// Its watch waits for a revision that is far ahead: a volume that is used is never detached.
+TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
+  add_bystander();
+  add(a_pod("slow", {.grace = 10}));
+  add_pod_with("web-0", "data", {.grace = 1});
+  options.max_concurrent = 1;
+  options.timeout = 20min;
+  std::uint64_t backup = 0;
+  after(5s, [&] {
+    EXPECT_THAT(pods_on("n1"), SizeIs(3));
+    backup = cluster.revision();
+  });
+  after(20s, [&] {
+    EXPECT_THAT(pods_on("n1"), SizeIs(1));
+    stir_bystander(100);
+    cluster.restore_etcd(backup);
+    cluster.drop_connections();
+  });
+  after(25s, [&] { stir_bystander(300); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(attached_to("n1"), 0u);
+}
+
 // What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
 TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
   options.volumes = drain::VolumeWait::off;
