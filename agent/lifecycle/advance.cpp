@@ -122,6 +122,8 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   switch (*to) {
     case State::idle: forget_the_attempt(record); break;
     case State::pending:
+      // What boots from now on was not asked for by an attempt that was given up.
+      forget_the_attempt(record);
       if (event == Event::drain_ended || event == Event::cordon_lost ||
           (event == Event::gate_closed && from != State::waiting))
         back_off(record, moment, times);

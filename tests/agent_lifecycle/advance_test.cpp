@@ -182,6 +182,23 @@ TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   EXPECT_EQ(record.cause + record.cause_message, "");
 }
 
+// The fleet's brake takes the node aside, and a person boots it.
+TEST_F(Advance, ABootAfterAnAttemptThatWasGivenUpIsNotJudgedByIt) {
+  for (const Event event : {Event::drain_ended, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
+    Record record = go(go(in(State::waiting), Event::turn_taken), event);
+    EXPECT_EQ(record.from + record.to, "") << to_string(event);
+    record = go(std::move(record), Event::brake);
+    moment.boot_id = "boot-2";
+    record = go(std::move(record), Event::boot_changed);
+    EXPECT_EQ(record.state, State::verifying);
+    EXPECT_FALSE(record.began);
+    EXPECT_THAT(go(record, Event::not_verified).bad_targets, IsEmpty());
+    record = go(std::move(record), Event::verified);
+    EXPECT_THAT(record.durations, IsEmpty());
+    EXPECT_EQ(record.verified_at, std::nullopt);
+  }
+}
+
 TEST_F(Advance, TheSoakTimeIsAPointInTime) {
   times.soak = 3min;
   EXPECT_EQ(go(in(State::uncordoning), Event::uncordoned).deadline, moment.now + 3min);
