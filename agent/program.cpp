@@ -87,6 +87,8 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   const bool for_machines = settings.output == OutputFormat::json || settings.output == OutputFormat::jsonl;
   Sink& text = for_machines ? process.err : static_cast<Sink&>(process.out);
   Console console(text, process.err);
+  process.out.gather(process.executor);
+  process.err.write_after(process.out);
   Log log({settings.log_format, settings.verbosity}, process.clock,
           [&console](const std::string& line) { console.warn(line); });
   RequestLedger ledger;

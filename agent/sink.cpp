@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
+#include <utility>
 
 namespace haulout::agent {
 namespace {
@@ -18,7 +20,13 @@ void FdSink::write(std::string_view text) {
   if (broken_) return;
   if (backlog() + text.size() > backlog_limit) return;
   pending_ += text;
-  pump();
+  if (before_) before_->pump();
+  if (!executor_) return pump();
+  if (std::exchange(gathers_, true)) return;
+  boost::asio::post(executor_, [this] {
+    gathers_ = false;
+    pump();
+  });
 }
 
 void FdSink::pump() {

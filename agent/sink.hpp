@@ -2,6 +2,7 @@
 // only, a reader that has gone (closed pipe, vanished terminal) is forgotten.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,12 @@ class FdSink final : public Sink {
   FdSink(const FdSink&) = delete;
   FdSink& operator=(const FdSink&) = delete;
 
+  // From now on what is said in one turn of the event loop is written together, after it. Before the loop is gone,
+  // flush() has written all.
+  void gather(boost::asio::any_io_executor executor) { executor_ = std::move(executor); }
+  // From now on `other` has written before this does, so that a reader of both sees them in their order. Borrowed.
+  void write_after(FdSink& other) { before_ = &other; }
+
   void write(std::string_view text) override;
   // Writes what can be written without waiting.
   void pump();
@@ -38,6 +45,9 @@ class FdSink final : public Sink {
   int fd_;
   std::string pending_;
   std::size_t written_ = 0;  // of pending_
+  boost::asio::any_io_executor executor_;
+  bool gathers_ = false;
+  FdSink* before_ = nullptr;
   bool broken_ = false;
 };
 

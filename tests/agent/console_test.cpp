@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
 #include <csignal>
 
 namespace haulout::agent {
@@ -79,6 +80,28 @@ TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   sink.write("nor this");
   sink.flush(-1);
   EXPECT_EQ(sink.backlog(), 0u);
+}
+
+TEST(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
+  boost::asio::io_context context(1);
+  Pipe pipe;  // as a terminal that has both
+  FdSink out(pipe.writer()), err(pipe.writer());
+  out.gather(context.get_executor());
+  err.write_after(out);
+  out.write("one\n");
+  out.write("two\n");
+  EXPECT_EQ(pipe.read_available(), "");
+  context.run();
+  EXPECT_EQ(pipe.read_available(), "one\ntwo\n");
+  out.write("three\n");
+  err.write("oh\n");
+  out.write("four\n");
+  EXPECT_EQ(pipe.read_available(), "three\noh\n");
+  out.flush(-1);
+  EXPECT_EQ(pipe.read_available(), "four\n");
+  context.restart();
+  context.run();
+  EXPECT_EQ(pipe.read_available(), "");
 }
 
 TEST(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
