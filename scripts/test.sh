@@ -11,16 +11,21 @@ counts=build/results/counts
 
 # Not to be called where its status is tested: bash would switch off `set -e` inside the step.
 step() {
-  local name=$1 began=$SECONDS status ok=0 bad=0 log=build/results/step-${#steps[@]}.log
+  local name=$1 began=$SECONDS status ok=0 bad=0 log=build/results/step-${#steps[@]}.log errors keeps
   shift
   rm -f "$counts"
+  exec {errors}> >(tee "$log" >&2)
+  keeps=$!
   set +e
   (
     set -e
     "$@"
-  ) 2> >(tee "$log" >&2)
+  ) 2>&"$errors" {errors}>&-
   status=$?
   set -e
+  exec {errors}>&-
+  # To the end of what was said, but not for ever: something that the step has left behind may keep its end open.
+  timeout 10 tail -s 0.05 --pid="$keeps" -f /dev/null || true
   if [[ -s $counts ]]; then read -r ok bad <"$counts"; else ok=$((status == 0)); fi
   if ((status != 0 && bad == 0)); then bad=1; fi
   passed=$((passed + ok))

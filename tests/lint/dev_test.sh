@@ -81,6 +81,14 @@ steps() {
 export -f steps
 export root scratch
 check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
+says_why() { echo "this is why" >&2; return 1; }
+# It writes nothing before its step has ended, and shows nothing: what is seen is the summary's.
+tee() { local all; all=$(cat); printf '%s\n' "$all" >"$1"; }
+export -f says_why tee
+for _ in 1 2 3 4 5 6 7 8; do
+  check "the summary has what failed to its end" 1 "this is why" bash -euo pipefail -c "steps says_why"
+done
+unset -f tee
 check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
 check "a run without any test is none" 1 "no test ran" bash -euo pipefail -c "steps cannot_run"
