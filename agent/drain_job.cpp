@@ -1,10 +1,14 @@
 #include "agent/drain_job.hpp"
 
+#include <algorithm>
+
 #include "agent/advice.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/report_json.hpp"
 #include "agent/text.hpp"
 #include "agent/timeline_file.hpp"
+#include "k8s/status.hpp"
+#include "retry/backoff.hpp"
 
 namespace haulout::agent {
 
@@ -33,7 +37,21 @@ boost::asio::awaitable<void> DrainJob::run() {
     co_return;
   }
   drain::Options options = settings_.drain;
-  if (settings_.in_a_pod) options.own_pod_uid = co_await own_pod_uid();
+  if (settings_.in_a_pod) {
+    const auto self = co_await own_identity();
+    if (!self && self.error().code() != Errc::status) {
+      failure_exit_code_ = report_failure(tools_, self.error());
+      co_return;
+    }
+    if (self) {
+      options.own_pod_uid = self->pod_uid;
+      const auto own = std::find(names->begin(), names->end(), self->node_name);
+      if (own != names->end()) std::rotate(own, own + 1, names->end());
+    } else {
+      tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
+                          printable(self.error().message()));
+    }
+  }
   options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
     NodeDrain& node = nodes_.emplace_back();
@@ -44,13 +62,18 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::evict);
 }
 
-// A Job that drains the node it runs on would end itself half-way. Empty where that is not known.
-boost::asio::awaitable<std::string> DrainJob::own_pod_uid() {
-  auto self = co_await tools_.client.review_self(saturating_add(tools_.clock.now(), call_limit));
-  if (self) co_return std::move(self->pod_uid);
-  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
-                      printable(self.error().message()));
-  co_return std::string();
+// A Job that drains the node it runs on would otherwise end itself half-way. As patient as the first contact of a
+// drain.
+Task<k8s::Self> DrainJob::own_identity() {
+  const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
+  Backoff backoff(BackoffOptions{});
+  for (;;) {
+    auto self = co_await tools_.client.review_self(limit);
+    if (self || !k8s::is_transient(self.error())) co_return self;
+    const TimePoint again = saturating_add(tools_.clock.now(), backoff.next(tools_.rng, self.error().retry_after));
+    if (again >= limit) co_return self;
+    co_await tools_.clock.sleep_until(again);
+  }
 }
 
 boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {

@@ -1,6 +1,6 @@
 // `haulout drain`: every node is preflighted, then cordoned, then evicted one after the other; one failure does not
-// stop the next. The pod that it runs in, if any, is the last of its node. Each node's summary is printed when it is
-// done with; an interruption prints those of the rest.
+// stop the next. The pod that it runs in, if any, is the last of its node, and that node the last. Each node's summary
+// is printed when it is done with; an interruption prints those of the rest.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class DrainJob final : public Job {
   };
   enum class Stage { preflight, cordon, evict };
 
-  boost::asio::awaitable<std::string> own_pod_uid();
+  Task<k8s::Self> own_identity();
   boost::asio::awaitable<void> run_stage(Stage stage);
   void after_stage(NodeDrain& node, Stage stage, bool goes_on);
   void charge_requests();

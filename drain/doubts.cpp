@@ -98,35 +98,29 @@ asio::awaitable<void> Drain::Impl::doubt_node() {
 // Beside the loop: a list that stalls must hold nothing up. Where the view of the pods has died, that of the Node may
 // have, too, and what the list tells lets evictions go.
 asio::awaitable<void> Drain::Impl::doubt_pods() {
-  if (!co_await read_node()) co_return;
-  const TimePoint asked = now();
-  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
-  if (!list) co_return;
-  pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
-  changed_->notify();
+  if (co_await read_node()) static_cast<void>(co_await pods_view_->look_again());
 }
 
 // What has held pods for long is asked for anew: where etcd was restored from a backup, a watch may wait for a revision
-// that is hours away, and never tell that a budget has opened or that a replacement is Ready.
+// that is hours away, or have lost what came before it. It would never tell that a budget has opened, that a
+// replacement is Ready, or that the pod that waits has changed or gone.
 void Drain::Impl::doubt_what_holds(TaskGroup& group) {
   const bool sees_budgets = budgets_view_ && budgets_view_->health().synced;
+  if (pods_held_.due(pods_view_ && pipeline_->any_parked(), now())) group.spawn(doubt_pods());
   if (budgets_held_.due(sees_budgets && pipeline_->any_held_by_budget(), now())) group.spawn(doubt_budgets());
   if (guards_held_.due(!namespace_views_.empty() && pipeline_->any_held_by_guard(), now()))
     group.spawn(doubt_namespaces());
 }
 
 asio::awaitable<void> Drain::Impl::doubt_budgets() {
-  if (!co_await budgets_view_->look_again()) co_return;
-  // Those that are as they were, too: an eviction that they were to count may be undone.
-  for (const auto& [uid, budget] : budgets_view_->objects()) pipeline_->budget_changed(uid, &budget, now());
-  changed_->notify();
+  static_cast<void>(co_await budgets_view_->look_again());
 }
 
 asio::awaitable<void> Drain::Impl::doubt_namespaces() {
   for (const std::string& ns : pipeline_->namespaces_held_by_guards()) {
     const auto view = namespace_views_.find(ns);
     if (view != namespace_views_.end() && view->second && view->second->health().synced)
-      (void)co_await view->second->look_again();
+      static_cast<void>(co_await view->second->look_again());
   }
 }
 

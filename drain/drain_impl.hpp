@@ -253,6 +253,7 @@ class Drain::Impl {
   std::size_t late_pods_settled_ = 0;    // of them, those since which the server has said what the node is
   bool doubts_node_ = false;             // nothing is evicted meanwhile
   std::size_t node_news_ = 0;            // of its watch
+  HeldLong pods_held_;                   // by whatever it is
   HeldLong budgets_held_, guards_held_;  // pods, by any of them
   TimePoint doubt_not_before_{};
   TimePoint verify_not_before_{};

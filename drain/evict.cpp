@@ -179,7 +179,7 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
   if (const TimePoint due = questions_.next_due(); due > at) next = std::min(next, due);
   if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
-  return std::min({next, budgets_held_.next(), guards_held_.next()});
+  return std::min({next, pods_held_.next(), budgets_held_.next(), guards_held_.next()});
 }
 
 asio::awaitable<void> Drain::Impl::evict_one(std::string uid, std::string ns, std::string name) {

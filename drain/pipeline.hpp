@@ -127,7 +127,7 @@ class Pipeline {
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
   // All pods of the node by a most-recent list that was told pod by pod: likewise for all others that are known.
   void only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
-  // All pods of the node by a most-recent list: a pod that leaves and is not in it has vanished.
+  // All pods of the node by a most-recent list.
   void reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, TimePoint now, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
@@ -160,7 +160,8 @@ class Pipeline {
   bool clear() const;
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
-  // A pod waits for a budget, or for a guard.
+  // A pod waits for something; for a budget; for a guard.
+  bool any_parked() const { return count_of(PodState::parked) > 0; }
   bool any_held_by_budget() const;
   bool any_held_by_guard() const;
   std::set<std::string> namespaces_held_by_guards() const;

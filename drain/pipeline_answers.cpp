@@ -173,8 +173,10 @@ bool Pipeline::clear() const {
 }
 
 bool Pipeline::hopeless() const {
-  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
-    return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal;
+  // The own pod waits for the others.
+  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
+    return (tracked->order.tier.own && order_.size() > 1) ||
+           (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
   });
 }
 

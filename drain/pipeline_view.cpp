@@ -141,16 +141,12 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
 }
 
 void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall) {
-  std::set<std::string> present;
+  std::map<std::string, k8s::Pod> present;
   for (const k8s::Pod& pod : listed) {
-    present.insert(pod.uid);
+    present.emplace(pod.uid, pod);
     pod_listed(pod, asked, now);
   }
-  std::vector<std::string> missing;
-  for (const auto& [uid, tracked] : pods_)
-    if ((tracked.state == PodState::terminating || said_gone(tracked)) && !present.contains(uid))
-      missing.push_back(uid);
-  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
+  only_listed(present, asked, now, wall);
 }
 
 // A UID comes once and goes once: what was there before the list was asked for, and is not in it, has gone.

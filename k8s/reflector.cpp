@@ -105,26 +105,37 @@ Task<List<T>> Reflector<T>::list() {
 }
 
 template <class T>
-void Reflector<T>::take_over(List<T> list, TimePoint asked) {
-  list_asked_ = asked;
-  replace_all(std::move(list));
-  list_asked_.reset();
-}
-
-template <class T>
 Task<> Reflector<T>::list_once() {
   const TimePoint asked = now();
   CO_TRY(auto listed, co_await list());
-  take_over(std::move(listed), asked);
+  list_asked_ = asked;
+  replace_all(std::move(listed));
+  list_asked_.reset();
   co_return Result<>();
 }
 
 template <class T>
 Task<> Reflector<T>::look_again() {
   const TimePoint asked = now();
-  const std::uint64_t news = news_;
+  const std::uint64_t lists = lists_;
+  const std::string place = resource_version_;
+  struct Looking {
+    Reflector& owner;
+    explicit Looking(Reflector& reflector) : owner(reflector) {
+      if (owner.looking_++ == 0) owner.told_.clear();
+    }
+    ~Looking() { --owner.looking_; }
+  } const looking(*this);
   CO_TRY(auto listed, co_await list());
-  if (news == news_) take_over(std::move(listed), asked);
+  // The view has been renewed meanwhile.
+  if (lists != lists_) co_return Result<>();
+  if (resource_version_ == place) resource_version_ = listed.meta.resource_version;
+  list_asked_ = asked;
+  for (const T& object : listed.items)
+    if (!told_.contains(object.uid)) gone_.erase(object.uid);
+  take_over(std::move(listed), told_, true);
+  told_of_list();
+  list_asked_.reset();
   co_return Result<>();
 }
 
@@ -250,6 +261,7 @@ template <class T>
 Result<> Reflector<T>::apply_line(std::string_view line) {
   auto event = decode_watch_event<T>(line);
   if (!event) return std::move(event).error();
+  if (looking_ > 0) told_.insert(event->object.uid);
   switch (event->type) {
     case WatchEventType::error: return std::move(event->error);
     case WatchEventType::bookmark: break;
@@ -266,12 +278,22 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
       break;
   }
   resource_version_ = std::move(event->resource_version);
-  ++news_;
   return {};
 }
 
 template <class T>
 void Reflector<T>::replace_all(List<T> list) {
+  std::string place = std::move(list.meta.resource_version);
+  take_over(std::move(list), {}, false);
+  gone_.clear();
+  resource_version_ = std::move(place);
+  health_.synced = true;
+  told_of_list();
+}
+
+// Of those in `told` the watch knows more. `each`: what is as it was is told, too.
+template <class T>
+void Reflector<T>::take_over(List<T> list, const std::set<std::string>& told, bool each) {
   std::set<std::string> listed;
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const auto& object : list.items) {
@@ -282,17 +304,19 @@ void Reflector<T>::replace_all(List<T> list) {
   const bool names_recur = names.size() < list.items.size();
   std::vector<std::string> missing;
   for (const auto& [uid, object] : objects_) {
-    if (listed.count(uid) == 0) missing.push_back(uid);
+    if (listed.count(uid) == 0 && told.count(uid) == 0) missing.push_back(uid);
   }
   for (const auto& uid : missing) remove(uid);
   for (auto& object : list.items) {
+    if (told.count(object.uid) != 0) continue;
     if (names_recur) remove_namesake(object);
-    put(std::move(object));
+    put(std::move(object), each);
   }
-  gone_.clear();
-  ++news_;
-  resource_version_ = std::move(list.meta.resource_version);
-  health_.synced = true;
+}
+
+template <class T>
+void Reflector<T>::told_of_list() {
+  ++lists_;
   health_.last_heard = now();
   changed_ = false;
   on_batch_();
@@ -300,11 +324,11 @@ void Reflector<T>::replace_all(List<T> list) {
 
 // A resourceVersion is compared for equality only: it says "the same", never "older".
 template <class T>
-void Reflector<T>::put(T object) {
+void Reflector<T>::put(T object, bool unchanged_too) {
   if (wanted_ && !wanted_(object)) return remove(object.uid);
   const auto known = objects_.find(object.uid);
   // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
-  if (known != objects_.end() && known->second == object) return;
+  if (known != objects_.end() && known->second == object && !unchanged_too) return;
   changed_ = true;
   if (known != objects_.end()) {
     known->second = std::move(object);

@@ -72,9 +72,11 @@ class Reflector {
   boost::asio::awaitable<void> run_for_good(Duration longest_pause);
   // Now somebody waits for the news that are still being gathered.
   void read_on();
-  // Lists once beside the watch, which may wait for a revision that is hours away (an etcd restored from a backup
-  // counts anew). What the list says is taken over, unless the watch has told something meanwhile and may be ahead of
-  // it. Once synced; fails as the list fails, and the view stays as it is.
+  // Lists once beside the watch, which may have lost events without knowing it, or wait for a revision that is hours
+  // away (an etcd restored from a backup counts anew). The list is taken over but for the objects that the watch has
+  // told of meanwhile, and where it has told of nothing it is opened again from the list, once it ends. Each
+  // object of the list is told, also one that is as it was: what its owner has learnt elsewhere may be undone. Once
+  // synced; fails as the list fails, and the view stays as it is.
   Task<> look_again();
 
   const std::map<std::string, T>& objects() const { return objects_; }
@@ -85,7 +87,6 @@ class Reflector {
 
  private:
   Task<List<T>> list();
-  void take_over(List<T> list, TimePoint asked);
   // One list, taken over into the view.
   Task<> list_once();
   // Lists until it works, or until it is hopeless and was never synced.
@@ -101,7 +102,9 @@ class Reflector {
   Result<> apply_bytes(LineSplitter& lines, std::string_view bytes);
   Result<> apply_line(std::string_view line);
   void replace_all(List<T> list);
-  void put(T object);
+  void take_over(List<T> list, const std::set<std::string>& told, bool each);
+  void told_of_list();
+  void put(T object, bool unchanged_too = false);
   void remove(const std::string& uid);
   void remove_namesake(const T& object);
   void connected();
@@ -123,7 +126,9 @@ class Reflector {
   std::optional<TimePoint> list_asked_;  // while a list is taken over
   http::BodyStream* stream_ = nullptr;   // while events are read
   std::unique_ptr<Alarm> gathered_;
-  std::uint64_t news_ = 0;  // events and lists so far
+  std::uint64_t lists_ = 0;     // taken over so far
+  unsigned looking_ = 0;        // calls of look_again() under way
+  std::set<std::string> told_;  // UIDs of events meanwhile
   bool opened_before_ = false;
   bool changed_ = false;  // since the last on_batch
 };

@@ -10,6 +10,7 @@
 #include "agent/drain_job.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
+#include "sim/faults.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -164,23 +165,28 @@ TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
-// As a Job would drain the node that it runs on.
+// As a Job would drain the nodes of which it runs on one.
 TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   add_pod("a-job", "n1", true);
   add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
   sim::Identity job = sim::service_account("shop", "drainer");
+  job.node_name = "n1";
   job.pod_name = "a-job";
   job.pod_uid = sim::uid_of(cluster.get("pods", "shop", "a-job"));
   cluster.set_token("secret", job);
   sim::TokenTransport in_pod(cluster.api(), "secret");
-  k8s::Client as_job(in_pod, clock);
-  Settings settings = settings_of({"drain", "n1"});
+  sim::FaultTransport unsteady(in_pod, clock, world_rng);
+  unsteady.add({.verb = "create", .resource = "", .count = 2, .fault = {.kind = sim::FaultKind::refuse}});
+  k8s::Client as_job(unsteady, clock);
+  Settings settings = settings_of({"drain", "n1", "n2"});
   LineView view(console, {});
   Tools mine{as_job, clock, rng, console, out, ledger, "haulout"};
   settings.in_a_pod = true;
   DrainJob drain_job(mine, settings, view, nullptr);
   EXPECT_EQ(run_job(drain_job), 0);
   EXPECT_LT(text.text.find("pod/web-0 evicted"), text.text.find("evicting pod shop/a-job"));
+  EXPECT_LT(text.text.find("node/n2 drained"), text.text.find("evicting pod shop/web-0"));
   EXPECT_EQ(errors.text, "");
 }
 

@@ -92,6 +92,16 @@ TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   EXPECT_THAT(take(), ElementsAre("own"));
 }
 
+TEST_F(PipelineTest, TheOwnPodIsNoHopeForOthersThatAreHopeless) {
+  make({.max_places = 0, .own_uid = a_pod("own").uid});
+  const auto own = a_pod("own"), web = a_pod("web");
+  plan({own, web});
+  EXPECT_THAT(take(), ElementsAre("web"));
+  EXPECT_FALSE(pipeline->hopeless());
+  refuse(web, status_error(400, "BadRequest", "", ""));
+  EXPECT_TRUE(pipeline->hopeless());
+}
+
 TEST_F(PipelineTest, OneRequestInFlightPerBudget) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b", "c"});

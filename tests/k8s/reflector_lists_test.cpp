@@ -52,25 +52,40 @@ TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
 
 // Its watch waits for a revision that the server will have in hours.
 TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
-  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91")});
+  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91"), fixtures::pod("d", "ud", "9")});
   transport.stream({end(60s)});
-  answer_list("20", {fixtures::pod("b", "ub", "15"), fixtures::pod("c", "uc", "16")});
+  answer_list("20", {fixtures::pod("b", "ub", "15"), fixtures::pod("c", "uc", "16"), fixtures::pod("d", "ud", "9")});
   answer_silence();
   look_again_at = 30s;
   run_for(90s);
-  EXPECT_THAT(changes, ElementsAre("+ua@90", "+ub@91", "-ua", "+ub@15", "+uc@16"));
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "+ub@91", "+ud@9", "-ua", "+ub@15", "+uc@16", "+ud@9"));
   EXPECT_TRUE(looked_again && *looked_again);
   ASSERT_EQ(transport.watches().size(), 2u);
   EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=20&"));
 }
 
-TEST_F(ReflectorListsTest, AWatchThatTellsSomethingMeanwhileMayBeAheadOfTheList) {
+TEST_F(ReflectorListsTest, WhatTheWatchTellsMeanwhileIsNewerThanTheList) {
+  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("c", "uc", "92")});
+  transport.stream({bytes(modified("a", "ua", "101") + deleted("c", "uc", "102"), 31s), end(29s)});
+  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91"), fixtures::pod("c", "uc", "92")},
+              2s);
+  answer_silence();
+  look_again_at = 30s;
+  run_for(90s);
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "+uc@92", "+ua@101", "-uc", "+ub@91"));
+  ASSERT_EQ(transport.watches().size(), 2u);
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=102&"));
+}
+
+// What is there again (an etcd restored from a backup) is heard of until it goes again.
+TEST_F(ReflectorListsTest, WhatAListBesideTheWatchBringsBackIsHeardOf) {
   answer_list("100", {fixtures::pod("a", "ua", "90")});
-  transport.stream({bytes(modified("a", "ua", "101"), 31s)});
-  answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91")}, 2s);
+  transport.stream({bytes(deleted("a", "ua", "101"), 10s), bytes(modified("a", "ua", "30"), 30s),
+                    bytes(deleted("a", "ua", "31"), 1s)});
+  answer_list("20", {fixtures::pod("a", "ua", "15")});
   look_again_at = 30s;
   run_for(60s);
-  EXPECT_THAT(changes, ElementsAre("+ua@90", "+ua@101"));
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ua@15", "+ua@30", "-ua"));
 }
 
 TEST_F(ReflectorListsTest, AListBesideTheWatchThatFailsChangesNothing) {

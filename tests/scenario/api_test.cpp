@@ -190,6 +190,34 @@ TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
   EXPECT_LT(took(), 1min);
 }
 
+// Nor does it tell of a pod that waits: that its owner lets it go now, or that it has gone.
+TEST_F(Scenario, S09_WhatBecomesOfPodsThatWaitAfterAnEtcdRestoreIsHeardOf) {
+  add_bystander();
+  add(a_pod("kept",
+            {.grace = 1, .labels = {{"app", "kept"}}, .annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
+  add_pods(2, {.grace = 1, .labels = {{"app", "web"}}});
+  add(a_budget("web", {{"minAvailable", 2}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  options.policy.do_not_disrupt = drain::Treatment::park;
+  options.timeout = 20min;
+  std::uint64_t backup = 0;
+  after(5s, [&] {
+    backup = cluster.revision();
+    stir_bystander(100);
+  });
+  after(10s, [&] {
+    cluster.restore_etcd(backup);
+    cluster.drop_connections();
+  });
+  after(15s, [this] {
+    cluster.patch("pods", "shop", "kept",
+                  {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", nullptr}}}}}});
+    for (const char* name : {"web-0", "web-1"}) cluster.remove("pods", "shop", name);
+    stir_bystander(300);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 6min);
+}
+
 TEST_F(Scenario, S58_AThousandPodsBehindTenBudgets) {
   options.max_concurrent = 50;
   for (int b = 0; b < 10; ++b) {

@@ -49,11 +49,11 @@ bool has_uid(const sim::Json& object) {
   return sim::text(object, "/metadata/name").empty() || !sim::text(object, "/metadata/uid").empty();
 }
 
-// Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
 bool is_refused_by_budget(const http::Response& answer) {
   return answer.status == 429 && answer.body.find("DisruptionBudget") != std::string::npos;
 }
 
+// Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
 bool is_success(const http::Response* answer) {
   if (!answer || answer->status < 200 || answer->status >= 300) return false;
   const sim::Json body = sim::Json::parse(answer->body, nullptr, false);
