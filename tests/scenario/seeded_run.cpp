@@ -121,10 +121,13 @@ Duration longest(const Case& made) {
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
+  // The own pod goes when all others have gone.
+  const Duration own = made.given.options.own_pod_uid.empty() ? Duration::zero() : longest_grace + each_volume;
   // Who watches from a revision that the server has not reached again hears of nothing: that is noticed by the doubts.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
   const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
-  return std::max(made.world.healed_after, made.begins_after) + work + made.given.options.settle + each_volume + notice;
+  return std::max(made.world.healed_after, made.begins_after) + work + own + made.given.options.settle + each_volume +
+         notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {
