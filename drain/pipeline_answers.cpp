@@ -173,9 +173,8 @@ bool Pipeline::clear() const {
 }
 
 bool Pipeline::hopeless() const {
-  // The own pod waits for the others.
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
-    return (tracked->order.tier.own && order_.size() > 1) ||
+    return waits_for_all_others(*tracked) ||
            (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
   });
 }

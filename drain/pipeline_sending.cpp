@@ -106,8 +106,7 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     }
     if (!due) continue;
     if (open_tier && *open_tier < tracked->order.tier) break;
-    // Whoever evicts itself leaves to nobody in particular what it still waits for.
-    if (tracked->order.tier.own && order_.size() > 1) continue;
+    if (waits_for_all_others(*tracked)) continue;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
       close_behind(*tracked);

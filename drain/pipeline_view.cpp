@@ -140,13 +140,20 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   change(tracked, pod, now);
 }
 
+void Pipeline::all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall) {
+  std::vector<std::string> missing;
+  for (const auto& [uid, tracked] : pods_)
+    if (!listed.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
+}
+
 void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall) {
-  std::map<std::string, k8s::Pod> present;
+  std::set<std::string> present;
   for (const k8s::Pod& pod : listed) {
-    present.emplace(pod.uid, pod);
+    present.insert(pod.uid);
     pod_listed(pod, asked, now);
   }
-  only_listed(present, asked, now, wall);
+  all_missing_but(present, asked, now, wall);
 }
 
 // A UID comes once and goes once: what was there before the list was asked for, and is not in it, has gone.
@@ -160,10 +167,7 @@ void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint no
 
 void Pipeline::only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now,
                            WallTime wall) {
-  std::vector<std::string> missing;
-  for (const auto& [uid, tracked] : pods_)
-    if (!listed.contains(uid)) missing.push_back(uid);
-  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
+  all_missing_but(listed, asked, now, wall);
 }
 
 bool Pipeline::any_in_doubt() const {

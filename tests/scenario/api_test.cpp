@@ -199,15 +199,7 @@ TEST_F(Scenario, S09_WhatBecomesOfPodsThatWaitAfterAnEtcdRestoreIsHeardOf) {
   add(a_budget("web", {{"minAvailable", 2}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
   options.policy.do_not_disrupt = drain::Treatment::park;
   options.timeout = 20min;
-  std::uint64_t backup = 0;
-  after(5s, [&] {
-    backup = cluster.revision();
-    stir_bystander(100);
-  });
-  after(10s, [&] {
-    cluster.restore_etcd(backup);
-    cluster.drop_connections();
-  });
+  restore_unheard(5s, 10s);
   after(15s, [this] {
     cluster.patch("pods", "shop", "kept",
                   {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", nullptr}}}}}});

@@ -84,15 +84,7 @@ TEST_F(Guards, AReplacementThatIsReadyAfterAnEtcdRestoreIsHeardOf) {
   add_bystander();
   start_slowly(20s);
   options.guards.max_unavailable = drain::Share{1, false};
-  std::uint64_t backup = 0;
-  after(2s, [&] {
-    backup = cluster.revision();
-    stir_bystander(100);
-  });
-  after(3s, [&] {
-    cluster.restore_etcd(backup);
-    cluster.drop_connections();
-  });
+  restore_unheard(2s, 3s);
   after(30s, [this] { stir_bystander(300); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(accepted_evictions(), 2u);

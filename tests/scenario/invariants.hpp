@@ -108,6 +108,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   using Tier = std::tuple<bool, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
+  void check_others_gone(const Instance& own);
   void check_controller(Instance& pod);
   void check_controller_budget(const Instance& pod, std::int64_t replicas);
   void check_canary(const Instance& pod);

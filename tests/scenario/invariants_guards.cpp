@@ -55,13 +55,7 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
 // The next tier starts when the one before is under way, but for those of it that something stands in the way of. The
 // own pod goes when all others have.
 void Invariants::check_order(const Instance& pod) {
-  const bool own = is_own(pod);
-  for (const auto& [uid, other] : pods_) {
-    if (!own || &other == &pod || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes)
-      continue;
-    if (verdict(other) == drain::Verdict::evict && !told_left_.contains(uid) && !may_look_managed(other))
-      violated(fmt::format("order: the own pod {} evicted while {} is there", pod.key, other.key));
-  }
+  if (is_own(pod)) check_others_gone(pod);
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
@@ -70,6 +64,14 @@ void Invariants::check_order(const Instance& pod) {
     if (may_look_managed(other)) continue;
     if (verdict(other) == drain::Verdict::evict && tier_of(other) < ours)
       violated(fmt::format("order: {} evicted before {}", pod.key, other.key));
+  }
+}
+
+void Invariants::check_others_gone(const Instance& own) {
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &own || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
+    if (verdict(other) == drain::Verdict::evict && !told_left_.contains(uid) && !may_look_managed(other))
+      violated(fmt::format("order: the own pod {} evicted while {} is there", own.key, other.key));
   }
 }
 

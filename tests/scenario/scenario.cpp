@@ -145,6 +145,18 @@ void Scenario::stir_bystander(int times) {
     cluster.patch("pods", "shop", "bystander", {{"metadata", {{"annotations", {{"times", std::to_string(i)}}}}}});
 }
 
+void Scenario::restore_unheard(Duration backed_up, Duration restored) {
+  const auto backup = std::make_shared<std::uint64_t>(0);
+  after(backed_up, [this, backup] {
+    *backup = cluster.revision();
+    stir_bystander(100);
+  });
+  after(restored, [this, backup] {
+    cluster.restore_etcd(*backup);
+    cluster.drop_connections();
+  });
+}
+
 void Scenario::after(Duration delay, std::function<void()> action) {
   later_.emplace_back(delay, std::move(action));
 }

@@ -91,6 +91,9 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   // A pod on n1 that concerns nobody, and so many events about it.
   void add_bystander() { add(a_pod("bystander", {.phase = "Succeeded"})); }
   void stir_bystander(int times);
+  // Etcd is restored from a backup, the bystander has taken the revisions far ahead of it, and the watches are opened
+  // again at once: until as many have passed they tell of nothing.
+  void restore_unheard(Duration backed_up, Duration restored);
 
   // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
   drain::Report drain();

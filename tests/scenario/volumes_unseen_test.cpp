@@ -251,17 +251,9 @@ TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   add_pod_with("web-0", "data", {.grace = 1});
   options.max_concurrent = 1;
   options.timeout = 20min;
-  std::uint64_t backup = 0;
-  after(5s, [&] {
-    EXPECT_THAT(pods_on("n1"), SizeIs(3));
-    backup = cluster.revision();
-  });
-  after(20s, [&] {
-    EXPECT_THAT(pods_on("n1"), SizeIs(1));
-    stir_bystander(100);
-    cluster.restore_etcd(backup);
-    cluster.drop_connections();
-  });
+  after(5s, [this] { EXPECT_THAT(pods_on("n1"), SizeIs(3)); });
+  after(20s, [this] { EXPECT_THAT(pods_on("n1"), SizeIs(1)); });
+  restore_unheard(5s, 20s);
   after(25s, [&] { stir_bystander(300); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(attached_to("n1"), 0u);
