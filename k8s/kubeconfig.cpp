@@ -174,6 +174,9 @@ std::optional<Json> parse_json(std::string_view text, std::string& failure) {
     failure = fmt::format("line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
                           before.size() - line_start + 1);
     return std::nullopt;
+  } catch (const Json::out_of_range&) {
+    failure = "a number is beyond all bounds";
+    return std::nullopt;
   }
 }
 

@@ -281,6 +281,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"not YAML", "a: 1\nb: [s3cret\nc: d\n", {"not YAML", "line 3", "--kubeconfig"}},
         Refused{"not a mapping", "- s3cret", {"not a kubeconfig"}},
         Refused{"broken JSON", "{\"token\": \"s3cret\",\n \"a\": ", {"line 2", "JSON"}},
+        Refused{"a number beyond all bounds", R"({"clusters": [1e999]})", {"clusters", "mapping"}},
+        Refused{"broken JSON after such a number", R"({"clusters": 1e999, "token": "s3cret)", {"JSON", "number"}},
         Refused{"another kind", "kind: Pod\napiVersion: v1", {"not a kubeconfig", "Pod"}},
         Refused{"a number for a string", one(server, "token: 12345"), {"users[0].user.token", "number", "quotes"}},
         Refused{"a mapping for a list", "clusters: {c: {}}", {"clusters", "list"}},
