@@ -48,6 +48,17 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
 }
 
+bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
+  if (!before.unschedulable || !after.unschedulable) return false;
+  if (before.unschedulable_manager.empty() || after.unschedulable_manager.empty()) return false;
+  if (before.unschedulable_manager != after.unschedulable_manager) return true;
+  if (after.unschedulable_manager != k8s::field_manager) return before.unschedulable_since != after.unschedulable_since;
+  // Our own bookings move with each label that is written; our mark does not.
+  const auto was = mark_of(before);
+  const auto is = mark_of(after);
+  return was && is && (was->run != is->run || was->at != is->at);
+}
+
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
                           k8s::DryRun dry_run, TimePoint deadline) {
   // The taint follows the patch that gets through, and that may come long after the first try.

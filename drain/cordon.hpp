@@ -33,6 +33,10 @@ enum class CordonOwner { nobody, haulout, other };
 // Whose cordon this Node carries.
 CordonOwner cordon_owner(const k8s::Node& node);
 
+// Between these two states of one Node, both of them cordoned, somebody has cleared the field and it was set anew: it
+// took pods meanwhile. False where the server does not say who set it.
+bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
+
 // The merge patch that gets there, or nothing when there is nothing to do. Guarded by resourceVersion.
 std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
 // Takes back only our own cordon unless `foreign_too`; a stale mark is removed without touching the field.

@@ -32,6 +32,11 @@ void Pipeline::set_paused(bool paused, TimePoint now) {
   paused_ = paused;
 }
 
+void Pipeline::cordoned_anew(TimePoint now) {
+  unpin(now);
+  taking_no_pods_since_ = now;
+}
+
 // The pods may have been heard of before the node was. What policy says of them holds as ever.
 void Pipeline::unpin(TimePoint now) {
   returns_.clear();

@@ -135,6 +135,8 @@ class Pipeline {
   // No eviction is sent while paused (the cordon or the Node is gone). What has come to a node that took pods is not
   // pinned to it, also if that was learnt only afterwards.
   void set_paused(bool paused, TimePoint now);
+  // The node took pods for a while, which is learnt only now that it takes none any more.
+  void cordoned_anew(TimePoint now);
   // What guards know has changed: they are asked again by the next take_evictions().
   void guards_changed() { guards_changed_ = true; }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }

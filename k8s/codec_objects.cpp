@@ -40,9 +40,9 @@ bool is_nobody(std::string_view manager) {
 }
 
 // Ours, else the newest that owns spec.unschedulable. Others own it beside us when they apply what is set already.
-std::string read_unschedulable_manager(const Object& metadata) {
-  std::string manager;
-  std::optional<WallTime> newest;
+void read_unschedulable_manager(const Object& metadata, Node& node) {
+  std::string& manager = node.unschedulable_manager;
+  std::optional<WallTime>& newest = node.unschedulable_since;
   metadata.each("managedFields", [&](const Object& entry) {
     if (!entry.object("fieldsV1").object("f:spec").has("f:unschedulable")) return;
     auto name = entry.string("manager");
@@ -53,7 +53,6 @@ std::string read_unschedulable_manager(const Object& metadata) {
     manager = std::move(name);
     newest = time;
   });
-  return manager;
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ void read(const Object& json, Node& node) {
   read_identity(metadata, node);
   node.labels = metadata.strings("labels");
   node.annotations = metadata.strings("annotations");
-  node.unschedulable_manager = read_unschedulable_manager(metadata);
+  read_unschedulable_manager(metadata, node);
   const auto spec = json.object("spec");
   node.unschedulable = spec.boolean("unschedulable");
   spec.each("taints", [&](const Object& taint) {

@@ -110,6 +110,7 @@ struct Node {
   // metadata.managedFields: who set spec.unschedulable and nobody has cleared it since; `field_manager` where that is
   // us, whoever else has set it, too. Empty: not set, or the server does not know who it was.
   std::string unschedulable_manager;
+  std::optional<WallTime> unschedulable_since;  // when it did, or wrote another field that it owns; to the second
   bool operator==(const Node&) const = default;
 };
 

@@ -156,6 +156,27 @@ TEST_F(PipelineTest, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
   EXPECT_THAT(take(), SizeIs(3));
 }
 
+TEST_F(PipelineTest, NorWhenOnlyTheNewCordonTellsOfIt) {
+  make();
+  auto replica = [this](int n) {
+    auto pod = a_pod("web-" + std::to_string(n));
+    pod.created = wall;
+    return pod;
+  };
+  plan({replica(0)});
+  take_and_lose(replica(0));
+  now += 1min;
+  wall += 1min;
+  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
+  ASSERT_EQ(tracked(replica(3)).report.reason, "PodPinned");
+  const auto before = replica(4);
+  now += 10s;
+  wall += 10s;
+  pipeline->cordoned_anew(now);
+  pipeline->pod_changed(before, now);
+  EXPECT_THAT(take(), SizeIs(4));
+}
+
 TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {
   make();
   auto pod = a_pod("p");

@@ -88,6 +88,22 @@ TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   EXPECT_GE(*sent - told.entries.front().at, 299s);
 }
 
+// The server books who set the field, and when: so it tells of a time in which nobody listened.
+TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
+  const Json prefers_n1 = {{"sim.haulout.dev/prefers-node", "n1"}};
+  add(a_workload("StatefulSet", "db", 3, {{"terminationGracePeriodSeconds", 8}}, prefers_n1));
+  after(2s, [this] { cluster.silence_watches(); });
+  after(5s, [this] { cluster.uncordon("n1"); });
+  after(60s, [this] { cluster.cordon("n1"); });
+  options.settle = 5min;
+  options.timeout = 1h;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 60s + options.settle) << "it is the later cordon that has to settle";
+  EXPECT_FALSE(told.raised("UNCORDONED_MEANWHILE"));
+  EXPECT_EQ(accepted_evictions(), 6u) << "each of them twice";
+}
+
 TEST_F(Scenario, P3_NorFromANodeThatWasReplacedUnseen) {
   add_pods(1, {.grace = 5});
   after(2s, [this] { cluster.silence_watches(); });
