@@ -9,7 +9,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t remembered_deletions = 1024;
 constexpr std::size_t longest_refusal = std::size_t{64} * 1024;
 constexpr Duration refusal_timeout = std::chrono::seconds(10);
 
@@ -38,15 +37,6 @@ bool blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-template <class T>
-std::pair<std::string_view, std::string_view> name_of(const T& object) {
-  if constexpr (requires { object.ns; }) {
-    return {object.name, object.ns};
-  } else {
-    return {object.name, {}};
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -56,7 +46,7 @@ Reflector<T>::Reflector(Client& client, Rng& rng, Resource resource, ReflectorOp
       rng_(rng),
       resource_(resource),
       options_(std::move(options)),
-      on_change_(std::move(on_change)),
+      store_(std::move(on_change)),
       on_batch_(std::move(on_batch)) {}
 
 template <class T>
@@ -119,21 +109,13 @@ Task<> Reflector<T>::look_again() {
   const TimePoint asked = now();
   const std::uint64_t lists = lists_;
   const std::string place = resource_version_;
-  struct Looking {
-    Reflector& owner;
-    explicit Looking(Reflector& reflector) : owner(reflector) {
-      if (owner.looking_++ == 0) owner.told_.clear();
-    }
-    ~Looking() { --owner.looking_; }
-  } const looking(*this);
+  const typename ObjectStore<T>::Listening listening(store_);
   CO_TRY(auto listed, co_await list());
   // The view has been renewed meanwhile.
   if (lists != lists_) co_return Result<>();
   if (resource_version_ == place) resource_version_ = listed.meta.resource_version;
   list_asked_ = asked;
-  for (const T& object : listed.items)
-    if (!told_.contains(object.uid)) gone_.erase(object.uid);
-  take_over(std::move(listed), told_, true);
+  store_.overlay(std::move(listed.items));
   told_of_list();
   list_asked_.reset();
   co_return Result<>();
@@ -223,7 +205,7 @@ asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoi
     if (bytes->empty()) co_return end;
     health_.last_heard = now();
     auto applied = apply_bytes(lines, *bytes);
-    if (std::exchange(changed_, false)) on_batch_();
+    if (store_.take_news()) on_batch_();
     if (!applied) {
       end.error = std::move(applied).error();
       co_return end;
@@ -261,21 +243,13 @@ template <class T>
 Result<> Reflector<T>::apply_line(std::string_view line) {
   auto event = decode_watch_event<T>(line);
   if (!event) return std::move(event).error();
-  if (looking_ > 0) told_.insert(event->object.uid);
+  store_.heard_of(event->object.uid);
   switch (event->type) {
     case WatchEventType::error: return std::move(event->error);
     case WatchEventType::bookmark: break;
-    case WatchEventType::deleted:
-      if (gone_.size() >= remembered_deletions) gone_.clear();
-      gone_.insert(event->object.uid);
-      remove(event->object.uid);
-      break;
+    case WatchEventType::deleted: store_.erase(event->object.uid); break;
     case WatchEventType::added:
-    case WatchEventType::modified:
-      if (gone_.count(event->object.uid) != 0) break;
-      remove_namesake(event->object);
-      put(std::move(event->object));
-      break;
+    case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }
   resource_version_ = std::move(event->resource_version);
   return {};
@@ -283,76 +257,18 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
 
 template <class T>
 void Reflector<T>::replace_all(List<T> list) {
-  std::string place = std::move(list.meta.resource_version);
-  take_over(std::move(list), {}, false);
-  gone_.clear();
-  resource_version_ = std::move(place);
+  store_.replace(std::move(list.items));
+  resource_version_ = std::move(list.meta.resource_version);
   health_.synced = true;
   told_of_list();
-}
-
-// Of those in `told` the watch knows more. `each`: what is as it was is told, too.
-template <class T>
-void Reflector<T>::take_over(List<T> list, const std::set<std::string>& told, bool each) {
-  std::set<std::string> listed;
-  std::set<std::pair<std::string_view, std::string_view>> names;
-  for (const auto& object : list.items) {
-    listed.insert(object.uid);
-    names.insert(name_of(object));
-  }
-  // Pages of different moments can show an object and the one that took its name.
-  const bool names_recur = names.size() < list.items.size();
-  std::vector<std::string> missing;
-  for (const auto& [uid, object] : objects_) {
-    if (listed.count(uid) == 0 && told.count(uid) == 0) missing.push_back(uid);
-  }
-  for (const auto& uid : missing) remove(uid);
-  for (auto& object : list.items) {
-    if (told.count(object.uid) != 0) continue;
-    if (names_recur) remove_namesake(object);
-    put(std::move(object), each);
-  }
 }
 
 template <class T>
 void Reflector<T>::told_of_list() {
   ++lists_;
   health_.last_heard = now();
-  changed_ = false;
+  store_.take_news();
   on_batch_();
-}
-
-// A resourceVersion is compared for equality only: it says "the same", never "older".
-template <class T>
-void Reflector<T>::put(T object, bool unchanged_too) {
-  if (wanted_ && !wanted_(object)) return remove(object.uid);
-  const auto known = objects_.find(object.uid);
-  // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
-  if (known != objects_.end() && known->second == object && !unchanged_too) return;
-  changed_ = true;
-  if (known != objects_.end()) {
-    known->second = std::move(object);
-    return on_change_(known->first, &known->second);
-  }
-  auto uid = object.uid;
-  const auto added = objects_.emplace(std::move(uid), std::move(object)).first;
-  on_change_(added->first, &added->second);
-}
-
-// A name is taken by one object at a time: the one that had it before has vanished, whether or not we were told.
-template <class T>
-void Reflector<T>::remove_namesake(const T& object) {
-  if (objects_.contains(object.uid)) return;
-  const auto before = std::find_if(objects_.begin(), objects_.end(),
-                                   [&](const auto& entry) { return name_of(entry.second) == name_of(object); });
-  if (before != objects_.end()) remove(std::string(before->first));
-}
-
-template <class T>
-void Reflector<T>::remove(const std::string& uid) {
-  if (objects_.erase(uid) == 0) return;
-  changed_ = true;
-  on_change_(uid, nullptr);
 }
 
 template <class T>

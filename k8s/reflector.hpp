@@ -12,11 +12,11 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 #include "k8s/client.hpp"
 #include "k8s/line_splitter.hpp"
+#include "k8s/object_store.hpp"
 #include "k8s/watch_pacing.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
@@ -56,7 +56,7 @@ struct ReflectorOptions {
 template <class T>
 class Reflector {
  public:
-  using OnChange = std::function<void(const std::string& uid, const T* object)>;
+  using OnChange = typename ObjectStore<T>::OnChange;
   // Called after each batch of changes and after each change of health.
   using OnBatch = std::function<void()>;
 
@@ -64,7 +64,7 @@ class Reflector {
             OnBatch on_batch);
 
   // Only objects that it says yes to are kept and told of; for collections that the server cannot select from.
-  void keep_only(std::function<bool(const T&)> wanted) { wanted_ = std::move(wanted); }
+  void keep_only(std::function<bool(const T&)> wanted) { store_.keep_only(std::move(wanted)); }
   // Takes over a list that the caller has already made.
   void seed(List<T> list);
   Task<> run();
@@ -79,7 +79,7 @@ class Reflector {
   // synced; fails as the list fails, and the view stays as it is.
   Task<> look_again();
 
-  const std::map<std::string, T>& objects() const { return objects_; }
+  const std::map<std::string, T>& objects() const { return store_.objects(); }
   const ReflectorHealth& health() const { return health_; }
   // During on_change: when the list was asked for that tells of it; unset for an event and for the seed. A list is at
   // least as new as the moment it was asked for, an event may have been under way for long.
@@ -102,11 +102,7 @@ class Reflector {
   Result<> apply_bytes(LineSplitter& lines, std::string_view bytes);
   Result<> apply_line(std::string_view line);
   void replace_all(List<T> list);
-  void take_over(List<T> list, const std::set<std::string>& told, bool each);
   void told_of_list();
-  void put(T object, bool unchanged_too = false);
-  void remove(const std::string& uid);
-  void remove_namesake(const T& object);
   void connected();
   void disconnected(std::optional<Error> error);
   TimePoint now() { return client_.clock().now(); }
@@ -115,22 +111,15 @@ class Reflector {
   Rng& rng_;
   Resource resource_;
   ReflectorOptions options_;
-  OnChange on_change_;
+  ObjectStore<T> store_;
   OnBatch on_batch_;
-  std::function<bool(const T&)> wanted_;
-  std::map<std::string, T> objects_;
-  // UIDs lately deleted. A UID never comes back: what still speaks of one is a repetition.
-  std::set<std::string> gone_;
   std::string resource_version_;
   ReflectorHealth health_;
   std::optional<TimePoint> list_asked_;  // while a list is taken over
   http::BodyStream* stream_ = nullptr;   // while events are read
   std::unique_ptr<Alarm> gathered_;
-  std::uint64_t lists_ = 0;     // taken over so far
-  unsigned looking_ = 0;        // calls of look_again() under way
-  std::set<std::string> told_;  // UIDs of events meanwhile
+  std::uint64_t lists_ = 0;  // taken over so far
   bool opened_before_ = false;
-  bool changed_ = false;  // since the last on_batch
 };
 
 }  // namespace haulout::k8s

@@ -1,0 +1,114 @@
+#include "k8s/object_store.hpp"
+
+#include <algorithm>
+
+#include "k8s/objects.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+constexpr std::size_t remembered_deletions = 1024;
+
+template <class T>
+std::pair<std::string_view, std::string_view> name_of(const T& object) {
+  if constexpr (requires { object.ns; }) {
+    return {object.name, object.ns};
+  } else {
+    return {object.name, {}};
+  }
+}
+
+}  // namespace
+
+template <class T>
+void ObjectStore<T>::put(T object) {
+  if (deleted_.contains(object.uid)) return;
+  drop_namesake(object);
+  keep(std::move(object), Tell::changes);
+}
+
+template <class T>
+void ObjectStore<T>::erase(const std::string& uid) {
+  if (deleted_.size() >= remembered_deletions) deleted_.clear();
+  deleted_.insert(uid);
+  drop(uid);
+}
+
+template <class T>
+void ObjectStore<T>::heard_of(const std::string& uid) {
+  if (listening_ > 0) heard_.insert(uid);
+}
+
+template <class T>
+void ObjectStore<T>::replace(std::vector<T> listed) {
+  take_over(std::move(listed), {}, Tell::changes);
+  deleted_.clear();
+}
+
+template <class T>
+void ObjectStore<T>::overlay(std::vector<T> listed) {
+  for (const T& object : listed)
+    if (!heard_.contains(object.uid)) deleted_.erase(object.uid);
+  take_over(std::move(listed), heard_, Tell::all);
+}
+
+template <class T>
+void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell) {
+  std::set<std::string> uids;
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (const T& object : listed) {
+    uids.insert(object.uid);
+    names.insert(name_of(object));
+  }
+  // Pages of different moments can show an object and the one that took its name.
+  const bool names_recur = names.size() < listed.size();
+  std::vector<std::string> missing;
+  for (const auto& [uid, object] : objects_)
+    if (!uids.contains(uid) && !but.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) drop(uid);
+  for (T& object : listed) {
+    if (but.contains(object.uid)) continue;
+    if (names_recur) drop_namesake(object);
+    keep(std::move(object), tell);
+  }
+}
+
+template <class T>
+void ObjectStore<T>::keep(T object, Tell tell) {
+  if (wanted_ && !wanted_(object)) return drop(object.uid);
+  const auto known = objects_.find(object.uid);
+  // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
+  if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
+  news_ = true;
+  if (known != objects_.end()) {
+    known->second = std::move(object);
+    return on_change_(known->first, &known->second);
+  }
+  auto uid = object.uid;
+  const auto added = objects_.emplace(std::move(uid), std::move(object)).first;
+  on_change_(added->first, &added->second);
+}
+
+template <class T>
+void ObjectStore<T>::drop(const std::string& uid) {
+  if (objects_.erase(uid) == 0) return;
+  news_ = true;
+  on_change_(uid, nullptr);
+}
+
+template <class T>
+void ObjectStore<T>::drop_namesake(const T& object) {
+  if (objects_.contains(object.uid)) return;
+  const auto before = std::find_if(objects_.begin(), objects_.end(),
+                                   [&](const auto& entry) { return name_of(entry.second) == name_of(object); });
+  if (before != objects_.end()) drop(std::string(before->first));
+}
+
+template class ObjectStore<Pod>;
+template class ObjectStore<Node>;
+template class ObjectStore<PodDisruptionBudget>;
+template class ObjectStore<VolumeAttachment>;
+template class ObjectStore<Lease>;
+template class ObjectStore<ConfigMap>;
+
+}  // namespace haulout::k8s

@@ -1,0 +1,100 @@
+#include "k8s/object_store.hpp"
+
+#include <gmock/gmock.h>
+
+#include "k8s/objects.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+struct ObjectStoreTest : ::testing::Test {
+  static Pod pod(const std::string& name, const std::string& uid, const std::string& version = "1") {
+    Pod made;
+    made.ns = "shop";
+    made.name = name;
+    made.uid = uid;
+    made.resource_version = version;
+    return made;
+  }
+  std::vector<std::string> take_told() { return std::exchange(told, {}); }
+
+  std::vector<std::string> told;
+  ObjectStore<Pod> store{[this](const std::string& uid, const Pod* object) {
+    told.push_back(object ? "+" + uid + "@" + object->resource_version : "-" + uid);
+  }};
+};
+
+TEST_F(ObjectStoreTest, TellsWhatChanges) {
+  store.put(pod("a", "ua"));
+  store.put(pod("a", "ua"));
+  store.put(pod("a", "ua", "2"));
+  store.erase("ua");
+  store.erase("ua");
+  EXPECT_THAT(told, ElementsAre("+ua@1", "+ua@2", "-ua"));
+  EXPECT_TRUE(store.take_news());
+  EXPECT_FALSE(store.take_news());
+}
+
+TEST_F(ObjectStoreTest, AListIsTheWholeTruth) {
+  store.put(pod("a", "ua"));
+  store.put(pod("b", "ub"));
+  take_told();
+  store.replace({pod("b", "ub"), pod("c", "uc")});
+  EXPECT_THAT(told, ElementsAre("-ua", "+uc@1"));
+}
+
+TEST_F(ObjectStoreTest, OfOneNameThereIsOne) {
+  store.put(pod("a", "old"));
+  store.put(pod("a", "new"));
+  EXPECT_THAT(take_told(), ElementsAre("+old@1", "-old", "+new@1"));
+  store.replace({pod("a", "new"), pod("a", "newest")});
+  EXPECT_THAT(told, ElementsAre("-new", "+newest@1"));
+}
+
+TEST_F(ObjectStoreTest, WhatWasDeletedComesBackWithAListOnly) {
+  store.put(pod("a", "ua"));
+  store.erase("ua");
+  take_told();
+  store.put(pod("a", "ua"));
+  EXPECT_THAT(take_told(), IsEmpty());
+  store.replace({pod("a", "ua")});
+  EXPECT_THAT(take_told(), ElementsAre("+ua@1"));
+  store.put(pod("a", "ua", "2"));
+  EXPECT_THAT(told, ElementsAre("+ua@2"));
+}
+
+TEST_F(ObjectStoreTest, EventsKnowMoreThanTheListThatWasMadeMeanwhile) {
+  for (const char* name : {"kept", "missing", "changed", "deleted"}) store.put(pod(name, name));
+  take_told();
+  {
+    const ObjectStore<Pod>::Listening listening(store);
+    for (const char* uid : {"changed", "new"}) {
+      store.heard_of(uid);
+      store.put(pod(uid, uid, "9"));
+    }
+    store.heard_of("deleted");
+    store.erase("deleted");
+    take_told();
+    store.overlay({pod("kept", "kept"), pod("changed", "changed"), pod("deleted", "deleted")});
+    EXPECT_THAT(take_told(), UnorderedElementsAre("-missing", "+kept@1"));
+  }
+  const ObjectStore<Pod>::Listening again(store);
+  store.overlay({pod("deleted", "deleted")});
+  EXPECT_THAT(told, UnorderedElementsAre("-kept", "-changed", "-new", "+deleted@1"));
+}
+
+TEST_F(ObjectStoreTest, WhatIsNotWantedIsNotThere) {
+  store.keep_only([](const Pod& candidate) { return candidate.resource_version != "2"; });
+  store.put(pod("a", "ua"));
+  store.put(pod("a", "ua", "2"));
+  store.put(pod("b", "ub", "2"));
+  EXPECT_THAT(told, ElementsAre("+ua@1", "-ua"));
+  EXPECT_THAT(store.objects(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace haulout::k8s
