@@ -25,6 +25,13 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
 
 DrainJob::~DrainJob() = default;
 
+// A Job that drains the node it runs on would otherwise end itself half-way.
+static void go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
+  options.own_pod_uid = self.pod_uid;
+  const auto own = std::find(names.begin(), names.end(), self.node_name);
+  if (own != names.end()) std::rotate(own, own + 1, names.end());
+}
+
 boost::asio::awaitable<void> DrainJob::run() {
   if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
     tools_.console.warn("error: " + printable(possible.error().message()));
@@ -39,18 +46,11 @@ boost::asio::awaitable<void> DrainJob::run() {
   drain::Options options = settings_.drain;
   if (settings_.in_a_pod) {
     const auto self = co_await own_identity();
-    if (!self && self.error().code() != Errc::status) {
+    if (!self) {
       failure_exit_code_ = report_failure(tools_, self.error());
       co_return;
     }
-    if (self) {
-      options.own_pod_uid = self->pod_uid;
-      const auto own = std::find(names->begin(), names->end(), self->node_name);
-      if (own != names->end()) std::rotate(own, own + 1, names->end());
-    } else {
-      tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
-                          printable(self.error().message()));
-    }
+    if (*self) go_last(**self, options, *names);
   }
   options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
@@ -62,17 +62,22 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::evict);
 }
 
-// A Job that drains the node it runs on would otherwise end itself half-way. As patient as the first contact of a
-// drain.
-Task<k8s::Self> DrainJob::own_identity() {
+// Nothing, and a warning, where the server does not say. As patient as the first contact of a drain.
+Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
   Backoff backoff(BackoffOptions{});
   for (;;) {
     auto self = co_await tools_.client.review_self(limit);
-    if (self || !k8s::is_transient(self.error())) co_return self;
+    if (self) co_return *std::move(self);
     const TimePoint again = saturating_add(tools_.clock.now(), backoff.next(tools_.rng, self.error().retry_after));
-    if (again >= limit) co_return self;
-    co_await tools_.clock.sleep_until(again);
+    if (k8s::is_transient(self.error()) && again < limit) {
+      co_await tools_.clock.sleep_until(again);
+      continue;
+    }
+    if (self.error().code() != Errc::status) co_return std::move(self).error();
+    tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
+                        printable(self.error().message()));
+    co_return std::nullopt;
   }
 }
 

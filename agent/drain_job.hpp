@@ -30,7 +30,7 @@ class DrainJob final : public Job {
   };
   enum class Stage { preflight, cordon, evict };
 
-  Task<k8s::Self> own_identity();
+  Task<std::optional<k8s::Self>> own_identity();
   boost::asio::awaitable<void> run_stage(Stage stage);
   void after_stage(NodeDrain& node, Stage stage, bool goes_on);
   void charge_requests();

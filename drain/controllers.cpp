@@ -1,19 +1,6 @@
 #include "drain/controllers.hpp"
 
-#include <string_view>
-
 namespace haulout::drain {
-
-namespace {
-
-constexpr std::string_view apps = "apps/v1";
-
-}  // namespace
-
-bool is_apps_workload(const k8s::OwnerReference& owner) {
-  return owner.api_version == apps &&
-         (owner.kind == "Deployment" || owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
-}
 
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
   Controller controller;

@@ -7,9 +7,6 @@
 
 namespace haulout::drain {
 
-// Deployments, ReplicaSets and StatefulSets: the others are known by their Scale, where they have one.
-bool is_apps_workload(const k8s::OwnerReference& owner);
-
 Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload);
 Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns);
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why);

@@ -6,6 +6,7 @@
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "drain/replicas.hpp"
+#include "drain/top_controller.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -59,27 +60,24 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
 // Asked at least once, and until then while that fails; other APIs than apps until `others_until`. Fails with what
 // waiting may heal, and where a ReplicaSet or StatefulSet may not be read.
 Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until, TimePoint others_until) {
-  k8s::OwnerReference owner = question.owner;
   const std::string ns = question.ns;
-  for (;;) {
-    if (!is_apps_workload(owner)) {
-      auto scaled = co_await look_up_scale(owner, ns, std::min(until, others_until));
-      if (!scaled && may_heal(scaled.error()) && now() < until)
-        co_return nothing_known_of(owner, ns, scaled.error().message());
-      co_return scaled;
-    }
-    auto found = co_await insist<k8s::Workload>(
+  k8s::OwnerReference last = question.owner;
+  auto top = co_await top_controller(question.owner, ns, [&](const k8s::OwnerReference& owner) {
+    last = owner;
+    return insist<k8s::Workload>(
         fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
-        [&](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); }, request_timeout,
-        until);
-    if (!found && !k8s::is_gone(found.error())) {
-      if (k8s::is_forbidden(found.error()) || may_heal(found.error())) co_return std::move(found).error();
-      co_return nothing_known_of(owner, ns, found.error().message());
-    }
-    if (!found || found->uid != owner.uid) co_return gone_controller(owner, ns);
-    if (owner.kind != "ReplicaSet" || !found->controller) co_return controller_of(owner, ns, *std::move(found));
-    owner = *found->controller;
+        [this, owner, ns](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); },
+        request_timeout, until);
+  });
+  if (!top) {
+    if (k8s::is_forbidden(top.error()) || may_heal(top.error())) co_return std::move(top).error();
+    co_return nothing_known_of(last, ns, top.error().message());
   }
+  if (top->controller) co_return *std::move(top->controller);
+  auto scaled = co_await look_up_scale(top->owner, ns, std::min(until, others_until));
+  if (!scaled && may_heal(scaled.error()) && now() < until)
+    co_return nothing_known_of(top->owner, ns, scaled.error().message());
+  co_return scaled;
 }
 
 // Of the pods that may leave; `anew`: also of those that are known, which may have been scaled since. False when the

@@ -1,8 +1,8 @@
 #include "agent/people/questions.hpp"
 
 #include "agent/text.hpp"
-#include "drain/controllers.hpp"
 #include "drain/local_volumes.hpp"
+#include "drain/top_controller.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/status.hpp"
 
@@ -89,16 +89,12 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
 
 // Nothing: it is of a kind that only its Scale tells of.
 Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
-  k8s::OwnerReference owner = *pod.controller;
-  while (drain::is_apps_workload(owner)) {
-    auto found = co_await client_.get_workload(owner.kind, pod.ns, owner.name, deadline_());
-    if (!found && !k8s::is_gone(found.error())) co_return found.error();
-    if (!found || found->uid != owner.uid) co_return std::optional(drain::gone_controller(owner, pod.ns));
-    if (owner.kind != "ReplicaSet" || !found->controller)
-      co_return std::optional(drain::controller_of(owner, pod.ns, *std::move(found)));
-    owner = *found->controller;
-  }
-  co_return std::optional<drain::Controller>();
+  auto top =
+      co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {
+        return client_.get_workload(owner.kind, ns, owner.name, deadline_());
+      });
+  if (!top) co_return std::move(top).error();
+  co_return std::move(top->controller);
 }
 
 asio::awaitable<void> Questions::ask_for_controllers() {
