@@ -13,7 +13,8 @@ type benchRow struct {
 	compared  bool // the first row is kubectl's
 }
 
-// What a drain may ask for besides one eviction for each pod. Volumes are in it; guards and the look for room come on
+// What a drain may ask for besides one eviction for each pod. That volumes are looked at is in it; each that is attached
+// is read once. Guards and the look for room come on
 // top: each Deployment with its ReplicaSet, the namespace listed and followed, Nodes and pods of the cluster.
 const (
 	requestsBesides   = 15
@@ -47,7 +48,7 @@ func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 	}
 	most := load.pods + requestsBesides
 	if contender == "guarded" {
-		most += requestsForGuards + requestsPerGuard*load.deployments
+		most += load.disks + requestsForGuards + requestsPerGuard*load.deployments
 	}
 	if got.requests > most {
 		missed = append(missed, fmt.Sprintf("%d requests, and at most %d are promised", got.requests, most))
@@ -90,6 +91,15 @@ func TestBenchJudge(t *testing.T) {
 		if (row.missed == "") != (missed == "") || !strings.Contains(missed, row.missed) {
 			t.Errorf("%s, %+v: %q, want %q", row.contender, row.got, missed, row.missed)
 		}
+	}
+	load.disks = 50
+	for contender, want := range map[string]bool{"settle0": true, "guarded": false} {
+		if missed := judgeRow(load, contender, with(func(r *benchRow) { r.requests = 123 })); (missed != nil) != want {
+			t.Errorf("50 disks, %s: %q", contender, missed)
+		}
+	}
+	if missed := judgeRow(load, "guarded", with(func(r *benchRow) { r.requests = 124 })); missed == nil {
+		t.Error("50 disks, guarded: 124 requests, and at most 123 are promised")
 	}
 	for _, load := range workloads() {
 		if load.pods == 0 || load.wall == 0 || load.deployments == 0 {

@@ -140,10 +140,17 @@ func measure(t *testing.T, load workload, c contender) measurement {
 	must(t, err)
 	defer closeAndWait(t, w)
 	s := &setup{World: w, t: t}
-	must(t, s.AddNode(ctx, "old", "old"))
+	addNode := func(short string) error { return s.AddNode(ctx, short, short) }
+	if load.disks > 0 {
+		s.disks, err = w.StartDisks()
+		must(t, err)
+		defer s.disks.Close()
+		addNode = func(short string) error { return s.disks.AddNode(ctx, short) }
+	}
+	must(t, addNode("old"))
 	load.build(s)
 	s.settled()
-	must(t, s.AddNode(ctx, "new", "new"))
+	must(t, addNode("new"))
 
 	run, err := w.Start(ctx, c.tool, append([]string{"drain", w.Node("old")}, c.flags...)...)
 	must(t, err)
@@ -154,14 +161,41 @@ func measure(t *testing.T, load workload, c contender) measurement {
 	must(t, err)
 	requests, err := w.Requests()
 	must(t, err)
+	wall := result.Wall
+	if load.disks > 0 {
+		wall = max(wall, s.detached(ctx, load.disks).Sub(run.started))
+	}
 	m := measurement{
-		wall: result.Wall, requests: len(requests), user: result.User, system: result.System,
+		wall: wall, requests: len(requests), user: result.User, system: result.System,
 		switches: result.Switches, faults: result.Faults, rss: result.MaxRSS,
 	}
 	if got := observe(t, w, result); !got.done || got.left != "" || got.namesakes != "" {
 		m.failed = fmt.Sprintf("exit %d, %+v\n%s", result.Exit, got, result.Stderr)
 	}
 	return m
+}
+
+func (s *setup) addDisk(disk Disk) {
+	s.t.Helper()
+	must(s.t, s.disks.Add(s.t.Context(), disk))
+}
+
+// detached is when the last disk of the node "old" was, whether or not a tool waits for it.
+func (s *setup) detached(ctx context.Context, disks int) (last time.Time) {
+	s.t.Helper()
+	must(s.t, Until(ctx, "the disks are detached", func() (bool, error) {
+		attachments := s.disks.Attachments("old")
+		for _, attachment := range attachments {
+			if attachment.Gone.IsZero() {
+				return false, nil
+			}
+			if attachment.Gone.After(last) {
+				last = attachment.Gone
+			}
+		}
+		return len(attachments) == disks, nil
+	}))
+	return last
 }
 
 // closeAndWait lets the next run begin on a quiet cluster.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // workload is what a node carries when it is drained for the stop-watch, and what that may take.
 type workload struct {
 	name, title string
 	pods        int
-	deployments int
+	deployments int // that own them, or StatefulSets
+	disks       int // one for each pod, or none
 	build       func(*setup)
 	meanwhile   func(context.Context, *World) error
 	// Of kubectl's, in the same run, with --settle 0, since kubectl has none; 0: no matter.
@@ -68,6 +71,23 @@ func workloads() []workload {
 				for i := range 10 {
 					name := fmt.Sprintf("web%d", i)
 					s.add(50, Budget(name, "100%"), Deployment(name, 50, Annotate(TerminatesAfter, "2s")))
+				}
+			},
+		},
+		{
+			name: "disks", title: "50 pods of 2 s with a disk each, until all of them are detached",
+			// A canary's replacement starts when it has the disk, and the others go after that.
+			pods: 50, deployments: 10, disks: 50, wall: 0.60,
+			build: func(s *setup) {
+				for i := range 10 {
+					set := fmt.Sprintf("db%d", i)
+					for pod := range 5 {
+						s.addDisk(Disk{
+							Claim: fmt.Sprintf("data-%s-%d", set, pod), Mode: corev1.ReadWriteOnce,
+							DetachesAfter: 500 * time.Millisecond,
+						})
+					}
+					s.add(5, WithClaims("data", StatefulSet(set, 5, Annotate(TerminatesAfter, "2s"))))
 				}
 			},
 		},

@@ -46,8 +46,9 @@ type row struct {
 // setup collects what goes onto the node "old" before "new" is there.
 type setup struct {
 	*World
-	t    *testing.T
-	pods int
+	t     *testing.T
+	pods  int
+	disks *Disks // of the benchmark's workloads that have some
 }
 
 func (s *setup) add(pods int, objects ...any) {
