@@ -198,12 +198,14 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   if (budget.observed_generation < budget.generation) return unprocessed(budget);
   if (budget.disruptions_allowed > 0) return std::nullopt;
   if (is_zero(budget.max_unavailable) || budget.min_available == "100%")
-    return DiagnosisFact{"PDB_ZERO",
-                         {},
-                         fmt::format("it says {}, which never allows an eviction of its pods; change that field, or "
-                                     "delete the pods by hand when their owner agrees",
-                                     field_of(budget)),
-                         {}};
+    return DiagnosisFact{
+        "PDB_ZERO",
+        {},
+        fmt::format("it says {}, which never allows an eviction of its pods; change that field{}, or "
+                    "delete the pods by hand when their owner agrees",
+                    field_of(budget),
+                    budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by)),
+        {}};
   if (budget.condition_reason == "SyncFailed") return unprocessed(budget);
   if (!budget.disrupted_pods.empty()) return under_way(budget);
   const auto sick = std::count_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return !pod->ready; });

@@ -32,6 +32,13 @@ Task<CordonChange> apply(k8s::Client& client, Rng& rng, std::string name,
   }
 }
 
+// By the taint that the server's controller adds.
+std::optional<WallTime> cordoned_since(const k8s::Node& node) {
+  const auto taint = std::find_if(node.taints.begin(), node.taints.end(),
+                                  [](const k8s::Taint& candidate) { return candidate.key == unschedulable_taint; });
+  return taint == node.taints.end() ? std::nullopt : taint->time_added;
+}
+
 }  // namespace
 
 CordonOwner cordon_owner(const k8s::Node& node) {
@@ -40,23 +47,25 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!mark) return CordonOwner::other;
   if (!node.unschedulable_manager.empty())
     return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
-  const auto taint = std::find_if(node.taints.begin(), node.taints.end(),
-                                  [](const k8s::Taint& candidate) { return candidate.key == unschedulable_taint; });
+  const auto tainted = cordoned_since(node);
   // The taint follows the field within milliseconds; until it is there nobody can have cordoned a second time.
-  if (taint == node.taints.end() || !taint->time_added) return CordonOwner::haulout;
-  const auto distance = taint->time_added > mark->at ? *taint->time_added - mark->at : mark->at - *taint->time_added;
+  if (!tainted) return CordonOwner::haulout;
+  const auto distance = tainted > mark->at ? *tainted - mark->at : mark->at - *tainted;
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
 }
 
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
   if (!before.unschedulable || !after.unschedulable) return false;
-  if (before.unschedulable_manager.empty() || after.unschedulable_manager.empty()) return false;
-  if (before.unschedulable_manager != after.unschedulable_manager) return true;
-  if (after.unschedulable_manager != k8s::field_manager) return before.unschedulable_since != after.unschedulable_since;
-  // Our own bookings move with each label that is written; our mark does not.
+  const bool was_ours = before.unschedulable_manager == k8s::field_manager;
+  const bool is_ours = after.unschedulable_manager == k8s::field_manager;
+  const bool known = !before.unschedulable_manager.empty() && !after.unschedulable_manager.empty();
+  if (known && was_ours != is_ours) return true;
   const auto was = mark_of(before);
   const auto is = mark_of(after);
-  return was && is && (was->run != is->run || was->at != is->at);
+  if (was_ours && is_ours && was && is && (was->run != is->run || was->at != is->at)) return true;
+  // The first one comes a moment after the field, and each cordon has its own.
+  const auto tainted = cordoned_since(before);
+  return tainted && tainted != cordoned_since(after);
 }
 
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,

@@ -21,6 +21,7 @@ struct Held {
   std::map<std::string, std::vector<const k8s::Pod*>> by_budget;                      // UID
   std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;                   // that is dying
   std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, down
+  std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name, if the server has told
 };
 
 Scope about(const k8s::Pod& pod) {
@@ -61,6 +62,8 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
   } else if (tracked.refusal.webhook && again &&
              (verdict == EvictionVerdict::admission || verdict == EvictionVerdict::retry)) {
     held.by_webhook[{tracked.refusal.webhook->name, tracked.refusal.webhook->down}].push_back(&tracked);
+  } else if (verdict == EvictionVerdict::admission && again) {
+    held.by_policy[admission_policy(tracked.refusal.message)].push_back(&tracked);
   } else if (verdict == EvictionVerdict::ns_terminating) {
     held.by_namespace[tracked.pod.ns].push_back(&tracked.pod);
   } else if (verdict == EvictionVerdict::budget && tracked.budgets->size() == 1) {
@@ -111,6 +114,18 @@ void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
                                    "stays, ask the owner of the webhook ({})",
                                    whom, words, where),
                        controller_hold, about(pods)});
+  }
+}
+
+void diagnose_policies(const Held& held, std::vector<DiagnosisFact>& facts) {
+  for (const auto& [policy, pods] : held.by_policy) {
+    const TrackedPod& first = *pods.front();
+    facts.push_back({"ADMISSION_DENY", policy.empty() ? "admission" : "ValidatingAdmissionPolicy " + policy,
+                     fmt::format("it denies the eviction of {} ({}); ask its owner{}",
+                                 one_of(first.pod.key(), pods.size()), first.refusal.message,
+                                 policy.empty() ? ": a policy or a plugin of the API server"
+                                                : fmt::format(" (kubectl get validatingadmissionpolicy {})", policy)),
+                     controller_hold, about(pods)});
   }
 }
 
@@ -204,6 +219,7 @@ std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& n
     diagnose_pod(*tracked, pipeline.book(), node, known, held, facts);
   diagnose_budgets(held, pipeline.book(), known, facts);
   diagnose_webhooks(held, facts);
+  diagnose_policies(held, facts);
   diagnose_namespaces(held, known, facts);
   return facts;
 }

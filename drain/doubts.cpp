@@ -60,11 +60,12 @@ Task<bool> Drain::Impl::read_node() {
 // The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
 asio::awaitable<bool> Drain::Impl::node_confirmed() {
   const auto read = co_await read_node();
-  if (!read) {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, read.error().retry_after);
+  // Or its view has told of it meanwhile, and may do so each time.
+  if (!read || !*read) {
+    verify_not_before_ = now() + verify_backoff_.next(rng_, read ? std::nullopt : read.error().retry_after);
     co_return false;
   }
-  const bool good = *read && !node_facts_.gone && node_facts_.unschedulable;
+  const bool good = !node_facts_.gone && node_facts_.unschedulable;
   if (!good) changed_->notify();
   co_return good;
 }

@@ -276,7 +276,10 @@ void Drain::Impl::see_node(const k8s::Node* node) {
   }
   const bool took_pods_unseen = is_another_cordon(node_, *node);
   // What was bound while the node took pods, and was on its way, needs the settle time once more.
-  if (took_pods_unseen || (node->unschedulable && !node_facts_.unschedulable)) cordoned_at_ = now();
+  if (took_pods_unseen || (node->unschedulable && !node_facts_.unschedulable)) {
+    cordoned_at_ = now();
+    told_settling_ = false;
+  }
   if (took_pods_unseen) pipeline_->cordoned_anew(now());
   node_ = *node;
   node_facts_.unschedulable = node->unschedulable;

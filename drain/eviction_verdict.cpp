@@ -16,6 +16,8 @@ constexpr std::string_view overlap_message =
 constexpr std::string_view webhook_prefix = "admission webhook \"";
 // It fails closed (failurePolicy Fail): the reason is InternalError, as for much else.
 constexpr std::string_view webhook_failed = "failed calling webhook \"";
+// What a ValidatingAdmissionPolicy denies (kube-apiserver 1.36), under the code and reason that it asks for.
+constexpr std::string_view policy_prefix = "ValidatingAdmissionPolicy '";
 // NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
@@ -70,7 +72,7 @@ std::string quoted_after(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return {};
   const std::size_t begin = found + before.size();
-  const std::size_t end = text.find('"', begin);
+  const std::size_t end = text.find(before.back(), begin);
   return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
 }
 
@@ -92,6 +94,10 @@ std::optional<WebhookRefusal> webhook_refusal(const Error& error) {
   std::string name = quoted_after(peer.message, denied ? webhook_prefix : webhook_failed);
   if (name.empty()) return std::nullopt;
   return WebhookRefusal{std::move(name), !denied, peer.message};
+}
+
+std::string admission_policy(const std::string& message) {
+  return quoted_after(message, policy_prefix);
 }
 
 EvictionVerdict classify_eviction(const Error& error) {

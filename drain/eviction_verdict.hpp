@@ -34,6 +34,9 @@ struct WebhookRefusal {
 };
 std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 
+// The ValidatingAdmissionPolicy that a denial names; empty: it names none.
+std::string admission_policy(const std::string& message);
+
 // What the server says of the budget that refuses, its name and numbers; empty where it says nothing.
 std::string budget_refusal(const Error& error);
 

@@ -53,6 +53,7 @@ void Pipeline::become(TrackedPod& tracked, PodState state) {
   --count_of(tracked.state);
   ++count_of(state);
   tracked.state = state;
+  if (state != PodState::parked) tracked.hold = TrackedPod::Hold::none;
   using Leaves = EvictionGuard::Leaves;
   const bool gone = state == PodState::in_flight || state == PodState::terminating || state == PodState::vanished;
   const bool lost = state == PodState::parked && tracked.answer_lost;
@@ -102,7 +103,7 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
 
 void Pipeline::queue(TrackedPod& tracked) {
   become(tracked, PodState::queued);
-  tracked.hold = TrackedPod::Hold::none;
+  tracked.stuck = false;
   tracked.report.outcome = PodOutcome::planned;
   tracked.report.reason = tracked.decision.reason;
   tracked.report.message = tracked.decision.message;

@@ -70,10 +70,15 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
   if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
-  hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
-       fmt::format("{} {} has come back to this cordoned node {} times: evicting it again changes nothing; remove its "
-                   "toleration, nodeName or node affinity, or scale it down",
-                   controller->kind, controller->name, returns));
+  hold(
+      tracked, TrackedPod::Hold::pinned, "PodPinned",
+      fmt::format("{} {} has come back to this cordoned node {} times: evicting it again changes nothing; {}, or scale "
+                  "it down",
+                  controller->kind, controller->name, returns,
+                  tracked.pod.tolerates_unschedulable
+                      ? "its pods tolerate the taint node.kubernetes.io/unschedulable: remove that toleration"
+                      : "its pods do not tolerate the cordon, so their spec.nodeName or a scheduler of their own binds "
+                        "them to this node: change that"));
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {

@@ -1,7 +1,9 @@
 #include "drain/pod_filter.hpp"
-#include "k8s/entries.hpp"
 
 #include <charconv>
+
+#include "k8s/codec.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::drain {
 
@@ -88,7 +90,8 @@ std::string do_not_disrupt(const k8s::Pod& pod, WallTime wall) {
   if (value == "true") return fmt::format("{}=true", karpenter_annotation);
   const auto protection = parse_protection(value);
   if (protection && (!pod.start_time || wall < *pod.start_time + *protection))
-    return fmt::format("{}={}", karpenter_annotation, value);
+    return fmt::format("{}={}{}", karpenter_annotation, value,
+                       pod.start_time ? " until " + k8s::format_time(*pod.start_time + *protection) : "");
   return {};
 }
 

@@ -40,9 +40,9 @@ bool is_nobody(std::string_view manager) {
 }
 
 // Ours, else the newest that owns spec.unschedulable. Others own it beside us when they apply what is set already.
-void read_unschedulable_manager(const Object& metadata, Node& node) {
-  std::string& manager = node.unschedulable_manager;
-  std::optional<WallTime>& newest = node.unschedulable_since;
+std::string read_unschedulable_manager(const Object& metadata) {
+  std::string manager;
+  std::optional<WallTime> newest;
   metadata.each("managedFields", [&](const Object& entry) {
     if (!entry.object("fieldsV1").object("f:spec").has("f:unschedulable")) return;
     auto name = entry.string("manager");
@@ -53,6 +53,7 @@ void read_unschedulable_manager(const Object& metadata, Node& node) {
     manager = std::move(name);
     newest = time;
   });
+  return manager;
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void read(const Object& json, Node& node) {
   read_identity(metadata, node);
   node.labels = metadata.strings("labels");
   node.annotations = metadata.strings("annotations");
-  read_unschedulable_manager(metadata, node);
+  node.unschedulable_manager = read_unschedulable_manager(metadata);
   const auto spec = json.object("spec");
   node.unschedulable = spec.boolean("unschedulable");
   spec.each("taints", [&](const Object& taint) {
@@ -98,6 +99,9 @@ void read(const Object& json, PodDisruptionBudget& pdb) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, pdb);
   pdb.generation = metadata.integer("generation").value_or(0);
+  pdb.managed_by = metadata.object("labels").string("app.kubernetes.io/managed-by");
+  if (const auto release = metadata.object("annotations").string("meta.helm.sh/release-name"); !release.empty())
+    pdb.managed_by = "Helm, release " + release;
   const auto spec = json.object("spec");
   pdb.selector = read_selector(spec);
   pdb.min_available = spec.int_or_string("minAvailable");

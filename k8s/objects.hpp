@@ -110,7 +110,6 @@ struct Node {
   // metadata.managedFields: who set spec.unschedulable and nobody has cleared it since; `field_manager` where that is
   // us, whoever else has set it, too. Empty: not set, or the server does not know who it was.
   std::string unschedulable_manager;
-  std::optional<WallTime> unschedulable_since;  // when it did, or wrote another field that it owns; to the second
   bool operator==(const Node&) const = default;
 };
 
@@ -133,6 +132,8 @@ struct PodDisruptionBudget {
   std::map<std::string, std::optional<WallTime>> disrupted_pods;
   std::string condition_reason;  // of condition DisruptionAllowed
   std::string condition_message;
+  // Who would set it back: label app.kubernetes.io/managed-by, and the release that Helm notes. Empty: nobody says.
+  std::string managed_by;
 
   std::string key() const { return ns + "/" + name; }
   bool selects(const Pod& pod) const { return pod.ns == ns && selector && selector->matches(pod.labels); }

@@ -190,6 +190,7 @@ std::string ApiServer::user(const Call& call) const {
 std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
   const Switches& switches = world_.switches;
   if (world_.now() < switches.shutting_down_until) {
+    if (switches.says_retry_after) return try_again_later();
     http::Response response = shutting_down().response();
     response.headers.add("Retry-After", "1");
     return response;

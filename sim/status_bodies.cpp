@@ -224,6 +224,13 @@ StatusBody shutting_down() {
   return body;
 }
 
+http::Response try_again_later() {
+  http::Response response = plain_text(429, "The apiserver is shutting down, please try again later.\n");
+  response.headers.add("Connection", "close");
+  response.headers.add("Retry-After", "5");
+  return response;
+}
+
 http::Response too_many_requests(int retry_after) {
   http::Response response = plain_text(429, "Too many requests, please try again later.\n");
   response.headers.add("Retry-After", std::to_string(retry_after));

@@ -59,6 +59,8 @@ StatusBody expired_continue(std::string token);
 StatusBody too_large_revision(std::uint64_t wanted, std::uint64_t current);
 StatusBody unauthorized();
 StatusBody shutting_down();
+// text/plain, of a server that shuts down and was told to say so (--shutdown-send-retry-after).
+http::Response try_again_later();
 // text/plain, as API Priority and Fairness answers.
 http::Response too_many_requests(int retry_after);
 

@@ -61,6 +61,7 @@ struct Switches {
   std::set<std::string> forbidden;  // "create pods/eviction", "watch pods", …
   TimePoint refused_until{};        // connections are refused
   TimePoint shutting_down_until{};  // 503 with Retry-After 1
+  bool says_retry_after = false;    // --shutdown-send-retry-after: 429 with Retry-After 5 instead
   TimePoint throttled_until{};      // 429 text/plain
   int throttle_retry_after = 1;     // seconds
   bool unauthorized = false;        // 401 for everything

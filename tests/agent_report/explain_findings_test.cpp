@@ -160,6 +160,7 @@ std::map<std::string, Row> rows() {
 // The agent's message, which explain shows, tells them.
 const std::map<std::string, std::string> only_of_a_drain{
     {"WEBHOOK_DENY", "only who asks for an eviction hears of it"},
+    {"ADMISSION_DENY", "only who asks for an eviction hears of it"},
     {"WEBHOOK_DOWN", "only who asks for an eviction hears of it"},
     {"POD_PINNED", "it has come back during the drain"},
     {"REPLACEMENT_UNSCHEDULABLE", "of a pod that the drain has evicted"},

@@ -48,6 +48,7 @@ const std::map<std::string, Told> told{
     {"PDB_MAP_TOO_BIG", {Waits::pod, of_pod}},
     {"PDB_OVERLAP", {Waits::pod, of_pod}},
     {"WEBHOOK_DENY", {Waits::pod, of_pod}},
+    {"ADMISSION_DENY", {Waits::pod, of_pod}},
     {"WEBHOOK_DOWN", {Waits::pod, of_pod}},
     {"NS_TERMINATING_STUCK", {Waits::pod, of_pod}},
     {"POD_PINNED", {Waits::pod, of_pod}},

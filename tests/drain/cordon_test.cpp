@@ -64,32 +64,34 @@ TEST(P5_OwnMarksOnly, WhoseCordonTheServerSaysItIs) {
 }
 
 TEST(Cordon, ThatTheNodeTookPodsBetweenTwoCordons) {
-  auto cordoned = [](const char* manager, std::optional<CordonMark> carries, WallTime since) {
-    auto node = a_node(true, noon, std::move(carries));
+  auto cordoned = [](const char* manager, std::optional<CordonMark> carries, std::optional<WallTime> tainted = noon) {
+    auto node = a_node(true, tainted, std::move(carries));
     node.unschedulable_manager = manager;
-    node.unschedulable_since = since;
     return node;
   };
   const CordonMark next{"another-run", mark.by, mark.at};
   const CordonMark later{mark.run, mark.by, mark.at + 1min};
-  const auto ours = cordoned("haulout", mark, noon);
-  const auto theirs = cordoned("kubectl", {}, noon);
+  const auto ours = cordoned("haulout", mark);
+  const auto theirs = cordoned("kubectl", {});
   const struct {
     const char* what;
     k8s::Node before, after;
     bool another;
   } rows[] = {
       {"nothing has happened", ours, ours, false},
-      {"we have written a label", ours, cordoned("haulout", mark, noon + 1h), false},
-      {"somebody has taken our mark away", ours, cordoned("haulout", {}, noon + 1h), false},
-      {"a person has cordoned over our mark", ours, cordoned("kubectl", mark, noon + 1min), true},
-      {"so has another run", ours, cordoned("haulout", next, noon + 1min), true},
-      {"so have we", ours, cordoned("haulout", later, noon + 1min), true},
+      {"somebody has taken our mark away", ours, cordoned("haulout", {}), false},
+      {"a person has cordoned over our mark", ours, cordoned("kubectl", mark), true},
+      {"so has another run", ours, cordoned("haulout", next), true},
+      {"so have we", ours, cordoned("haulout", later), true},
       {"a person's is the same", theirs, theirs, false},
+      {"somebody else owns the field as well", theirs, cordoned("argocd", {}), false},
       {"a person's is a later one", theirs, cordoned("kubectl", {}, noon + 1min), true},
-      {"after a person's came ours", theirs, cordoned("haulout", mark, noon + 1min), true},
-      {"the server has forgotten whose it is", ours, cordoned("", mark, noon), false},
-      {"the server did not know whose it was", cordoned("", mark, noon), ours, false},
+      {"a person's is so new that nothing tells when it was", theirs, cordoned("kubectl", {}, std::nullopt), true},
+      {"the first has its taint now", cordoned("kubectl", {}, std::nullopt), theirs, false},
+      {"after a person's came ours", theirs, cordoned("haulout", mark), true},
+      {"the server has forgotten whose it is", ours, cordoned("", mark), false},
+      {"the server did not know whose it was", cordoned("", mark), ours, false},
+      {"nor does it, and it is a later one", cordoned("", mark), cordoned("", mark, noon + 1min), true},
       {"it is the first", a_node(false, {}, {}), ours, false},
       {"it is gone", ours, a_node(false, {}, mark), false},
   };

@@ -207,6 +207,34 @@ TEST_F(DiagnosesTest, AWebhookThatCannotBeCalled) {
   EXPECT_THAT(codes(), IsEmpty()) << "that is another failure";
 }
 
+TEST_F(DiagnosesTest, WhateverElseDeniesIsToldAsWell) {
+  const struct {
+    Error denied;
+    const char* subject;
+  } rows[] = {
+      {status_error(422, "Invalid", "pods", "",
+                    "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' denied "
+                    "request: not on a Friday"),
+       "ValidatingAdmissionPolicy keep"},
+      {status_error(403, "Forbidden", "pods", "", "pods \"web-0\" is forbidden: not on a Friday"), "admission"},
+  };
+  begin();
+  for (const auto& row : rows) {
+    refuse(row.denied);
+    now += 1min;
+    refuse(row.denied);
+    now += 1min;
+    ASSERT_THAT(codes(), ElementsAre("ADMISSION_DENY")) << row.subject;
+    const auto fact = diagnose(pipeline, node)[0];
+    EXPECT_EQ(fact.subject, row.subject);
+    EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
+    EXPECT_THAT(fact.message, AllOf(HasSubstr("shop/web-0"), HasSubstr("not on a Friday"), HasSubstr("owner")));
+  }
+  pipeline.take_evictions(now);
+  pipeline.answered(pod.uid, Result<>(), now, wall);
+  EXPECT_THAT(codes(), IsEmpty());
+}
+
 TEST_F(DiagnosesTest, ALostAnswerTakesNoDiagnosisBack) {
   begin();
   const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");

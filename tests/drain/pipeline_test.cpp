@@ -49,6 +49,30 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
+// The deletion was undone (an etcd restored from a backup), and done once more.
+TEST_F(PipelineTest, SoItIsTheSecondTime) {
+  make({.max_places = 1});
+  auto stuck = a_pod("a");
+  stuck.grace_seconds = 30;
+  plan({stuck, a_pod("b")});
+  take();
+  accept(stuck);
+  pipeline->pod_changed(terminating(stuck), now);
+  now += 90s;
+  pipeline->time_passed(now);
+  ASSERT_TRUE(tracked(stuck).stuck);
+  now += 1s;
+  pipeline->pod_listed(stuck, now, now);
+  ASSERT_THAT(take(), ElementsAre("a"));
+  EXPECT_FALSE(tracked(stuck).stuck);
+  accept(stuck);
+  EXPECT_THAT(take(), IsEmpty());
+  now += 90s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("b"));
+  EXPECT_EQ(tracked(stuck).report.reason, "PodStuckTerminating");
+}
+
 TEST_F(PipelineTest, P9_AParkedPodHoldsNoPlaceAndNoTierUp) {
   make({.max_places = 1});
   auto urgent = a_pod("urgent"), other = a_pod("other");

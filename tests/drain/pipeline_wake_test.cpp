@@ -130,6 +130,58 @@ TEST_F(PipelineTest, APinnedPodThatFinishesIsLeft) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+TEST_F(PipelineTest, APinnedPodThatIsLeftForAWhileIsNoLongerPinned) {
+  policy.pod_selector = *k8s::parse_label_selector("app=db");
+  make();
+  auto incarnation = [](int n) {
+    auto pod = a_pod("db-0");
+    pod.uid = "uid-" + std::to_string(n);
+    pod.labels["app"] = "db";
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    take_and_lose(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  auto last = incarnation(2);
+  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
+  last.labels.clear();
+  pipeline->pod_changed(last, now);
+  ASSERT_TRUE(pipeline->clear());
+  last.labels["app"] = "db";
+  pipeline->pod_changed(last, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+  accept(last);
+  gone(last);
+  EXPECT_TRUE(pipeline->clear());
+  pipeline->time_passed(now);
+}
+
+// An etcd was restored from a backup that has it.
+TEST_F(PipelineTest, NorIsOneThatHadVanished) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = a_pod("db-0");
+    pod.uid = "uid-" + std::to_string(n);
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    take_and_lose(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  const auto last = incarnation(2);
+  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
+  gone(last);
+  ASSERT_TRUE(pipeline->clear());
+  now += 1s;
+  pipeline->pod_listed(last, now, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
 // Somebody takes the cordon away and puts it back.
 TEST_F(PipelineTest, WhatIsPinnedNoMoreIsStillProtected) {
   make();

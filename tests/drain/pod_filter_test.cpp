@@ -131,6 +131,10 @@ TEST(PodFilter, ProtectionByDurationRunsOut) {
   pod.annotations["karpenter.sh/do-not-disrupt"] = "1h30m";
   EXPECT_FALSE(do_not_disrupt(pod, noon + std::chrono::minutes(89)).empty());
   EXPECT_TRUE(do_not_disrupt(pod, noon + std::chrono::minutes(90)).empty());
+  EXPECT_EQ(do_not_disrupt(pod, noon), "karpenter.sh/do-not-disrupt=1h30m until 1970-01-01T13:30:00Z");
+  pod.start_time.reset();
+  EXPECT_EQ(do_not_disrupt(pod, noon), "karpenter.sh/do-not-disrupt=1h30m");
+  pod.start_time = noon;
   for (const char* nonsense : {"", "yes", "5", "h", "-5m", "1h30", "99999999999999999999h"}) {
     pod.annotations["karpenter.sh/do-not-disrupt"] = nonsense;
     EXPECT_TRUE(do_not_disrupt(pod, noon).empty()) << nonsense;

@@ -1,10 +1,13 @@
 // Whether the invariants can catch anything: agents and machines that were broken on purpose.
 #include "tests/fleet/seeded_fleet.hpp"
+#include "tests/support/broken_wire.hpp"
 
 namespace haulout::fleet {
 namespace {
 
 using namespace std::chrono_literals;
+using haulout::testing::BrokenWire;
+using haulout::testing::is_eviction;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -48,31 +51,6 @@ class MeddlingSlots final : public BrokenSlots {
   std::function<void()> before_take_, after_release_;
 };
 
-// Changes requests on their way and answers on their way back.
-class BrokenWire final : public http::Transport {
- public:
-  using Request = std::function<void(const sim::Call&, http::Request&)>;
-  using Answer = std::function<void(const sim::Call&, http::Response&)>;
-  BrokenWire(http::Transport& sound, Request request, Answer answer)
-      : sound_(sound), request_(std::move(request)), answer_(std::move(answer)) {}
-
-  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
-    const sim::Call call = sim::parse_call(request);
-    request_(call, request);
-    auto answer = co_await sound_.round_trip(std::move(request), deadline);
-    if (answer) answer_(call, *answer);
-    co_return answer;
-  }
-  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
-    co_return co_await sound_.open(std::move(request), deadline);
-  }
-
- private:
-  http::Transport& sound_;
-  Request request_;
-  Answer answer_;
-};
-
 struct Sabotage : Fleet {
   Sabotage() {
     for (const char* name : {"n4", "n5"}) add(a_node(name));
@@ -94,12 +72,6 @@ struct Sabotage : Fleet {
  private:
   std::unique_ptr<BrokenWire> wire_;
 };
-
-constexpr auto no_request = [](const sim::Call&, http::Request&) {};
-constexpr auto no_answer = [](const sim::Call&, http::Response&) {};
-bool is_eviction(const sim::Call& call) {
-  return call.verb == "create" && call.subresource == "eviction";
-}
 
 TEST_F(Sabotage, ASoundFleetViolatesNothing) {
   three_machines();
@@ -137,11 +109,11 @@ TEST_F(Sabotage, ACordonThatIsTakenBackWhoeverSetIt) {
 }
 
 TEST_F(Sabotage, AProofThatSeesNoPods) {
-  break_wire(no_request, [](const sim::Call& call, http::Response& answer) {
-    if (call.verb != "list" || !call.info || call.info->resource != "pods") return;
-    Json body = Json::parse(answer.body);
+  break_wire(BrokenWire::no_request, [](const sim::Call& call, Result<http::Response>& answer) {
+    if (!answer || call.verb != "list" || !call.info || call.info->resource != "pods") return;
+    Json body = Json::parse(answer->body);
     body["items"] = Json::array();
-    answer.body = body.dump();
+    answer->body = body.dump();
   });
   three_machines();
   after(5s, [] {});
@@ -156,7 +128,7 @@ TEST_F(Sabotage, EvictionsByNameAlone) {
         body["deleteOptions"].erase("preconditions");
         request.body = body.dump();
       },
-      no_answer);
+      BrokenWire::no_answer);
   three_machines();
   expect_caught("that names no instance of it");
 }
@@ -169,7 +141,7 @@ TEST_F(Sabotage, PodsThatAreDeleted) {
         request.target = request.target.substr(0, request.target.find("/eviction"));
         request.body.clear();
       },
-      no_answer);
+      BrokenWire::no_answer);
   three_machines();
   expect_caught("an agent deleted pod web");
 }

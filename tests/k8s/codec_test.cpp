@@ -114,6 +114,19 @@ TEST(Codec, Phases) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(decode_pod(fixtures::pod("a", "u", "1", text))->phase, expected);
 }
 
+TEST(Codec, WhoManagesABudget) {
+  const auto managed_by = [](const std::string& more) {
+    return decode_pdb(
+               R"({"kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"s","uid":"u","resourceVersion":"1")" +
+               more + "}}")
+        ->managed_by;
+  };
+  const std::string helm = R"(,"labels":{"app.kubernetes.io/managed-by":"Helm"})";
+  EXPECT_EQ(managed_by(""), "");
+  EXPECT_EQ(managed_by(helm), "Helm");
+  EXPECT_EQ(managed_by(helm + R"(,"annotations":{"meta.helm.sh/release-name":"web"})"), "Helm, release web");
+}
+
 TEST(Codec, ReadsABudget) {
   using Op = LabelSelector::Operator;
   const auto pdb = decode_pdb(fixtures::pdb);

@@ -127,9 +127,13 @@ TEST_F(Scenario, S06_ExpiredInsideTheStream) {
   add_pods(5, {.grace = 30});
   after(2s, [this] {
     cluster.drop_connections();
+    cluster.remove("pods", "shop", "web-4");
     cluster.compact();
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto gone = told.time_of(EventType::vanished, "shop/web-4");
+  ASSERT_TRUE(gone);
+  EXPECT_LE(*gone - told.entries.front().at, 10s) << "no watch has told of it, and the others take 30 s";
   EXPECT_GE(requests("list", "pods").size(), 3u) << "preflight, the relist, the proof at the end";
 }
 
@@ -147,6 +151,15 @@ TEST_F(Scenario, S07_ExpiredContinueTokens) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_THAT(report.pods, SizeIs(30));
+  std::size_t expired = 0, unlimited = 0;
+  for (const auto& list : requests("list", "pods")) {
+    expired += list.status == 410 ? 1 : 0;
+    if (list.query.find("limit=") != std::string::npos) continue;
+    EXPECT_GE(expired, 2u) << "only the third time all of it at once";
+    ++unlimited;
+  }
+  EXPECT_GE(expired, 2u);
+  EXPECT_EQ(unlimited, 1u);
 }
 
 TEST_F(Scenario, S08_HoursOfBookmarksKeepThePlace) {

@@ -8,6 +8,7 @@ using namespace std::chrono_literals;
 namespace {
 using drain::EventType;
 using drain::Outcome;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -66,6 +67,7 @@ TEST_F(Diagnoses, ABudgetOfASingleReplica) {
   add(a_budget("web", {{"minAvailable", 1}}));
   after(60s, [this] { scale(2); });
   expect_raised_and_healed(drain(), "PDB_SINGLE_REPLICA");
+  EXPECT_LE(told_after("PDB_SINGLE_REPLICA"), 30s);
   EXPECT_FALSE(told.raised("PDB_EQUALS_REPLICAS"));
 }
 
@@ -74,6 +76,7 @@ TEST_F(Diagnoses, ABudgetThatCountsNoPods) {
   add(a_budget("web", {{"maxUnavailable", 1}}));
   after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
   expect_raised_and_healed(drain(), "PDB_MISCONFIGURED");
+  EXPECT_LE(told_after("PDB_MISCONFIGURED"), 30s);
 }
 
 TEST_F(Diagnoses, ABudgetThatCannotBeComputed) {
@@ -81,6 +84,7 @@ TEST_F(Diagnoses, ABudgetThatCannotBeComputed) {
   add(a_budget("web", {{"maxUnavailable", 1}}));
   after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
   expect_raised_and_healed(drain(), "PDB_SYNC_FAILED");
+  EXPECT_LE(told_after("PDB_SYNC_FAILED"), 30s);
   EXPECT_THAT(message_of("PDB_SYNC_FAILED"), HasSubstr("no matches for kind \"Foo\""));
 }
 
@@ -118,6 +122,7 @@ TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
   add(a_budget("web", {{"minAvailable", 1}}));
   after(60s, [this] { change_budget({{"unhealthyPodEvictionPolicy", "AlwaysAllow"}}); });
   expect_raised_and_healed(drain(), "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_LE(told_after("PDB_UNHEALTHY_DEADLOCK"), 30s);
   EXPECT_THAT(message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
 }
 
@@ -175,6 +180,17 @@ TEST_F(Diagnoses, AWebhookThatDenies) {
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one webhook, one finding";
 }
 
+TEST_F(Diagnoses, APolicyThatDenies) {
+  add_pods(2);
+  refuse_evictions(2min, 422, "Invalid",
+                   "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' denied "
+                   "request: not on a Friday");
+  expect_raised_and_healed(drain(), "ADMISSION_DENY");
+  EXPECT_LE(told_after("ADMISSION_DENY"), 30s);
+  EXPECT_THAT(message_of("ADMISSION_DENY"), HasSubstr("not on a Friday"));
+  EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one policy, one finding";
+}
+
 TEST_F(Diagnoses, AWebhookThatIsDown) {
   add_pods(1);
   refuse_evictions(2min, 500, "InternalError",
@@ -225,6 +241,7 @@ TEST_F(Diagnoses, AVolumeThatExistsOnThisNodeOnly) {
   after(60s, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
   options.volumes = drain::VolumeWait::off;
   expect_raised_and_healed(drain(), "LOCAL_PV");
+  EXPECT_LE(told_after("LOCAL_PV"), 30s);
   EXPECT_THAT(message_of("LOCAL_PV"), HasSubstr("pv-data"));
   EXPECT_EQ(requests("get", "persistentvolumeclaims").size(), 1u);
 }
@@ -233,6 +250,7 @@ TEST_F(Diagnoses, APodThatIsNotToBeDisrupted) {
   add(a_pod("batch", {.annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
   after(60s, [this] { cluster.patch("pods", "shop", "batch", {{"metadata", {{"annotations", nullptr}}}}); });
   expect_raised_and_healed(drain(), "DO_NOT_DISRUPT");
+  EXPECT_LE(told_after("DO_NOT_DISRUPT"), 30s);
 }
 
 TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
@@ -245,7 +263,7 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
     cluster.delete_gracefully("pods", "shop", "db-0");
   });
   expect_raised_and_healed(drain(), "POD_PINNED");
-  EXPECT_THAT(message_of("POD_PINNED"), HasSubstr("StatefulSet db has come back"));
+  EXPECT_THAT(message_of("POD_PINNED"), AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("toleration")));
 }
 
 TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {

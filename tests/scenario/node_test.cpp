@@ -36,6 +36,7 @@ TEST_F(Scenario, S40_NodeDeletedInTheMiddle) {
   after(5s, [this] { cluster.remove("nodes", "", "n1"); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::node_gone));
+  EXPECT_TRUE(told.raised("NODE_GONE"));
   EXPECT_THAT(requests("patch", "nodes"), SizeIs(1));
 }
 
@@ -102,6 +103,33 @@ TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   EXPECT_GE(took(), 60s + options.settle) << "it is the later cordon that has to settle";
   EXPECT_FALSE(told.raised("UNCORDONED_MEANWHILE"));
   EXPECT_EQ(accepted_evictions(), 6u) << "each of them twice";
+}
+
+// Others may own the field beside whoever set it, and what is booked of them moves with whatever else they write.
+TEST_F(Scenario, ACordonWhoseBookingsMoveIsNoNewOne) {
+  cluster.cordon("n1");
+  add_pods(2, {.grace = 5});
+  for (int i = 1; i < 100; ++i)
+    after(i * 4s, [this, i] {
+      Json entries = cluster.get("nodes", "", "n1")["metadata"]["managedFields"];
+      for (Json& entry : entries) entry["manager"] = i % 2 == 0 ? "kubectl" : "argocd";
+      cluster.patch("nodes", "", "n1", {{"metadata", {{"managedFields", entries}}}});
+    });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 30s);
+}
+
+TEST_F(Scenario, P10_ANodeThatIsWrittenAllTheTimeIsAskedWithPauses) {
+  add_pods(1, {.grace = 1});
+  cluster.timing().watch_latency = cluster.timing().watch_latency_jitter = 0s;
+  const TimePoint until = clock.now() + 30s;
+  cluster.server().intercept([this, until, times = 0](const sim::Call&, const sim::AuditEntry& entry) mutable {
+    if (entry.verb == "get" && entry.resource == "nodes" && clock.now() < until)
+      cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"times", std::to_string(++times)}}}}}});
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LE(requests("list", "pods").size(), 40u);
 }
 
 TEST_F(Scenario, P3_NorFromANodeThatWasReplacedUnseen) {

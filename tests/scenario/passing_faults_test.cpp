@@ -65,6 +65,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"no such path, once synced", {.kind = FaultKind::server_error, .code = 404, .plain = true}, "watch"},
         Row{"409 of evictions", {.kind = FaultKind::server_error, .code = 409}, "create", "pods/eviction"},
         Row{"422 of evictions", {.kind = FaultKind::server_error, .code = 422}, "create", "pods/eviction"},
+        Row{"408", {.kind = FaultKind::server_error, .code = 408}},
+        Row{"500 of an etcd without a leader", {.kind = FaultKind::server_error, .code = 500}},
+        Row{"504 as text", {.kind = FaultKind::server_error, .code = 504, .plain = true}},
         Row{"425", {.kind = FaultKind::server_error, .code = 425}},
         Row{"522 of a load balancer", {.kind = FaultKind::server_error, .code = 522, .proxy = true}}));
 
@@ -75,7 +78,7 @@ TEST_P(HopelessAnswers, EndADrainThatHasNotBegun) {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
   way = &faults;
   add_pods(2);
-  const bool plain = GetParam() == 404 || GetParam() == 431;
+  const bool plain = GetParam() == 404 || GetParam() == 414 || GetParam() == 431;
   faults.add({.verb = "list",
               .resource = "pods",
               .fault = {.kind = FaultKind::server_error, .code = GetParam(), .plain = plain}});
@@ -85,7 +88,8 @@ TEST_P(HopelessAnswers, EndADrainThatHasNotBegun) {
   EXPECT_FALSE(unschedulable());
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, HopelessAnswers, ::testing::Values(400, 404, 405, 406, 415, 422, 431, 501, 505));
+INSTANTIATE_TEST_SUITE_P(Table, HopelessAnswers,
+                         ::testing::Values(400, 404, 405, 406, 413, 414, 415, 422, 431, 501, 505));
 
 }  // namespace
 }  // namespace haulout::scenario

@@ -153,8 +153,8 @@ std::string setting_of(const Case& made) {
 
 class Runner {
  public:
-  Runner(std::uint64_t seed, unsigned generation)
-      : seed_(seed), generation_(generation), made_(make_case(seed, generation)) {}
+  Runner(std::uint64_t seed, unsigned generation, const Sabotage& sabotage)
+      : seed_(seed), generation_(generation), sabotage_(sabotage), made_(make_case(seed, generation)) {}
 
   SeededRun run() {
     bool ended = false;
@@ -211,7 +211,9 @@ class Runner {
     checks_.stand_before(faulty);
     checks_.began();
     const drain::Options& options = made_.given.options;
-    k8s::Client client(checks_, drains_clock_, {k8s::FieldValidation::strict, options.page_size});
+    const auto saboteur = sabotage_ ? sabotage_(checks_) : nullptr;
+    http::Transport& way = saboteur ? *saboteur : checks_;
+    k8s::Client client(way, drains_clock_, {k8s::FieldValidation::strict, options.page_size});
     drain::Drain drain(client, drain_rng_, checks_, options, made_.world.node);
     auto report = co_await with_deadline(clock_, start_ + longest(made_), run_of(drain));
     const drain::Report last = report ? *report : drain.report();
@@ -226,6 +228,7 @@ class Runner {
 
   std::uint64_t seed_;
   unsigned generation_;
+  const Sabotage& sabotage_;
   Case made_;
   asio::io_context context_{1};
   sim::VirtualClock clock_{context_};
@@ -241,8 +244,8 @@ class Runner {
 
 }  // namespace
 
-SeededRun run_seed(std::uint64_t seed, unsigned generation) {
-  Runner runner(seed, generation);
+SeededRun run_seed(std::uint64_t seed, unsigned generation, const Sabotage& sabotage) {
+  Runner runner(seed, generation, sabotage);
   SeededRun result = runner.run();
   result.faults_struck = runner.faults_struck();
   return result;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "http/transport.hpp"
 #include "retry/clock.hpp"
 #include "sim/world_generator.hpp"
 
@@ -22,6 +25,9 @@ struct SeededRun {
   std::size_t faults_struck = 0;
 };
 
-SeededRun run_seed(std::uint64_t seed, unsigned generation = sim::newest_generation);
+// Stands between the drain and the judges, and breaks what the drain does. It is given the sound way.
+using Sabotage = std::function<std::unique_ptr<http::Transport>(http::Transport& sound)>;
+
+SeededRun run_seed(std::uint64_t seed, unsigned generation = sim::newest_generation, const Sabotage& sabotage = {});
 
 }  // namespace haulout::scenario
