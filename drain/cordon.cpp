@@ -62,7 +62,7 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
   if (known && was_ours != is_ours) return true;
   const auto was = mark_of(before);
   const auto is = mark_of(after);
-  if (was_ours && is_ours && was && is && (was->run != is->run || was->at != is->at)) return true;
+  if (was_ours && is_ours && was && is) return was->run != is->run || was->at != is->at;
   // The first one comes a moment after the field, and each cordon has its own.
   const auto tainted = cordoned_since(before);
   return tainted && tainted != cordoned_since(after);

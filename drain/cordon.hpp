@@ -34,8 +34,9 @@ enum class CordonOwner { nobody, haulout, other };
 CordonOwner cordon_owner(const k8s::Node& node);
 
 // Between these two states of one Node, both of them cordoned, somebody has cleared the field and it was set anew: it
-// took pods meanwhile. Our cordon has become another's, or another's ours; our mark is another one; or the taint that
-// follows the field is. Who else has set it, and when, proves nothing: those bookings move with whatever they write.
+// took pods meanwhile. Our cordon has become another's, or another's ours; our mark is another one; or, where it is
+// not ours, the taint that follows the field is. Which other has set it, and when, proves nothing: those bookings move
+// with whatever they write.
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // The merge patch that gets there, or nothing when there is nothing to do. Guarded by resourceVersion.

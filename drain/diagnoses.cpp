@@ -21,7 +21,7 @@ struct Held {
   std::map<std::string, std::vector<const k8s::Pod*>> by_budget;                      // UID
   std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;                   // that is dying
   std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, down
-  std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name, if the server has told
+  std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name
 };
 
 Scope about(const k8s::Pod& pod) {
@@ -45,6 +45,15 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
   }
 }
 
+DiagnosisFact denied_fact(const TrackedPod& tracked) {
+  return {
+      "ADMISSION_DENY", "pod " + tracked.pod.key(),
+      fmt::format("the server's admission denies its eviction ({}); ask whoever runs the policy or the plugin of the "
+                  "API server that says so",
+                  tracked.refusal.message),
+      controller_hold, about(tracked.pod)};
+}
+
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
   // One refusal right after a reconnect proves nothing.
@@ -63,7 +72,11 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
              (verdict == EvictionVerdict::admission || verdict == EvictionVerdict::retry)) {
     held.by_webhook[{tracked.refusal.webhook->name, tracked.refusal.webhook->down}].push_back(&tracked);
   } else if (verdict == EvictionVerdict::admission && again) {
-    held.by_policy[admission_policy(tracked.refusal.message)].push_back(&tracked);
+    const std::string policy = admission_policy(tracked.refusal.message);
+    if (policy.empty())
+      facts.push_back(denied_fact(tracked));
+    else
+      held.by_policy[policy].push_back(&tracked);
   } else if (verdict == EvictionVerdict::ns_terminating) {
     held.by_namespace[tracked.pod.ns].push_back(&tracked.pod);
   } else if (verdict == EvictionVerdict::budget && tracked.budgets->size() == 1) {
@@ -120,11 +133,10 @@ void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
 void diagnose_policies(const Held& held, std::vector<DiagnosisFact>& facts) {
   for (const auto& [policy, pods] : held.by_policy) {
     const TrackedPod& first = *pods.front();
-    facts.push_back({"ADMISSION_DENY", policy.empty() ? "admission" : "ValidatingAdmissionPolicy " + policy,
-                     fmt::format("it denies the eviction of {} ({}); ask its owner{}",
-                                 one_of(first.pod.key(), pods.size()), first.refusal.message,
-                                 policy.empty() ? ": a policy or a plugin of the API server"
-                                                : fmt::format(" (kubectl get validatingadmissionpolicy {})", policy)),
+    facts.push_back({"ADMISSION_DENY", "ValidatingAdmissionPolicy " + policy,
+                     fmt::format("it denies the eviction of {} ({}); ask its owner (kubectl get "
+                                 "validatingadmissionpolicy {})",
+                                 one_of(first.pod.key(), pods.size()), first.refusal.message, policy),
                      controller_hold, about(pods)});
   }
 }

@@ -2,6 +2,7 @@
 // pods have gone, what the node is.
 #include "drain/drain_impl.hpp"
 #include "drain/text.hpp"
+#include "k8s/resource_version.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -25,7 +26,7 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
   if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
   const bool alive = pods_view_ && pods_view_->health().connected;
   if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
-  const TimePoint asked = now();
+  const TimePoint asked = now(), cordoned = cordoned_at_;
   auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
   if (!list) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
@@ -37,9 +38,13 @@ asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
     co_return false;
   }
   if (!co_await volumes_confirmed() || !co_await node_confirmed()) co_return false;
-  // What the views learnt meanwhile counts as well.
-  if (!pipeline_->clear() || now() < saturating_add(cordoned_at_, options_.settle) || now() >= deadline_)
+  // Pods may have come after the list, before a cordon that we hear of only now.
+  if (cordoned_at_ != cordoned) {
+    changed_->notify();
     co_return false;
+  }
+  // What the views learnt meanwhile counts as well.
+  if (!pipeline_->clear() || now() >= deadline_) co_return false;
   const Progress progress = pipeline_->progress();
   const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
   co_return !end(
@@ -52,15 +57,17 @@ Task<bool> Drain::Impl::read_node() {
   const std::size_t news = node_news_;
   auto node = co_await client_.get_node(node_name_, within(request_timeout));
   if (!node && !k8s::is_gone(node.error())) co_return std::move(node).error();
-  if (news != node_news_) co_return false;
-  see_node(node ? &*node : nullptr);
+  const bool told = news != node_news_;
+  // Gone, or made anew meanwhile.
+  if (told && !node) co_return false;
+  // What the view has told meanwhile may be newer: then that is how things stand.
+  if (!told || !k8s::is_older(node->resource_version, node_.resource_version)) see_node(node ? &*node : nullptr);
   co_return true;
 }
 
 // The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
 asio::awaitable<bool> Drain::Impl::node_confirmed() {
   const auto read = co_await read_node();
-  // Or its view has told of it meanwhile, and may do so each time.
   if (!read || !*read) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, read ? std::nullopt : read.error().retry_after);
     co_return false;

@@ -21,13 +21,17 @@ constexpr std::string_view policy_prefix = "ValidatingAdmissionPolicy '";
 // NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
+// The policy that is installed with the agents says the same.
+constexpr std::string_view own_pods_policy = "haulout-own-pods";
+
 constexpr std::string_view closed_budget = "DisruptionBudget";
 
 EvictionVerdict classify_forbidden(const Error& error) {
   const PeerStatus& peer = *error.peer;
   if (peer.has_cause("NamespaceTerminating")) return EvictionVerdict::ns_terminating;
   if (peer.kind == "poddisruptionbudget" || peer.kind == "poddisruptionbudgets") return EvictionVerdict::budget;
-  if (peer.message.find(other_node_message) != std::string::npos) return EvictionVerdict::replaced;
+  const bool of_another_node = peer.message.find(other_node_message) != std::string::npos;
+  if (of_another_node || admission_policy(peer.message) == own_pods_policy) return EvictionVerdict::replaced;
   if (k8s::is_denied_by_rbac(error)) return EvictionVerdict::forbidden;
   return EvictionVerdict::admission;
 }
@@ -67,13 +71,16 @@ EvictionVerdict classify_status(const Error& error) {
   }
 }
 
-// What stands between the quote that ends `before` and the next one.
+// The name between the quote that ends `before` and the next one; nothing if it is none that the API gives.
 std::string quoted_after(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return {};
   const std::size_t begin = found + before.size();
   const std::size_t end = text.find(before.back(), begin);
-  return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
+  if (end == std::string::npos) return {};
+  const std::string name = text.substr(begin, end - begin);
+  const bool valid = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
+  return valid && name.size() <= 253 ? name : std::string();
 }
 
 }  // namespace

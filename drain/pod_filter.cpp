@@ -27,6 +27,9 @@ std::string annotation(const k8s::Pod& pod, std::string_view key) {
   return k8s::value_at(pod.annotations, key).value_or("");
 }
 
+// A Go duration has 64 bits of nanoseconds.
+constexpr std::chrono::seconds longest_protection = std::chrono::years(292);
+
 // The Go durations that Karpenter writes there: "30m", "1h30m", "90s". Nothing for anything else.
 std::optional<std::chrono::seconds> parse_protection(std::string_view text) {
   std::chrono::seconds total{0};
@@ -42,6 +45,7 @@ std::optional<std::chrono::seconds> parse_protection(std::string_view text) {
       case 's': total += std::chrono::seconds(number); break;
       default: return std::nullopt;
     }
+    if (total > longest_protection) return std::nullopt;
     text.remove_prefix(digits + 1);
   }
   return total;

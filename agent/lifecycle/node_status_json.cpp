@@ -4,11 +4,15 @@
 
 #include "agent/lifecycle/hook_record.hpp"
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/text.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {
 
 namespace {
+
+// In characters; what others have written may be in it. The server takes 256 KiB of annotations.
+constexpr std::size_t longest_message = 1024;
 
 using Json = nlohmann::ordered_json;
 using Entries = std::map<std::string, std::string>;
@@ -67,7 +71,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
   put(annotations, node.annotations, record_annotation, encode_record(record));
-  put(annotations, node.annotations, message_annotation, status.message);
+  put(annotations, node.annotations, message_annotation, clipped(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
   if (labels.empty() && annotations.empty()) return std::nullopt;
@@ -103,7 +107,7 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
   Json condition{{"type", maintenance_condition},
                  {"status", value},
                  {"reason", reason},
-                 {"message", status.message},
+                 {"message", clipped(status.message, longest_message)},
                  {"lastHeartbeatTime", time}};
   if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
   return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,

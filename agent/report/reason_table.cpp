@@ -154,7 +154,7 @@ constexpr std::array table{
     Reason{"PodStuckTerminating", pods, trouble, "The pod is still there a minute after its grace period ended.",
            "See the finalizers in the message, or the kubelet of the node."},
     Reason{"PodPinned", pods, trouble, "A controller brings the pod back to this cordoned node again and again.",
-           "Remove its toleration, nodeName or node affinity, or scale it down."},
+           "Remove its toleration, its nodeName or the scheduler of its own that binds it there, or scale it down."},
     Reason{"BlockedByControllerBudget", pods, waiting,
            "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready "
            "replacement.",
@@ -251,7 +251,7 @@ constexpr std::array table{
     Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",
            "The controllers that set them have to remove them; the Event names them."},
     Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
-           "Remove its toleration, nodeName or node affinity, or scale it down."},
+           "Remove its toleration, its nodeName or the scheduler of its own that binds it there, or scale it down."},
     Reason{"VOLUME_DETACH_ERROR", finds, trouble, "A CSI driver cannot detach a volume from the node.",
            "The Event has its words; it tries again by itself. Its controller's log tells more."},
     Reason{"VOLUME_STUCK", finds, trouble,

@@ -40,6 +40,22 @@ TEST(NodeStatus, NothingIsWrittenTwice) {
   EXPECT_EQ(status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false), std::nullopt);
 }
 
+// What others have written may be in it, and the server refuses annotations of more than 256 KiB together.
+TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
+  const Status status{State::draining, "BlockedByBudget", std::string(300'000, 'x')};
+  Record record;
+  record.state = State::draining;
+  k8s::Node node = a_node();
+  const Json json = Json::parse(*status_patch(node, record, status, Need::yes, false));
+  const auto message = json["metadata"]["annotations"]["haulout.dev/message"].get<std::string>();
+  EXPECT_LE(message.size(), 1100u);
+  EXPECT_TRUE(message.starts_with("xxx")) << message;
+  node.annotations["haulout.dev/message"] = message;
+  const auto again = status_patch(node, record, status, Need::yes, false);
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(Json::parse(*again)["metadata"]["annotations"].contains("haulout.dev/message")) << "not written twice";
+}
+
 TEST(NodeStatus, AReasonThatHasGoneIsRemovedAndForeignKeysStay) {
   k8s::Node node = a_node();
   node.labels = {{"haulout.dev/reason", "Paused"}, {"team", "blue"}};

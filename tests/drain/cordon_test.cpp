@@ -80,6 +80,7 @@ TEST(Cordon, ThatTheNodeTookPodsBetweenTwoCordons) {
   } rows[] = {
       {"nothing has happened", ours, ours, false},
       {"somebody has taken our mark away", ours, cordoned("haulout", {}), false},
+      {"somebody has taken our taint away, and it is back", ours, cordoned("haulout", mark, noon + 1min), false},
       {"a person has cordoned over our mark", ours, cordoned("kubectl", mark), true},
       {"so has another run", ours, cordoned("haulout", next), true},
       {"so have we", ours, cordoned("haulout", later), true},

@@ -51,6 +51,11 @@ TEST(EvictionVerdict, TableOfAnswers) {
        status_error(403, "Forbidden", "pods", "",
                     "pods \"a\" is forbidden: node k1 can only evict pods with spec.nodeName set to itself"),
        V::replaced},
+      {"on another node, by the policy that comes with agents",
+       status_error(403, "Forbidden", "pods", "",
+                    "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'haulout-own-pods' with binding "
+                    "'haulout-own-pods' denied request: not on its node"),
+       V::replaced},
       {"rbac",
        status_error(403, "Forbidden", "pods", "",
                     "pods \"a\" is forbidden: User \"u\" cannot create resource \"pods/eviction\" in API group \"\" in "

@@ -81,6 +81,7 @@ TEST_F(PipelineTest, AControllerThatComesBackTwiceIsPinned) {
   }
   EXPECT_THAT(take(), IsEmpty());
   EXPECT_EQ(tracked(incarnation(2)).report.reason, "PodPinned");
+  EXPECT_THAT(tracked(incarnation(2)).report.message, ::testing::HasSubstr("do not tolerate the cordon"));
   now += 24h;
   pipeline->time_passed(now);
   pipeline->pod_changed(incarnation(2), now);

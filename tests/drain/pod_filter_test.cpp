@@ -135,7 +135,8 @@ TEST(PodFilter, ProtectionByDurationRunsOut) {
   pod.start_time.reset();
   EXPECT_EQ(do_not_disrupt(pod, noon), "karpenter.sh/do-not-disrupt=1h30m");
   pod.start_time = noon;
-  for (const char* nonsense : {"", "yes", "5", "h", "-5m", "1h30", "99999999999999999999h"}) {
+  for (const char* nonsense :
+       {"", "yes", "5", "h", "-5m", "1h30", "99999999999999999999h", "1000000h1000000h1000000h"}) {
     pod.annotations["karpenter.sh/do-not-disrupt"] = nonsense;
     EXPECT_TRUE(do_not_disrupt(pod, noon).empty()) << nonsense;
   }

@@ -263,7 +263,8 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
     cluster.delete_gracefully("pods", "shop", "db-0");
   });
   expect_raised_and_healed(drain(), "POD_PINNED");
-  EXPECT_THAT(message_of("POD_PINNED"), AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("toleration")));
+  EXPECT_THAT(message_of("POD_PINNED"),
+              AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("remove that toleration")));
 }
 
 TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {

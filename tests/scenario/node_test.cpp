@@ -89,7 +89,7 @@ TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   EXPECT_GE(*sent - told.entries.front().at, 299s);
 }
 
-// The server books who set the field, and when: so it tells of a time in which nobody listened.
+// Ours has become a person's: so it tells of a time in which nobody listened.
 TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   const Json prefers_n1 = {{"sim.haulout.dev/prefers-node", "n1"}};
   add(a_workload("StatefulSet", "db", 3, {{"terminationGracePeriodSeconds", 8}}, prefers_n1));
@@ -103,6 +103,34 @@ TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   EXPECT_GE(took(), 60s + options.settle) << "it is the later cordon that has to settle";
   EXPECT_FALSE(told.raised("UNCORDONED_MEANWHILE"));
   EXPECT_EQ(accepted_evictions(), 6u) << "each of them twice";
+}
+
+TEST_F(Scenario, P3_NotDrainedWhenTheLastLookFindsAnotherCordon) {
+  options.settle = 0s;
+  add_pods(1, {.grace = 1});
+  cluster.timing().watch_latency = 1s;
+  cluster.server().intercept([this, done = false](const sim::Call&, const sim::AuditEntry& entry) mutable {
+    const bool last_look = entry.verb == "get" && entry.resource == "nodes" && pods_on("n1").empty();
+    if (last_look && !std::exchange(done, true)) {
+      cluster.uncordon("n1");
+      add(a_pod("new", {.grace = 1}));
+      cluster.cordon("n1");
+    }
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
+  EXPECT_EQ(accepted_evictions(), 2u);
+}
+
+TEST_F(Scenario, ThatItSettlesAnewIsTold) {
+  options.settle = 60s;
+  add_pods(1, {.grace = 1});
+  after(30s, [this] { cluster.uncordon("n1"); });
+  after(40s, [this] { cluster.cordon("n1"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::settling), 2u);
+  EXPECT_GE(took(), 100s);
 }
 
 // Others may own the field beside whoever set it, and what is booked of them moves with whatever else they write.

@@ -1,4 +1,5 @@
-// A way to the simulated server that changes requests as they go, and answers as they come.
+// A way to the simulated server that changes requests as they go, and answers as they come. Streams pass unchanged.
+// Borrows the sound way.
 #pragma once
 
 #include <functional>
