@@ -141,8 +141,8 @@ class Drain::Impl {
 
   // doubts.cpp
   boost::asio::awaitable<bool> verified_empty(TimePoint now);
-  // True: what the server says of the Node is what we know now. False: its watch has told something meanwhile, which
-  // may be newer, or older. Fails as the request fails; that the Node has gone is an answer.
+  // True: what we know of the Node now is not older than the server's answer. False: the server knows none, and its
+  // watch has told of one meanwhile. Fails as the request fails; that the Node has gone is an answer.
   Task<bool> read_node();
   boost::asio::awaitable<bool> node_confirmed();
   void doubt_node_for_late_pods(TaskGroup& group);

@@ -72,7 +72,7 @@ EvictionVerdict classify_status(const Error& error) {
 }
 
 // The name between the quote that ends `before` and the next one; nothing if it is none that the API gives.
-std::string quoted_after(const std::string& text, std::string_view before) {
+std::string quoted_name(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return {};
   const std::size_t begin = found + before.size();
@@ -98,13 +98,13 @@ std::optional<WebhookRefusal> webhook_refusal(const Error& error) {
   const PeerStatus& peer = *error.peer;
   const bool denied = peer.message.starts_with(webhook_prefix);
   if (!denied && peer.code != 500) return std::nullopt;
-  std::string name = quoted_after(peer.message, denied ? webhook_prefix : webhook_failed);
+  std::string name = quoted_name(peer.message, denied ? webhook_prefix : webhook_failed);
   if (name.empty()) return std::nullopt;
   return WebhookRefusal{std::move(name), !denied, peer.message};
 }
 
 std::string admission_policy(const std::string& message) {
-  return quoted_after(message, policy_prefix);
+  return quoted_name(message, policy_prefix);
 }
 
 EvictionVerdict classify_eviction(const Error& error) {

@@ -207,11 +207,11 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // True when a guard holds it back: it is parked.
   // The own pod: whoever evicts itself leaves to nobody in particular what it still waits for.
   bool waits_for_all_others(const TrackedPod& tracked) const { return tracked.order.tier.own && order_.size() > 1; }
   // Those that a most-recent list does not have.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
+  // True when a guard holds it back: it is parked.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);

@@ -3,13 +3,9 @@
 namespace haulout::drain {
 namespace {
 using namespace std::chrono_literals;
-using testing::a_budget;
 using testing::a_pod;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::owned_by;
-using ::testing::SizeIs;
-using testing::status_error;
 using testing::terminating;
 
 using testing::closed_budget;
@@ -62,120 +58,6 @@ TEST_F(PipelineTest, LatePodsGoThroughTheSameFilter) {
   EXPECT_EQ(tracked(naked).state, PodState::parked);
   EXPECT_EQ(tracked(naked).report.reason, "Unmanaged");
   EXPECT_THAT(events, ::testing::Contains("late-pod late"));
-}
-
-TEST_F(PipelineTest, AControllerThatComesBackTwiceIsPinned) {
-  make();
-  auto incarnation = [](int n) {
-    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
-    pod.uid = "uid-" + std::to_string(n);
-    return pod;
-  };
-  plan({incarnation(0)});
-  now += 10s;
-  for (int n = 0; n < 2; ++n) {
-    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
-    accept(incarnation(n));
-    gone(incarnation(n));
-    pipeline->pod_changed(incarnation(n + 1), now);
-  }
-  EXPECT_THAT(take(), IsEmpty());
-  EXPECT_EQ(tracked(incarnation(2)).report.reason, "PodPinned");
-  EXPECT_THAT(tracked(incarnation(2)).report.message, ::testing::HasSubstr("do not tolerate the cordon"));
-  now += 24h;
-  pipeline->time_passed(now);
-  pipeline->pod_changed(incarnation(2), now);
-  EXPECT_THAT(take(), IsEmpty());
-  EXPECT_FALSE(pipeline->clear());
-}
-
-// They came while somebody had the node open, and the view of the pods was away until long after.
-TEST_F(PipelineTest, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
-  make();
-  auto incarnation = [this](int n) {
-    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
-    pod.uid = "uid-" + std::to_string(n);
-    pod.created = wall;
-    return pod;
-  };
-  std::vector<k8s::Pod> pods;
-  for (int n = 0; n < 4; ++n) pods.push_back(incarnation(n));
-  plan({pods[0]});
-  now += 60s;
-  wall += 60s;
-  pipeline->set_paused(true, now);
-  pipeline->set_paused(false, now);
-  now += 20s;
-  wall += 20s;
-  for (std::size_t n = 0; n < 3; ++n) {
-    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
-    accept(pods.at(n));
-    gone(pods.at(n));
-    pipeline->pod_changed(pods.at(n + 1), now);
-  }
-  EXPECT_THAT(take(), ElementsAre("db-0"));
-}
-
-TEST_F(PipelineTest, PodsOnTheirWayDuringTheCordonAreNoReturns) {
-  make();
-  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
-  plan({replica(0)});
-  take_and_lose(replica(0));
-  now += 1s;
-  for (int n = 1; n < 5; ++n) pipeline->pod_changed(replica(n), now);
-  EXPECT_THAT(take(), SizeIs(4));
-}
-
-TEST_F(PipelineTest, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
-  make();
-  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
-  plan({replica(0)});
-  take_and_lose(replica(0));
-  now += 1min;
-  pipeline->set_paused(true, now);
-  pipeline->pod_changed(replica(1), now);
-  pipeline->pod_changed(replica(2), now);
-  now += 1min;
-  pipeline->set_paused(false, now);
-  now += 1s;
-  pipeline->pod_changed(replica(3), now);
-  EXPECT_THAT(take(), SizeIs(3));
-}
-
-// The node's watch may be slower than that of the pods.
-TEST_F(PipelineTest, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
-  make();
-  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
-  plan({replica(0)});
-  take_and_lose(replica(0));
-  now += 1min;
-  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
-  EXPECT_EQ(tracked(replica(3)).report.reason, "PodPinned");
-  pipeline->set_paused(true, now);
-  now += 1min;
-  pipeline->set_paused(false, now);
-  EXPECT_THAT(take(), SizeIs(3));
-}
-
-TEST_F(PipelineTest, NorWhenOnlyTheNewCordonTellsOfIt) {
-  make();
-  auto replica = [this](int n) {
-    auto pod = a_pod("web-" + std::to_string(n));
-    pod.created = wall;
-    return pod;
-  };
-  plan({replica(0)});
-  take_and_lose(replica(0));
-  now += 1min;
-  wall += 1min;
-  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
-  ASSERT_EQ(tracked(replica(3)).report.reason, "PodPinned");
-  const auto before = replica(4);
-  now += 10s;
-  wall += 10s;
-  pipeline->cordoned_anew(now);
-  pipeline->pod_changed(before, now);
-  EXPECT_THAT(take(), SizeIs(4));
 }
 
 TEST_F(PipelineTest, AProtectedPodIsEvictedOnceItsAnnotationIsCleared) {

@@ -6,7 +6,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_budget;
 using testing::a_pod;
-using testing::closed_budget;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -106,106 +105,6 @@ TEST_F(PipelineTest, AnEventRightAfterARefusalIsNotLost) {
   EXPECT_LE(pipeline->next_wake(now), now + 1s) << "the webhook may allow it now";
   now = pipeline->next_wake(now);
   EXPECT_THAT(take(), ElementsAre("a"));
-}
-
-TEST_F(PipelineTest, APinnedPodThatFinishesIsLeft) {
-  make();
-  auto incarnation = [](int n) {
-    auto pod = a_pod("job");
-    pod.uid = "uid-" + std::to_string(n);
-    return pod;
-  };
-  plan({incarnation(0)});
-  now += 10s;
-  for (int n = 0; n < 2; ++n) {
-    take();
-    accept(incarnation(n));
-    gone(incarnation(n));
-    pipeline->pod_changed(incarnation(n + 1), now);
-  }
-  auto last = incarnation(2);
-  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
-  last.phase = k8s::PodPhase::succeeded;
-  pipeline->pod_changed(last, now);
-  EXPECT_TRUE(pipeline->clear());
-}
-
-TEST_F(PipelineTest, APinnedPodThatIsLeftForAWhileIsNoLongerPinned) {
-  policy.pod_selector = *k8s::parse_label_selector("app=db");
-  make();
-  auto incarnation = [](int n) {
-    auto pod = a_pod("db-0");
-    pod.uid = "uid-" + std::to_string(n);
-    pod.labels["app"] = "db";
-    return pod;
-  };
-  plan({incarnation(0)});
-  now += 10s;
-  for (int n = 0; n < 2; ++n) {
-    take_and_lose(incarnation(n));
-    pipeline->pod_changed(incarnation(n + 1), now);
-  }
-  auto last = incarnation(2);
-  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
-  last.labels.clear();
-  pipeline->pod_changed(last, now);
-  ASSERT_TRUE(pipeline->clear());
-  last.labels["app"] = "db";
-  pipeline->pod_changed(last, now);
-  EXPECT_THAT(take(), ElementsAre("db-0"));
-  accept(last);
-  gone(last);
-  EXPECT_TRUE(pipeline->clear());
-  pipeline->time_passed(now);
-}
-
-// An etcd was restored from a backup that has it.
-TEST_F(PipelineTest, NorIsOneThatHadVanished) {
-  make();
-  auto incarnation = [](int n) {
-    auto pod = a_pod("db-0");
-    pod.uid = "uid-" + std::to_string(n);
-    return pod;
-  };
-  plan({incarnation(0)});
-  now += 10s;
-  for (int n = 0; n < 2; ++n) {
-    take_and_lose(incarnation(n));
-    pipeline->pod_changed(incarnation(n + 1), now);
-  }
-  const auto last = incarnation(2);
-  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
-  gone(last);
-  ASSERT_TRUE(pipeline->clear());
-  now += 1s;
-  pipeline->pod_listed(last, now, now);
-  EXPECT_THAT(take(), ElementsAre("db-0"));
-}
-
-// Somebody takes the cordon away and puts it back.
-TEST_F(PipelineTest, WhatIsPinnedNoMoreIsStillProtected) {
-  make();
-  auto incarnation = [](int n) {
-    auto pod = a_pod("db-0");
-    pod.uid = "uid-" + std::to_string(n);
-    if (n == 2) pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
-    return pod;
-  };
-  plan({incarnation(0)});
-  now += 10s;
-  for (int n = 0; n < 2; ++n) {
-    take_and_lose(incarnation(n));
-    pipeline->pod_changed(incarnation(n + 1), now);
-  }
-  auto last = incarnation(2);
-  ASSERT_EQ(tracked(last).report.reason, "PodPinned");
-  pipeline->set_paused(true, now);
-  pipeline->set_paused(false, now);
-  EXPECT_THAT(take(), IsEmpty());
-  EXPECT_EQ(tracked(last).report.reason, "DoNotDisrupt");
-  last.annotations.clear();
-  pipeline->pod_changed(last, now);
-  EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
 TEST_F(PipelineTest, AProtectionThatCameWhileTheEvictionWasOutIsRespected) {

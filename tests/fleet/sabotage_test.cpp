@@ -7,7 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using haulout::testing::BrokenWire;
-using haulout::testing::is_eviction;
+using haulout::testing::delete_instead;
+using haulout::testing::name_no_instance;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -121,27 +122,13 @@ TEST_F(Sabotage, AProofThatSeesNoPods) {
 }
 
 TEST_F(Sabotage, EvictionsByNameAlone) {
-  break_wire(
-      [](const sim::Call& call, http::Request& request) {
-        if (!is_eviction(call)) return;
-        Json body = Json::parse(request.body);
-        body["deleteOptions"].erase("preconditions");
-        request.body = body.dump();
-      },
-      BrokenWire::no_answer);
+  break_wire(name_no_instance, BrokenWire::no_answer);
   three_machines();
   expect_caught("that names no instance of it");
 }
 
 TEST_F(Sabotage, PodsThatAreDeleted) {
-  break_wire(
-      [](const sim::Call& call, http::Request& request) {
-        if (!is_eviction(call)) return;
-        request.method = "DELETE";
-        request.target = request.target.substr(0, request.target.find("/eviction"));
-        request.body.clear();
-      },
-      BrokenWire::no_answer);
+  break_wire(delete_instead, BrokenWire::no_answer);
   three_machines();
   expect_caught("an agent deleted pod web");
 }

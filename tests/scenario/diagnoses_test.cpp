@@ -50,6 +50,14 @@ class Diagnoses : public Scenario {
       return std::optional(body.response());
     });
   }
+  // Of two pods that it denies for a while.
+  void expect_one_denial(const std::string& code, const char* words) {
+    add_pods(2);
+    expect_raised_and_healed(drain(), code);
+    EXPECT_LE(told_after(code), 30s);
+    EXPECT_THAT(message_of(code), HasSubstr(words));
+    EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one who denies, one finding";
+  }
 };
 
 TEST_F(Diagnoses, ABudgetThatNeedsAllOfItsPods) {
@@ -172,23 +180,15 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
 }
 
 TEST_F(Diagnoses, AWebhookThatDenies) {
-  add_pods(2);
   refuse_evictions(2min, 400, "", "admission webhook \"a.example.com\" denied the request: migrating");
-  expect_raised_and_healed(drain(), "WEBHOOK_DENY");
-  EXPECT_LE(told_after("WEBHOOK_DENY"), 30s);
-  EXPECT_THAT(message_of("WEBHOOK_DENY"), HasSubstr("migrating"));
-  EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one webhook, one finding";
+  expect_one_denial("WEBHOOK_DENY", "migrating");
 }
 
 TEST_F(Diagnoses, APolicyThatDenies) {
-  add_pods(2);
   refuse_evictions(2min, 422, "Invalid",
                    "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' denied "
                    "request: not on a Friday");
-  expect_raised_and_healed(drain(), "ADMISSION_DENY");
-  EXPECT_LE(told_after("ADMISSION_DENY"), 30s);
-  EXPECT_THAT(message_of("ADMISSION_DENY"), HasSubstr("not on a Friday"));
-  EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one policy, one finding";
+  expect_one_denial("ADMISSION_DENY", "not on a Friday");
 }
 
 TEST_F(Diagnoses, AWebhookThatIsDown) {

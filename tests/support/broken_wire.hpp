@@ -7,6 +7,7 @@
 
 #include "http/transport.hpp"
 #include "sim/call.hpp"
+#include "sim/objects.hpp"
 
 namespace haulout::testing {
 
@@ -39,6 +40,21 @@ class BrokenWire final : public http::Transport {
 
 inline bool is_eviction(const sim::Call& call) {
   return call.verb == "create" && call.subresource == "eviction";
+}
+
+// Requests that are broken: evictions that name no instance, and deletions in their place.
+inline void name_no_instance(const sim::Call& call, http::Request& request) {
+  if (!is_eviction(call)) return;
+  sim::Json body = sim::Json::parse(request.body);
+  body["deleteOptions"].erase("preconditions");
+  request.body = body.dump();
+}
+
+inline void delete_instead(const sim::Call& call, http::Request& request) {
+  if (!is_eviction(call)) return;
+  request.method = "DELETE";
+  request.target = request.target.substr(0, request.target.find("/eviction"));
+  request.body.clear();
 }
 
 }  // namespace haulout::testing

@@ -1,0 +1,200 @@
+// Pods that a controller brings back to the cordoned node, and those that only look like it.
+#include "tests/drain/pipeline_fixture.hpp"
+
+namespace haulout::drain {
+namespace {
+using namespace std::chrono_literals;
+using testing::a_pod;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::owned_by;
+using testing::PipelineTest;
+using ::testing::SizeIs;
+
+class PinnedPods : public PipelineTest {
+ protected:
+  // Evicted as often as it takes; what comes back then is pinned: the same, or `as`.
+  k8s::Pod pin(k8s::Pod pod, std::optional<k8s::Pod> as = {}) {
+    pod.uid = "uid-0";
+    plan({pod});
+    now += 10s;
+    take_and_lose(pod);
+    pod.uid = "uid-1";
+    pipeline->pod_changed(pod, now);
+    take_and_lose(pod);
+    if (as) pod = *std::move(as);
+    pod.uid = "uid-2";
+    pipeline->pod_changed(pod, now);
+    EXPECT_EQ(tracked(pod).report.reason, "PodPinned");
+    return pod;
+  }
+};
+
+TEST_F(PinnedPods, AControllerThatComesBackTwiceIsPinned) {
+  make();
+  auto incarnation = [](int n) {
+    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
+    pod.uid = "uid-" + std::to_string(n);
+    return pod;
+  };
+  plan({incarnation(0)});
+  now += 10s;
+  for (int n = 0; n < 2; ++n) {
+    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
+    accept(incarnation(n));
+    gone(incarnation(n));
+    pipeline->pod_changed(incarnation(n + 1), now);
+  }
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(incarnation(2)).report.reason, "PodPinned");
+  EXPECT_THAT(tracked(incarnation(2)).report.message, ::testing::HasSubstr("do not tolerate the cordon"));
+  now += 24h;
+  pipeline->time_passed(now);
+  pipeline->pod_changed(incarnation(2), now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_FALSE(pipeline->clear());
+}
+
+// They came while somebody had the node open, and the view of the pods was away until long after.
+TEST_F(PinnedPods, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
+  make();
+  auto incarnation = [this](int n) {
+    auto pod = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "sts-uid");
+    pod.uid = "uid-" + std::to_string(n);
+    pod.created = wall;
+    return pod;
+  };
+  std::vector<k8s::Pod> pods;
+  for (int n = 0; n < 4; ++n) pods.push_back(incarnation(n));
+  plan({pods[0]});
+  now += 60s;
+  wall += 60s;
+  pipeline->set_paused(true, now);
+  pipeline->set_paused(false, now);
+  now += 20s;
+  wall += 20s;
+  for (std::size_t n = 0; n < 3; ++n) {
+    EXPECT_THAT(take(), ElementsAre("db-0")) << n;
+    accept(pods.at(n));
+    gone(pods.at(n));
+    pipeline->pod_changed(pods.at(n + 1), now);
+  }
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
+TEST_F(PinnedPods, PodsOnTheirWayDuringTheCordonAreNoReturns) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take_and_lose(replica(0));
+  now += 1s;
+  for (int n = 1; n < 5; ++n) pipeline->pod_changed(replica(n), now);
+  EXPECT_THAT(take(), SizeIs(4));
+}
+
+TEST_F(PinnedPods, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take_and_lose(replica(0));
+  now += 1min;
+  pipeline->set_paused(true, now);
+  pipeline->pod_changed(replica(1), now);
+  pipeline->pod_changed(replica(2), now);
+  now += 1min;
+  pipeline->set_paused(false, now);
+  now += 1s;
+  pipeline->pod_changed(replica(3), now);
+  EXPECT_THAT(take(), SizeIs(3));
+}
+
+// The node's watch may be slower than that of the pods.
+TEST_F(PinnedPods, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
+  make();
+  auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
+  plan({replica(0)});
+  take_and_lose(replica(0));
+  now += 1min;
+  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
+  EXPECT_EQ(tracked(replica(3)).report.reason, "PodPinned");
+  pipeline->set_paused(true, now);
+  now += 1min;
+  pipeline->set_paused(false, now);
+  EXPECT_THAT(take(), SizeIs(3));
+}
+
+TEST_F(PinnedPods, NorWhenOnlyTheNewCordonTellsOfIt) {
+  make();
+  auto replica = [this](int n) {
+    auto pod = a_pod("web-" + std::to_string(n));
+    pod.created = wall;
+    return pod;
+  };
+  plan({replica(0)});
+  take_and_lose(replica(0));
+  now += 1min;
+  wall += 1min;
+  for (int n = 1; n < 4; ++n) pipeline->pod_changed(replica(n), now);
+  ASSERT_EQ(tracked(replica(3)).report.reason, "PodPinned");
+  const auto before = replica(4);
+  now += 10s;
+  wall += 10s;
+  pipeline->cordoned_anew(now);
+  pipeline->pod_changed(before, now);
+  EXPECT_THAT(take(), SizeIs(4));
+}
+
+TEST_F(PinnedPods, AreLeftOnceTheyHaveFinished) {
+  make();
+  auto last = pin(a_pod("job"));
+  last.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(last, now);
+  EXPECT_TRUE(pipeline->clear());
+}
+
+TEST_F(PinnedPods, AreNotPinnedAnyMoreOnceTheyWereLeftForAWhile) {
+  policy.pod_selector = *k8s::parse_label_selector("app=db");
+  make();
+  auto pod = a_pod("db-0");
+  pod.labels["app"] = "db";
+  auto last = pin(pod);
+  last.labels.clear();
+  pipeline->pod_changed(last, now);
+  ASSERT_TRUE(pipeline->clear());
+  last.labels["app"] = "db";
+  pipeline->pod_changed(last, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+  accept(last);
+  gone(last);
+  EXPECT_TRUE(pipeline->clear());
+  pipeline->time_passed(now);
+}
+
+// An etcd was restored from a backup that has it.
+TEST_F(PinnedPods, NorOnceTheyHadVanished) {
+  make();
+  const auto last = pin(a_pod("db-0"));
+  gone(last);
+  ASSERT_TRUE(pipeline->clear());
+  now += 1s;
+  pipeline->pod_listed(last, now, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
+// Somebody takes the cordon away and puts it back.
+TEST_F(PinnedPods, AreStillProtectedWhenTheyAreNotPinnedAnyMore) {
+  make();
+  auto protected_pod = a_pod("db-0");
+  protected_pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+  auto last = pin(a_pod("db-0"), protected_pod);
+  pipeline->set_paused(true, now);
+  pipeline->set_paused(false, now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(last).report.reason, "DoNotDisrupt");
+  last.annotations.clear();
+  pipeline->pod_changed(last, now);
+  EXPECT_THAT(take(), ElementsAre("db-0"));
+}
+
+}  // namespace
+}  // namespace haulout::drain
