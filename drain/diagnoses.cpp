@@ -4,6 +4,8 @@
 
 #include "drain/budget_diagnosis.hpp"
 #include "drain/node_diagnoses.hpp"
+#include "drain/text.hpp"
+#include "drain/webhook_diagnosis.hpp"
 
 namespace haulout::drain {
 
@@ -104,29 +106,12 @@ Scope about(const std::vector<const k8s::Pod*>& pods) {
   return scope;
 }
 
-std::string one_of(const std::string& first, std::size_t all) {
-  return fmt::format("pod {}{}", first, all == 1 ? "" : fmt::format(" and {} more", all - 1));
-}
-
-void diagnose_webhooks(const Held& held, std::vector<DiagnosisFact>& facts) {
+void diagnose_webhooks(const Pipeline& pipeline, const Held& held, const Known& known,
+                       std::vector<DiagnosisFact>& facts) {
   for (const auto& [webhook, pods] : held.by_webhook) {
-    const TrackedPod& first = *pods.front();
-    const std::string whom = one_of(first.pod.key(), pods.size());
-    const std::string& words = first.refusal.webhook->words;
-    const std::string subject = "webhook " + webhook.first;
-    constexpr std::string_view where = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations";
-    if (webhook.second)
-      facts.push_back({"WEBHOOK_DOWN", subject,
-                       fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); see that the "
-                                   "pods behind its Service run, or have its failurePolicy changed ({})",
-                                   whom, words, where),
-                       controller_hold, about(pods)});
-    else
-      facts.push_back({"WEBHOOK_DENY", subject,
-                       fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it "
-                                   "stays, ask the owner of the webhook ({})",
-                                   whom, words, where),
-                       controller_hold, about(pods)});
+    const auto service = known.services.find(pods.front()->refusal.webhook->service);
+    facts.push_back(
+        diagnose_webhook({pods, pipeline.pods(), service == known.services.end() ? nullptr : &service->second}));
   }
 }
 
@@ -230,7 +215,7 @@ std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& n
   for (const TrackedPod* tracked : pipeline.leaving())
     diagnose_pod(*tracked, pipeline.book(), node, known, held, facts);
   diagnose_budgets(held, pipeline.book(), known, facts);
-  diagnose_webhooks(held, facts);
+  diagnose_webhooks(pipeline, held, known, facts);
   diagnose_policies(held, facts);
   diagnose_namespaces(held, known, facts);
   return facts;

@@ -34,7 +34,8 @@ struct NodeFacts {
 struct Known {
   std::map<std::string, std::vector<k8s::Pod>> members{};  // every pod that a budget selects, by the budget's UID
   std::map<std::string, std::string> namespaces{};         // what holds a namespace that is dying, by its name
-  std::map<std::string, std::string> local_volumes{};      // of a pod, by its UID: what binds it to this node
+  std::map<std::string, std::optional<k8s::Service>> services{};  // of webhooks, "ns/name"; nullopt: it does not exist
+  std::map<std::string, std::string> local_volumes{};             // of a pod, by its UID: what binds it to this node
 };
 
 // Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.

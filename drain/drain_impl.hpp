@@ -137,6 +137,7 @@ class Drain::Impl {
   boost::asio::awaitable<std::optional<Error>> ask(const Inquiries::Question& question);
   boost::asio::awaitable<std::optional<Error>> ask_for_members(std::string budget_uid);
   boost::asio::awaitable<std::optional<Error>> ask_for_namespace(std::string name);
+  boost::asio::awaitable<std::optional<Error>> ask_for_service(std::string key);
   boost::asio::awaitable<std::optional<Error>> ask_for_local_volumes(std::string pod_uid);
 
   // doubts.cpp

@@ -71,6 +71,10 @@ EvictionVerdict classify_status(const Error& error) {
   }
 }
 
+bool is_name(const std::string& text) {
+  return text.size() <= 253 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
+}
+
 // The name between the quote that ends `before` and the next one; nothing if it is none that the API gives.
 std::string quoted_name(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
@@ -79,8 +83,22 @@ std::string quoted_name(const std::string& text, std::string_view before) {
   const std::size_t end = text.find(before.back(), begin);
   if (end == std::string::npos) return {};
   const std::string name = text.substr(begin, end - begin);
-  const bool valid = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
-  return valid && name.size() <= 253 ? name : std::string();
+  return is_name(name) ? name : std::string();
+}
+
+// The server calls a webhook's Service as https://NAME.NAMESPACE.svc:PORT/… and quotes that when it fails.
+std::string service_called(const std::string& words) {
+  constexpr std::string_view before = "Post \"https://";
+  constexpr std::string_view cluster_suffix = ".svc";
+  const std::size_t found = words.find(before);
+  if (found == std::string::npos) return {};
+  const std::size_t begin = found + before.size();
+  std::string host = words.substr(begin, words.find_first_of(":/\"", begin) - begin);
+  if (!is_name(host) || !host.ends_with(cluster_suffix)) return {};
+  host.resize(host.size() - cluster_suffix.size());
+  const std::size_t dot = host.find('.');
+  const bool two = dot != std::string::npos && dot == host.rfind('.') && dot != 0 && dot + 1 != host.size();
+  return two ? host.substr(dot + 1) + "/" + host.substr(0, dot) : std::string();
 }
 
 }  // namespace
@@ -100,7 +118,7 @@ std::optional<WebhookRefusal> webhook_refusal(const Error& error) {
   if (!denied && peer.code != 500) return std::nullopt;
   std::string name = quoted_name(peer.message, denied ? webhook_prefix : webhook_failed);
   if (name.empty()) return std::nullopt;
-  return WebhookRefusal{std::move(name), !denied, peer.message};
+  return WebhookRefusal{std::move(name), !denied, peer.message, denied ? std::string() : service_called(peer.message)};
 }
 
 std::string admission_policy(const std::string& message) {

@@ -31,6 +31,8 @@ struct WebhookRefusal {
   std::string name;  // as in its configuration
   bool down = false;
   std::string words;  // the server's
+  // "ns/name" of the Service that could not be called; empty: the words name none.
+  std::string service{};
 };
 std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 

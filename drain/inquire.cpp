@@ -28,6 +28,7 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask(const Inquiries::Question
   switch (question.kind) {
     case Inquiries::Kind::members: return ask_for_members(question.id);
     case Inquiries::Kind::ns: return ask_for_namespace(question.id);
+    case Inquiries::Kind::service: return ask_for_service(question.id);
     case Inquiries::Kind::local_volumes: break;
   }
   return ask_for_local_volumes(question.id);
@@ -50,6 +51,14 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_namespace(std::string
   auto ns = co_await client_.get_namespace(name, within(request_timeout));
   if (!ns) co_return unless_gone(ns.error());
   inquiries_.known().namespaces[name] = fmt::format("{}", fmt::join(ns->conditions, "; "));
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_service(std::string key) {
+  const std::size_t slash = key.find('/');
+  auto service = co_await client_.get_service(key.substr(0, slash), key.substr(slash + 1), within(request_timeout));
+  if (!service && !k8s::is_gone(service.error())) co_return service.error();
+  inquiries_.known().services[key] = service ? std::optional(*std::move(service)) : std::nullopt;
   co_return std::nullopt;
 }
 

@@ -36,6 +36,8 @@ void add_questions(const TrackedPod& tracked, const BudgetBook& book, Look& look
   if (!tracked.pod.claims.empty() && look.volumes++ < most_volumes)
     look.wanted.insert({Kind::local_volumes, tracked.pod.uid});
   if (tracked.refusal.verdict == EvictionVerdict::ns_terminating) look.wanted.insert({Kind::ns, tracked.pod.ns});
+  if (const auto& webhook = tracked.refusal.webhook; webhook && !webhook->service.empty())
+    look.wanted.insert({Kind::service, webhook->service});
   if (tracked.refusal.verdict != EvictionVerdict::budget || tracked.budgets->size() != 1) return;
   const std::string& uid = tracked.budgets->front();
   if (look.judged.insert(uid).second && members_matter(book, uid, tracked.pod))
@@ -95,6 +97,7 @@ void Inquiries::forget(const Question& question) {
     case Kind::members: known_.members.erase(question.id); break;
     case Kind::ns: known_.namespaces.erase(question.id); break;
     case Kind::local_volumes: known_.local_volumes.erase(question.id); break;
+    case Kind::service: known_.services.erase(question.id); break;
   }
 }
 

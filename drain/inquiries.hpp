@@ -18,10 +18,10 @@ namespace haulout::drain {
 
 class Inquiries {
  public:
-  enum class Kind { members, ns, local_volumes };
+  enum class Kind { members, ns, local_volumes, service };
   struct Question {
     Kind kind;
-    std::string id;  // UID of the budget, name of the namespace, UID of the pod
+    std::string id;  // UID of the budget, name of the namespace, UID of the pod, "ns/name"
     auto operator<=>(const Question&) const = default;
   };
 
@@ -49,7 +49,7 @@ class Inquiries {
   void forget(const Question& question);
 
   std::map<Question, Entry> entries_;
-  std::array<unsigned, 3> refusals_{};  // by kind, in a row
+  std::array<unsigned, 4> refusals_{};  // by kind, in a row
   Known known_;
 };
 

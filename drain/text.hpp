@@ -18,6 +18,11 @@ std::string pods(Count count) {
   return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
 }
 
+// "pod shop/web-0", "pod shop/web-0 and 3 more".
+inline std::string one_of(const std::string& first, std::size_t all) {
+  return fmt::format("pod {}{}", first, all == 1 ? "" : fmt::format(" and {} more", all - 1));
+}
+
 // The number that is the whole text; nothing for anything else.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;

@@ -125,6 +125,11 @@ Task<Namespace> Client::get_namespace(std::string name, TimePoint deadline) {
   co_return decode_namespace(response.body);
 }
 
+Task<Service> Client::get_service(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::get_service(ns, name), deadline));
+  co_return decode_service(response.body);
+}
+
 Task<> Client::evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline) {
   options.write.validation = options_.validation;
   CO_TRY(const auto response, co_await send(k8s::evict(ns, pod, options), deadline));

@@ -35,6 +35,7 @@ class Client {
   Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
   Task<PersistentVolumeClaim> get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline);
   Task<Namespace> get_namespace(std::string name, TimePoint deadline);
+  Task<Service> get_service(std::string ns, std::string name, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);

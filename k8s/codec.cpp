@@ -127,6 +127,9 @@ Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view js
 Result<Namespace> decode_namespace(std::string_view json) {
   return decode_one<Namespace>(json);
 }
+Result<Service> decode_service(std::string_view json) {
+  return decode_one<Service>(json);
+}
 Result<Lease> decode_lease(std::string_view json) {
   return decode_one<Lease>(json);
 }

@@ -29,6 +29,7 @@ Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
 Result<PersistentVolume> decode_persistent_volume(std::string_view json);
 Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json);
 Result<Namespace> decode_namespace(std::string_view json);
+Result<Service> decode_service(std::string_view json);
 Result<Lease> decode_lease(std::string_view json);
 Result<ConfigMap> decode_config_map(std::string_view json);
 Result<List<Pod>> decode_pod_list(std::string_view json);

@@ -130,6 +130,15 @@ void read(const Object& json, DaemonSet& daemon_set) {
   read_identity(metadata, daemon_set);
 }
 
+// A selector that is empty is as good as none.
+void read(const Object& json, Service& service) {
+  read_identity(json.object("metadata"), service);
+  std::vector<LabelSelector::Requirement> requirements;
+  for (auto& [key, value] : json.object("spec").strings("selector"))
+    requirements.push_back({key, LabelSelector::Operator::in, {value}});
+  if (!requirements.empty()) service.selector = LabelSelector(std::move(requirements));
+}
+
 void read(const Object& json, Lease& lease) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, lease);
@@ -173,6 +182,11 @@ template <>
 const std::vector<std::string_view>& dropped_keys<DaemonSet>() {
   static const std::vector<std::string_view> keys = {"managedFields", "template"};
   return keys;
+}
+
+template <>
+const std::vector<std::string_view>& dropped_keys<Service>() {
+  return dropped_keys<PodDisruptionBudget>();
 }
 
 template <>

@@ -16,6 +16,7 @@ void read(const Object& json, VolumeAttachment& attachment);
 void read(const Object& json, PersistentVolume& volume);
 void read(const Object& json, PersistentVolumeClaim& claim);
 void read(const Object& json, Namespace& ns);
+void read(const Object& json, Service& service);
 void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
@@ -51,6 +52,8 @@ template <>
 inline constexpr std::string_view kind_of<PersistentVolumeClaim> = "PersistentVolumeClaim";
 template <>
 inline constexpr std::string_view kind_of<Namespace> = "Namespace";
+template <>
+inline constexpr std::string_view kind_of<Service> = "Service";
 template <>
 inline constexpr std::string_view kind_of<Lease> = "Lease";
 template <>

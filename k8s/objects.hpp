@@ -212,6 +212,17 @@ struct Namespace {
   std::optional<WallTime> deletion_timestamp{};
 };
 
+// Whose requests go to which pods.
+struct Service {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::optional<LabelSelector> selector;  // absent: whoever made it says by other means where they go
+
+  std::string key() const { return ns + "/" + name; }
+  bool selects(const Pod& pod) const { return pod.ns == ns && selector && selector->matches(pod.labels); }
+};
+
 struct Lease {
   std::string ns;
   std::string name;

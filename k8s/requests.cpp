@@ -152,6 +152,11 @@ http::Request get_namespace(std::string_view name) {
   return request("GET", "/api/v1/namespaces/" + percent_encode(required(name, "namespace")));
 }
 
+http::Request get_service(std::string_view ns, std::string_view name) {
+  return request("GET", fmt::format("/api/v1/namespaces/{}/services/{}", percent_encode(required(ns, "namespace")),
+                                    percent_encode(required(name, "Service name"))));
+}
+
 http::Request list(Resource resource, const ListOptions& options) {
   Query query(collection_path(resource, options.ns));
   query.add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))

@@ -62,6 +62,7 @@ http::Request delete_pod(std::string_view ns, std::string_view pod, const Delete
 http::Request get_persistent_volume(std::string_view name);
 http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name);
 http::Request get_namespace(std::string_view name);
+http::Request get_service(std::string_view ns, std::string_view name);
 http::Request get_daemon_set(std::string_view ns, std::string_view name);
 // "deployments", "replicasets" or "statefulsets".
 http::Request get_workload(std::string_view resource, std::string_view ns, std::string_view name);

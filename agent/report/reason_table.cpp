@@ -228,7 +228,9 @@ constexpr std::array table{
            "The Event has its words and, where the server tells it, its name. Ask its owner."},
     Reason{"WEBHOOK_DOWN", finds, trouble,
            "An admission webhook cannot be called, and its `failurePolicy` has the server refuse the eviction then.",
-           "See that the pods behind its Service run; the Event names the webhook."},
+           "See that the pods behind its Service run; the Event names both, and says when such a pod was on this node. "
+           "A webhook's servers that the cordoned node takes with it leave last with the annotation "
+           "`haulout.dev/drain-order`."},
     Reason{"NS_TERMINATING_STUCK", finds, trouble,
            "A namespace has been dying for more than five minutes; nothing is evicted from one.",
            "The Event says what is left in it, where that may be read; `kubectl get namespace NAME -o yaml` does."},

@@ -1,48 +1,16 @@
-#include "drain/diagnoses.hpp"
-
-#include <gmock/gmock.h>
-
-#include "tests/drain/builders.hpp"
+#include "tests/drain/diagnoses_fixture.hpp"
 
 namespace haulout::drain {
 namespace {
 using namespace std::chrono_literals;
 using testing::a_budget;
 using testing::a_pod;
+using testing::DiagnosesTest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::status_error;
 using testing::terminating;
-
-class DiagnosesTest : public ::testing::Test {
- protected:
-  SeededRng rng{1};
-  TimePoint now{1h};
-  WallTime wall{1h};
-  NodeFacts node{.name = "n1", .expect_cordon = true};
-  Pipeline pipeline{{},
-                    rng,
-                    [this](const k8s::Pod& seen) { return decide(seen, Policy(), {}, wall); },
-                    [](EventType, const PodReport&) {},
-                    [this] { return wall; }};
-  k8s::Pod pod = a_pod("web-0");
-
-  void budget(const k8s::PodDisruptionBudget& value) { pipeline.budget_changed(value.uid, &value, now); }
-  void refuse(const Error& error) {
-    pipeline.take_evictions(now);
-    pipeline.answered(pod.uid, Result<>(error), now, wall);
-  }
-  std::vector<std::string> codes() const {
-    std::vector<std::string> codes;
-    for (const auto& fact : diagnose(pipeline, node)) codes.push_back(fact.code);
-    return codes;
-  }
-  void begin() {
-    pipeline.pod_changed(pod, now);
-    pipeline.start(now);
-  }
-};
 
 TEST_F(DiagnosesTest, NothingToSay) {
   begin();
@@ -167,88 +135,6 @@ TEST_F(DiagnosesTest, RbacDeniedFromTheSecondRefusalOn) {
   now = pipeline.next_wake(now);
   refuse(denied);
   EXPECT_THAT(codes(), ElementsAre("RBAC_DENIED"));
-}
-
-TEST_F(DiagnosesTest, AWebhookThatDeniesIsNamedOnceForAllItsPods) {
-  begin();
-  const auto other = a_pod("web-1");
-  pipeline.pod_changed(other, now);
-  const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");
-  for (int i = 0; i < 2; ++i) {
-    pipeline.take_evictions(now);
-    pipeline.answered(pod.uid, Result<>(denied), now, wall);
-    pipeline.answered(other.uid, Result<>(denied), now, wall);
-    if (i == 0) EXPECT_THAT(codes(), IsEmpty()) << "one denial is its way to say: not yet";
-    now += 1min;
-  }
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
-  const auto fact = diagnose(pipeline, node)[0];
-  EXPECT_EQ(fact.subject, "webhook a.example.com");
-  EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid, other.uid));
-  EXPECT_THAT(fact.message, ::testing::AllOf(HasSubstr("shop/web-0 and 1 more"), HasSubstr("not yet")));
-  pipeline.take_evictions(now);
-  pipeline.answered(pod.uid, Result<>(), now, wall);
-  pipeline.answered(other.uid, Result<>(), now, wall);
-  EXPECT_THAT(codes(), IsEmpty());
-}
-
-TEST_F(DiagnosesTest, AWebhookThatCannotBeCalled) {
-  begin();
-  const auto down = status_error(500, "InternalError", "", "",
-                                 "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
-                                 "webhook: Post \"https://a/\": connect: connection refused");
-  refuse(down);
-  now += 1min;
-  refuse(down);
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DOWN"));
-  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("connection refused"));
-  now += 1min;
-  refuse(status_error(500, "", "", "", "etcdserver: request timed out"));
-  EXPECT_THAT(codes(), IsEmpty()) << "that is another failure";
-}
-
-TEST_F(DiagnosesTest, WhateverElseDeniesIsToldAsWell) {
-  const struct {
-    Error denied;
-    const char* subject;
-  } rows[] = {
-      {status_error(422, "Invalid", "pods", "",
-                    "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' denied "
-                    "request: not on a Friday"),
-       "ValidatingAdmissionPolicy keep"},
-      {status_error(403, "Forbidden", "pods", "", "pods \"web-0\" is forbidden: not on a Friday"), "pod shop/web-0"},
-      {status_error(403, "Forbidden", "pods", "",
-                    "ValidatingAdmissionPolicy 'x\x1b[2J' with binding 'b' denied request: not on a Friday"),
-       "pod shop/web-0"},
-  };
-  begin();
-  for (const auto& row : rows) {
-    refuse(row.denied);
-    now += 1min;
-    refuse(row.denied);
-    now += 1min;
-    ASSERT_THAT(codes(), ElementsAre("ADMISSION_DENY")) << row.subject;
-    const auto fact = diagnose(pipeline, node)[0];
-    EXPECT_EQ(fact.subject, row.subject);
-    EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
-    EXPECT_THAT(fact.message, AllOf(HasSubstr("not on a Friday"), HasSubstr("; ask ")));
-  }
-  pipeline.take_evictions(now);
-  pipeline.answered(pod.uid, Result<>(), now, wall);
-  EXPECT_THAT(codes(), IsEmpty());
-}
-
-TEST_F(DiagnosesTest, ALostAnswerTakesNoDiagnosisBack) {
-  begin();
-  const auto denied = status_error(400, "", "", "", "admission webhook \"a.example.com\" denied the request: not yet");
-  for (int i = 0; i < 2; ++i) {
-    refuse(denied);
-    now += 1min;
-  }
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
-  refuse(Error(Errc::reset, "the connection was closed before the answer came"));
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY")) << "nobody has said that it would let the pod go";
-  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("not yet"));
 }
 
 TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {

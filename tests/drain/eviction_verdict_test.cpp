@@ -85,5 +85,44 @@ TEST(P10_KindToTheApiServer, NoVerdictIsRetriedWithoutDelay) {
   }
 }
 
+TEST(EvictionVerdict, TheServiceOfAWebhookThatCouldNotBeCalled) {
+  const struct {
+    const char* url;
+    const char* service;
+  } rows[] = {
+      {"https://guard.hooks.svc:443/evict?timeout=10s", "hooks/guard"},
+      {"https://guard.hooks.svc/evict", "hooks/guard"},
+      {"https://guard.hooks.svc", "hooks/guard"},
+      {"https://guard.hooks.example.com:443/", ""},
+      {"https://127.0.0.1:8443/", ""},
+      {"https://guard.svc:443/", ""},
+      {"https://.hooks.svc:443/", ""},
+      {"https://guard..svc:443/", ""},
+      {"https://a.guard.hooks.svc:443/", ""},
+      {"https://.svc", ""},
+      {"https://guard%2F..hooks.svc:443/", ""},
+      {"http://guard.hooks.svc:443/", ""},
+      {"https://", ""},
+  };
+  const auto refusal = [](const std::string& message) {
+    return webhook_refusal(status_error(500, "InternalError", "", "", message));
+  };
+  const std::string failed =
+      "Internal error occurred: failed calling webhook \"a.example.com\": failed to call webhook: ";
+  for (const auto& row : rows) {
+    const auto down = refusal(failed + "Post \"" + row.url + "\": EOF");
+    ASSERT_TRUE(down) << row.url;
+    EXPECT_TRUE(down->down);
+    EXPECT_EQ(down->service, row.service) << row.url;
+  }
+  EXPECT_EQ(refusal(failed + "expected webhook response of admission.k8s.io/v1")->service, "");
+  EXPECT_EQ(refusal(failed + "Post \"https://guard.hooks.svc")->service, "hooks/guard") << "cut short";
+  const auto denied = webhook_refusal(status_error(400, "", "", "",
+                                                   "admission webhook \"a.example.com\" denied the "
+                                                   "request: Post \"https://guard.hooks.svc/\""));
+  ASSERT_TRUE(denied);
+  EXPECT_EQ(denied->service, "") << "whoever denies was called";
+}
+
 }  // namespace
 }  // namespace haulout::drain

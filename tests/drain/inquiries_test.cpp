@@ -106,6 +106,30 @@ TEST_F(InquiriesTest, VolumesOfAHeldPodOnceAndItsNamespaceWhenItTakesLongToDie) 
   EXPECT_EQ(inquiries.due(now), (Question{Kind::ns, "shop"}));
 }
 
+TEST_F(InquiriesTest, TheServiceOfAWebhookThatCannotBeCalledWhileItHoldsAPod) {
+  plan({pod});
+  take();
+  refuse(pod, testing::status_error(500, "InternalError", "", "",
+                                    "failed calling webhook \"a.example.com\": failed to call webhook: Post "
+                                    "\"https://guard.hooks.svc:443/\": EOF"));
+  pass(0s);
+  EXPECT_FALSE(inquiries.due(now));
+  pass(10s);
+  const Question service{Kind::service, "hooks/guard"};
+  ASSERT_EQ(inquiries.due(now), service);
+  inquiries.known().services[service.id] = std::nullopt;
+  inquiries.answered(service, false, false, now);
+  pass(29s);
+  EXPECT_FALSE(inquiries.due(now));
+  pass(1s);
+  ASSERT_EQ(inquiries.due(now), service) << "it may have been made";
+  take();
+  accept(pod);
+  pass(1s);
+  EXPECT_TRUE(inquiries.known().services.empty());
+  EXPECT_EQ(inquiries.next_wake(now), TimePoint::max());
+}
+
 TEST_F(InquiriesTest, AnAnswerThatComesTooLateIsForgotten) {
   inquiries.known().members[members.id] = {pod};
   inquiries.answered(members, false, false, now);

@@ -8,6 +8,7 @@ static void one(std::string_view input) {
   is_whole(k8s::decode_node(input));
   is_whole(k8s::decode_pdb(input));
   is_whole(k8s::decode_daemon_set(input));
+  is_whole(k8s::decode_service(input));
   is_whole(k8s::decode_lease(input));
   is_whole(k8s::decode_config_map(input));
   are_whole(k8s::decode_pod_list(input));

@@ -78,6 +78,26 @@ TEST(CodecWorkloads, WhatCanBeScaled) {
   EXPECT_FALSE(decode_scalable(R"({"kind":"Status"})"));
 }
 
+TEST(CodecWorkloads, WhichPodsAServiceStandsFor) {
+  const auto service = decode_service(
+      R"({"kind":"Service","metadata":{"name":"guard","namespace":"hooks","uid":"u"},"spec":{"selector":{"app":"guard"}}})");
+  ASSERT_TRUE(service) << service.error().message();
+  EXPECT_EQ(service->key(), "hooks/guard");
+  Pod pod;
+  pod.ns = "hooks";
+  pod.labels = {{"app", "guard"}, {"x", "y"}};
+  EXPECT_TRUE(service->selects(pod));
+  pod.ns = "shop";
+  EXPECT_FALSE(service->selects(pod));
+  for (const char* spec : {R"({"selector":{}})", R"({"selector":null})", "{}"}) {
+    const auto none = decode_service(
+        R"({"kind":"Service","metadata":{"name":"a","namespace":"shop","uid":"u"},"spec":)" + std::string(spec) + "}");
+    ASSERT_TRUE(none) << none.error().message();
+    EXPECT_FALSE(none->selector) << spec;
+    EXPECT_FALSE(none->selects(pod)) << spec;
+  }
+}
+
 TEST(CodecWorkloads, WhatTheSchedulerSaysOfAPod) {
   const auto says = [](const char* status, const char* reason) {
     const auto pod = decode_pod(fmt::format(

@@ -11,6 +11,7 @@ TEST(Requests, Reads) {
   EXPECT_TRUE(get_node("n1").repeatable);
   EXPECT_EQ(get_node("n1").headers.find("Accept"), "application/json");
   EXPECT_EQ(get_daemon_set("kube-system", "proxy").target, "/apis/apps/v1/namespaces/kube-system/daemonsets/proxy");
+  EXPECT_EQ(get_service("hooks", "guard").target, "/api/v1/namespaces/hooks/services/guard");
 }
 
 TEST(Requests, Lists) {

@@ -20,11 +20,6 @@ class Diagnoses : public Scenario {
   }
   void scale(int replicas) { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", replicas}}}}); }
   void change_budget(const Json& spec) { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", spec}}); }
-  std::string message_of(const std::string& code) const {
-    for (const auto& entry : told.entries)
-      if (entry.diagnosis == code) return entry.message;
-    return {};
-  }
   // From when the first pod was parked until it was told.
   Duration told_after(const std::string& code) const {
     WallTime parked = WallTime::max();
@@ -55,7 +50,7 @@ class Diagnoses : public Scenario {
     add_pods(2);
     expect_raised_and_healed(drain(), code);
     EXPECT_LE(told_after(code), 30s);
-    EXPECT_THAT(message_of(code), HasSubstr(words));
+    EXPECT_THAT(told.message_of(code), HasSubstr(words));
     EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one who denies, one finding";
   }
 };
@@ -66,7 +61,7 @@ TEST_F(Diagnoses, ABudgetThatNeedsAllOfItsPods) {
   after(60s, [this] { scale(4); });
   expect_raised_and_healed(drain(), "PDB_EQUALS_REPLICAS");
   EXPECT_LE(told_after("PDB_EQUALS_REPLICAS"), 30s);
-  EXPECT_THAT(message_of("PDB_EQUALS_REPLICAS"), HasSubstr("needs 3 healthy of 3 pods"));
+  EXPECT_THAT(told.message_of("PDB_EQUALS_REPLICAS"), HasSubstr("needs 3 healthy of 3 pods"));
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one budget, one finding";
 }
 
@@ -93,7 +88,7 @@ TEST_F(Diagnoses, ABudgetThatCannotBeComputed) {
   after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
   expect_raised_and_healed(drain(), "PDB_SYNC_FAILED");
   EXPECT_LE(told_after("PDB_SYNC_FAILED"), 30s);
-  EXPECT_THAT(message_of("PDB_SYNC_FAILED"), HasSubstr("no matches for kind \"Foo\""));
+  EXPECT_THAT(told.message_of("PDB_SYNC_FAILED"), HasSubstr("no matches for kind \"Foo\""));
 }
 
 TEST_F(Diagnoses, ABudgetThatItsControllerDoesNotSee) {
@@ -131,7 +126,7 @@ TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
   after(60s, [this] { change_budget({{"unhealthyPodEvictionPolicy", "AlwaysAllow"}}); });
   expect_raised_and_healed(drain(), "PDB_UNHEALTHY_DEADLOCK");
   EXPECT_LE(told_after("PDB_UNHEALTHY_DEADLOCK"), 30s);
-  EXPECT_THAT(message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
+  EXPECT_THAT(told.message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
 }
 
 TEST_F(Diagnoses, S28_SickPodsThatMayAlwaysLeave) {
@@ -150,7 +145,7 @@ TEST_F(Diagnoses, AReplacementElsewhereThatDoesNotBecomeReady) {
   add(a_budget("web", {{"minAvailable", 2}}));
   expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
   EXPECT_LE(told_after("PDB_WAITING_REPLACEMENT"), 30s);
-  EXPECT_THAT(message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("shop/canary"));
+  EXPECT_THAT(told.message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("shop/canary"));
   EXPECT_LE(requests("list", "pods").size(), 8u) << "asked ever more rarely";
 }
 
@@ -162,7 +157,7 @@ TEST_F(Diagnoses, WithoutTheRightToSeeOtherPodsItIsSaidWithoutThem) {
   after(1s, [this] { cluster.forbid("list", "pods"); });
   after(9min, [this] { cluster.permit("list", "pods"); });
   expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
-  EXPECT_THAT(message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("kubectl get pods -n shop"));
+  EXPECT_THAT(told.message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("kubectl get pods -n shop"));
 }
 
 TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
@@ -176,7 +171,7 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
   });
   expect_raised_and_healed(drain(), "PDB_DISRUPTED_PENDING");
   EXPECT_LE(told_after("PDB_DISRUPTED_PENDING"), 30s);
-  EXPECT_THAT(message_of("PDB_DISRUPTED_PENDING"), HasSubstr("at the latest"));
+  EXPECT_THAT(told.message_of("PDB_DISRUPTED_PENDING"), HasSubstr("at the latest"));
 }
 
 TEST_F(Diagnoses, AWebhookThatDenies) {
@@ -214,7 +209,7 @@ TEST_F(Diagnoses, ANamespaceThatDoesNotDie) {
   });
   after(10min, [this] { cluster.remove("pods", "shop", "web-0"); });
   expect_raised_and_healed(drain(), "NS_TERMINATING_STUCK");
-  EXPECT_THAT(message_of("NS_TERMINATING_STUCK"), HasSubstr("example.com/x in 1 resource instances"));
+  EXPECT_THAT(told.message_of("NS_TERMINATING_STUCK"), HasSubstr("example.com/x in 1 resource instances"));
 }
 
 TEST_F(Diagnoses, APodThatDoesNotEnd) {
@@ -242,7 +237,7 @@ TEST_F(Diagnoses, AVolumeThatExistsOnThisNodeOnly) {
   options.volumes = drain::VolumeWait::off;
   expect_raised_and_healed(drain(), "LOCAL_PV");
   EXPECT_LE(told_after("LOCAL_PV"), 30s);
-  EXPECT_THAT(message_of("LOCAL_PV"), HasSubstr("pv-data"));
+  EXPECT_THAT(told.message_of("LOCAL_PV"), HasSubstr("pv-data"));
   EXPECT_EQ(requests("get", "persistentvolumeclaims").size(), 1u);
 }
 
@@ -263,7 +258,7 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
     cluster.delete_gracefully("pods", "shop", "db-0");
   });
   expect_raised_and_healed(drain(), "POD_PINNED");
-  EXPECT_THAT(message_of("POD_PINNED"),
+  EXPECT_THAT(told.message_of("POD_PINNED"),
               AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("remove that toleration")));
 }
 
@@ -274,7 +269,7 @@ TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {
   after(5min, [this] { cluster.permit("create", "pods/eviction"); });
   expect_raised_and_healed(drain(), "RBAC_DENIED");
   EXPECT_LE(told_after("RBAC_DENIED"), 30s);
-  EXPECT_THAT(message_of("RBAC_DENIED"), HasSubstr("grant verb create on resource pods/eviction"));
+  EXPECT_THAT(told.message_of("RBAC_DENIED"), HasSubstr("grant verb create on resource pods/eviction"));
 }
 
 TEST_F(Diagnoses, OnlyHauloutItselfIsLeft) {

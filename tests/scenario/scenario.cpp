@@ -119,6 +119,11 @@ bool Recorder::raised(const std::string& code) const {
 bool Recorder::withdrawn(const std::string& code) const {
   return time_of(drain::EventType::diagnosis_withdrawn, code).has_value();
 }
+std::string Recorder::message_of(const std::string& code) const {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.diagnosis == code; });
+  return found == entries.end() ? std::string() : found->message;
+}
 
 Scenario::Scenario() {
   options.run_id = "scenario";

@@ -77,6 +77,7 @@ class Recorder final : public drain::DrainObserver {
   std::size_t count(drain::EventType type, const std::string& pod = {}) const;
   bool raised(const std::string& code) const;
   bool withdrawn(const std::string& code) const;
+  std::string message_of(const std::string& code) const;  // of the first finding with it
   std::optional<WallTime> time_of(drain::EventType type, const std::string& what) const;
 };
 

@@ -113,6 +113,9 @@ TEST_F(Webhooks, S34_OneThatFailsOnceIsAskedAgain) {
 
 TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   options.max_concurrent = 2;
+  add({{"kind", "Service"},
+       {"metadata", {{"namespace", "shop"}, {"name", "guard"}}},
+       {"spec", {{"selector", {{"app", "guard"}}}}}});
   guard_runs_on_this_node(Json::array());
   add_pods(6, {.grace = 5});
   const auto report = drain();
@@ -120,6 +123,8 @@ TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   for (const auto& each : report.pods) EXPECT_EQ(each.outcome, PodOutcome::evicted) << each.name;
   EXPECT_TRUE(told.raised("WEBHOOK_DOWN"));
   EXPECT_TRUE(told.withdrawn("WEBHOOK_DOWN"));
+  EXPECT_THAT(told.message_of("WEBHOOK_DOWN"), HasSubstr("of them is leaving this node before pods that it judges"));
+  EXPECT_LE(requests("get", "services").size(), 3u);
   EXPECT_THAT(report.diagnoses, IsEmpty());
   EXPECT_EQ(accepted_evictions(), 7u);
   EXPECT_GE(took(), 60s);
@@ -142,6 +147,17 @@ TEST_F(Webhooks, S35_InTheRightOrderNobodyHasToWaitForIt) {
   EXPECT_EQ(sent[6], "shop/attacher") << "the others may need their volumes attached elsewhere";
   EXPECT_THAT(sent[7], ::testing::StartsWith("shop/guard-"));
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
+}
+
+TEST_F(Webhooks, WhoMayNotReadServicesIsToldWithoutThem) {
+  cluster.forbid("get", "services");
+  add_pods(1);
+  bool down = true;
+  after(5min, [&] { down = false; });
+  webhook([&](const sim::AuditEntry&) { return down ? std::optional(cannot_be_called()) : std::nullopt; });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(told.message_of("WEBHOOK_DOWN"), HasSubstr("see that the pods behind its Service run;"));
+  EXPECT_THAT(requests("get", "services"), SizeIs(2)) << "one refusal right after a reconnect proves nothing";
 }
 
 TEST_F(Webhooks, S36_OneThatDeniesForEver) {
