@@ -28,7 +28,9 @@ boost::asio::awaitable<void> CordonJob::run() {
   const bool on = settings_.command == Command::cordon;
   while (!left_.empty()) {
     const std::string node = left_.front();
+    changing_ = settings_.drain.dry_run == drain::DryRunMode::none;
     auto result = co_await change(node);
+    changing_ = false;
     left_.erase(left_.begin());
     if (!result) {
       exit_code_ = std::max(exit_code_, report_failure(tools_, std::move(result).error().with_context("node/" + node)));
@@ -43,6 +45,11 @@ boost::asio::awaitable<void> CordonJob::run() {
 
 int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
+  // The request may have been carried out, although nobody has waited for the answer.
+  if (changing_) {
+    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front()));
+    left_.erase(left_.begin());
+  }
   if (!left_.empty()) tools_.console.warn("interrupted; not done: " + joined(left_, ", "));
   return exit_code_of_signal(*signal);
 }

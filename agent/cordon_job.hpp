@@ -19,6 +19,7 @@ class CordonJob final : public Job {
   Tools tools_;
   Settings settings_;
   std::vector<std::string> left_;  // not yet done
+  bool changing_ = false;          // the first of them is being changed
   int exit_code_ = 0;
 };
 

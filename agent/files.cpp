@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace haulout::agent {
 namespace {
@@ -89,10 +89,28 @@ int write_all(std::FILE* file, const std::string& text) {
 
 }  // namespace
 
-Result<std::string> read_whole_file(const std::string& path) {
+FileText text_of(std::istream& stream, std::size_t most) {
+  std::string text;
+  // istreambuf_iterator would throw at a directory.
+  for (std::array<char, 16384> chunk{}; stream && text.size() <= most;) {
+    stream.read(chunk.data(), chunk.size());
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (text.size() > most) return {"", EFBIG};
+  if (!stream.eof()) return {"", errno != 0 ? errno : EIO};
+  return {std::move(text), 0};
+}
+
+FileText file_text(const std::string& path, std::size_t most) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(Errc::unavailable, fmt::format("{} cannot be read", path));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  return text_of(file, most);
+}
+
+Result<std::string> read_whole_file(const std::string& path) {
+  FileText file = file_text(path);
+  if (file.failure == 0) return std::move(file.text);
+  return Error(Errc::unavailable, fmt::format("{} cannot be read: {}", path, std::strerror(file.failure)));
 }
 
 Result<> write_whole_file(const std::string& path, const std::string& text) {

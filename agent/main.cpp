@@ -1,4 +1,5 @@
 // haulout: parse, run on one thread, return the exit code.
+#include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -27,6 +28,13 @@ std::uint64_t random_seed() {
   return seed;
 }
 
+// A descriptor that is closed at the start would be taken by something else, which is then read from or written to.
+// Go's runtime does the same.
+void open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) != fd) std::exit(1);
+}
+
 int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
   int exit_code = 0;
   boost::asio::co_spawn(context, std::move(program), [&exit_code](std::exception_ptr failure, int code) {
@@ -41,6 +49,7 @@ int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
 
 int main(int argc, char** argv) {
   namespace agent = haulout::agent;
+  open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
   agent::FdSink out(STDOUT_FILENO);
   agent::FdSink err(STDERR_FILENO);

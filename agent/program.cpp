@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
+#include <cstring>
 
 #include "agent/cordon_job.hpp"
 #include "agent/drain_job.hpp"
 #include "agent/exit_code.hpp"
+#include "agent/files.hpp"
 #include "agent/help.hpp"
 #include "agent/signals.hpp"
 #include "agent/terminal.hpp"
@@ -18,10 +18,10 @@
 namespace haulout::agent {
 namespace {
 
+// What cannot be read is told by whoever connects with it.
 std::string contents_of(const k8s::Material& material) {
-  if (!material.data.empty() || material.file.empty()) return material.data;
-  std::ifstream file(material.file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t most = std::size_t{1} << 20;
+  return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;
 }
 
 // SelfSubjectAccessReview answers wrongly for impersonated and for kubelet identities.
@@ -68,24 +68,36 @@ boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& j
   co_await job.run();
 }
 
-boost::asio::awaitable<int> run_job(Process& process, k8s::AuthTransport& transport, Job& job, LiveView* live) {
-  Signals signals(process.executor);
+bool is_for_machines(OutputFormat output) {
+  return output == OutputFormat::json || output == OutputFormat::jsonl;
+}
+
+boost::asio::awaitable<int> run_job(Process& process, OutputFormat output, k8s::AuthTransport& transport, Job& job,
+                                    LiveView* live) {
+  std::optional<Signals> signals(std::in_place, process.executor);
   std::vector<boost::asio::awaitable<void>> helpers;
   helpers.push_back(pump(process));
   if (live != nullptr) helpers.push_back(live->run());
-  const std::optional<int> signal = co_await until_signal(signals, run_logged_in(transport, job), std::move(helpers));
+  const std::optional<int> signal = co_await until_signal(*signals, run_logged_in(transport, job), std::move(helpers));
   const int code = job.finish(signal);
-  const int patience = signal ? patience_after_signal_ms : -1;
-  process.out.flush(patience);
-  process.err.flush(patience);
-  co_return code;
+  // A reader that has stopped reading is waited for, and who has had enough of that ends it.
+  signals.reset();
+  co_return finish_output(process, output, code, signal ? patience_after_signal_ms : -1);
 }
 
 }  // namespace
 
+int finish_output(Process& process, OutputFormat output, int code, int patience_ms) {
+  process.out.flush(patience_ms);
+  const int failure = is_for_machines(output) ? process.out.failure() : 0;
+  if (failure != 0)
+    process.err.write(fmt::format("error: the report could not be written: {}\n", std::strerror(failure)));
+  process.err.flush(patience_ms);
+  return failure != 0 && code == exit_done ? exit_not_done : code;
+}
+
 boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job) {
-  const bool for_machines = settings.output == OutputFormat::json || settings.output == OutputFormat::jsonl;
-  Sink& text = for_machines ? process.err : static_cast<Sink&>(process.out);
+  Sink& text = is_for_machines(settings.output) ? process.err : static_cast<Sink&>(process.out);
   Console console(text, process.err);
   process.out.gather(process.executor);
   process.err.write_after(process.out);
@@ -118,15 +130,15 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);
-    co_return co_await run_job(process, **authenticated, job, nullptr);
+    co_return co_await run_job(process, settings.output, **authenticated, job, nullptr);
   }
   if (settings.command != Command::drain) {
     const auto job = make_job(process, std::move(tools), settings);
-    co_return co_await run_job(process, **authenticated, *job, nullptr);
+    co_return co_await run_job(process, settings.output, **authenticated, *job, nullptr);
   }
   View view = make_view(process, console, settings);
   DrainJob job(std::move(tools), settings, view.observer(), view.live.get());
-  co_return co_await run_job(process, **authenticated, job, view.live.get());
+  co_return co_await run_job(process, settings.output, **authenticated, job, view.live.get());
 }
 
 }  // namespace haulout::agent

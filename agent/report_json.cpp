@@ -22,6 +22,7 @@ Json pod_json(const drain::PodReport& pod) {
           {"verdict", drain::to_string(pod.verdict)},
           {"outcome", drain::to_string(pod.outcome)},
           {"reason", pod.reason},
+          {"message", pod.message},
           {"attempts", pod.attempts},
           {"evictedAt", time_json(pod.evicted_at)},
           {"vanishedAt", time_json(pod.vanished_at)}};
@@ -54,6 +55,12 @@ Json diagnosis_json(const drain::Diagnosis& diagnosis) {
           {"since", k8s::format_micro_time(diagnosis.since)}};
 }
 
+Json cordon_json(const drain::CordonReport& cordon) {
+  return {{"before", cordon.before},
+          {"after", cordon.known ? Json(cordon.after) : Json(nullptr)},
+          {"owner", cordon.known ? cordon.owner : ""}};
+}
+
 Json report_object(const drain::Report& report) {
   Json pods = Json::array();
   for (const drain::PodReport& pod : report.pods) pods.push_back(pod_json(pod));
@@ -65,19 +72,20 @@ Json report_object(const drain::Report& report) {
   for (const placement::PodFit& fit : report.fits) fits.push_back(fit_json(fit));
   Json by_verb = Json::object();
   for (const auto& [verb, count] : report.requests.by_verb) by_verb[verb] = count;
-  return {
-      {"apiVersion", api_version},
-      {"kind", "DrainReport"},
-      {"node", report.node},
-      {"outcome", drain::to_string(report.outcome)},
-      {"startedAt", k8s::format_micro_time(report.started_at)},
-      {"finishedAt", k8s::format_micro_time(report.finished_at)},
-      {"cordon", {{"before", report.cordon.before}, {"after", report.cordon.after}, {"owner", report.cordon.owner}}},
-      {"pods", std::move(pods)},
-      {"volumes", std::move(volumes)},
-      {"fits", std::move(fits)},
-      {"diagnoses", std::move(diagnoses)},
-      {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
+  return {{"apiVersion", api_version},
+          {"kind", "DrainReport"},
+          {"node", report.node},
+          {"outcome", drain::to_string(report.outcome)},
+          {"message", report.message},
+          {"connectionFailed", report.connection_failed},
+          {"startedAt", k8s::format_micro_time(report.started_at)},
+          {"finishedAt", k8s::format_micro_time(report.finished_at)},
+          {"cordon", cordon_json(report.cordon)},
+          {"pods", std::move(pods)},
+          {"volumes", std::move(volumes)},
+          {"fits", std::move(fits)},
+          {"diagnoses", std::move(diagnoses)},
+          {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
 }
 
 // The server's text may hold bytes that are not UTF-8; they are replaced, not thrown over.
@@ -110,10 +118,7 @@ std::string event_json(const drain::Event& event) {
                  {"waiting", event.progress.waiting},
                  {"skipped", event.progress.skipped},
                  {"detaching", event.progress.detaching}}}};
-  if (event.pod != nullptr) {
-    json["pod"] = pod_json(*event.pod);
-    json["pod"]["message"] = event.pod->message;
-  }
+  if (event.pod != nullptr) json["pod"] = pod_json(*event.pod);
   if (event.volume != nullptr) json["volume"] = volume_json(*event.volume);
   if (event.diagnosis != nullptr) json["diagnosis"] = diagnosis_json(*event.diagnosis);
   return dumped(json, -1);

@@ -56,6 +56,7 @@ bool FdSink::write_some() {
   const ssize_t count = ::write(fd_, pending_.data() + written_, size);
   if (count < 0) {
     if (errno == EINTR || errno == EAGAIN) return errno == EINTR;
+    failure_ = errno == EPIPE ? 0 : errno;
     broken_ = true;
     pending_.clear();
     written_ = 0;

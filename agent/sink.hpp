@@ -36,6 +36,8 @@ class FdSink final : public Sink {
   // Waits until everything is written or the reader takes nothing for `patience_ms`; negative: for ever.
   void flush(int patience_ms);
   bool broken() const { return broken_; }
+  // errno of the write that broke it, be it a full disk; 0: none, or its reader has gone.
+  int failure() const { return failure_; }
   std::size_t backlog() const { return pending_.size() - written_; }
 
  private:
@@ -49,6 +51,7 @@ class FdSink final : public Sink {
   bool gathers_ = false;
   FdSink* before_ = nullptr;
   bool broken_ = false;
+  int failure_ = 0;
 };
 
 }  // namespace haulout::agent

@@ -1,14 +1,37 @@
 #include "agent/text.hpp"
 
 #include <algorithm>
+#include <clocale>
+#include <cwchar>
 
 #include "agent/utf8.hpp"
 
 namespace haulout::agent {
 namespace {
 
-bool continues(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+// Never freed.
+locale_t utf8_locale() {
+  static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  return locale;
+}
+
+// `character` is one sequence of UTF-8 that is well-formed.
+std::size_t columns_of(std::string_view character) {
+  constexpr unsigned char first_bits[] = {0x7F, 0x1F, 0x0F, 0x07};
+  if (character.size() == 1 || utf8_locale() == nullptr) return 1;
+  auto code = static_cast<wchar_t>(static_cast<unsigned char>(character[0]) & first_bits[character.size() - 1]);
+  for (const char c : character.substr(1)) code = (code << 6) | (static_cast<unsigned char>(c) & 0x3F);
+  const locale_t before = ::uselocale(utf8_locale());
+  const int width = ::wcwidth(code);
+  ::uselocale(before);
+  return width < 0 ? 1 : static_cast<std::size_t>(width);
+}
+
+// Takes the first character off; a byte that belongs to none counts as one.
+std::string_view take_character(std::string_view& text) {
+  const std::string_view character = text.substr(0, std::max<std::size_t>(utf8_sequence(text), 1));
+  text.remove_prefix(character.size());
+  return character;
 }
 
 }  // namespace
@@ -31,19 +54,25 @@ std::string printable(std::string_view text) {
 }
 
 std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+  std::size_t sum = 0;
+  while (!text.empty()) sum += columns_of(take_character(text));
+  return sum;
 }
 
 std::string clipped(std::string_view text, std::size_t width, bool utf8) {
   if (columns(text) <= width) return std::string(text);
   const std::string_view mark = utf8 ? "…" : "...";
   const std::size_t kept = width > columns(mark) ? width - columns(mark) : 0;
-  std::size_t end = 0;
-  for (std::size_t count = 0; end < text.size(); ++end) {
-    if (continues(text[end])) continue;
-    if (count++ == kept) break;
+  std::size_t used = 0;
+  std::string_view rest = text;
+  std::string result;
+  while (!rest.empty()) {
+    const std::string_view character = take_character(rest);
+    used += columns_of(character);
+    if (used > kept) break;
+    result += character;
   }
-  return std::string(text.substr(0, end)) + (kept == 0 ? "" : std::string(mark));
+  return kept == 0 ? result : result.append(mark);
 }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {

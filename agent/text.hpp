@@ -10,7 +10,8 @@ namespace haulout::agent {
 
 // Foreign text for terminals and JSON: control characters (escapes, line breaks) become blanks, broken UTF-8 U+FFFD.
 std::string printable(std::string_view text);
-// Columns that UTF-8 text takes, one per code point: names here are ASCII, messages nearly so.
+// Columns that UTF-8 text takes on a terminal, by the C library's table: wide characters two, combining ones none.
+// Where it has no table (no C.UTF-8 locale), one for each character.
 std::size_t columns(std::string_view text);
 // At most `width` columns; what is cut off is shown by "…" (or "..." without `utf8`).
 std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);

@@ -115,7 +115,12 @@ std::string tally(const Report& report) {
 
 void add_cordon_state(std::vector<std::string>& lines, const Report& report, const Wording& wording) {
   if (wording.dry_run != DryRunMode::none) return;
-  if (report.cordon.after)
+  if (!report.cordon.known)
+    lines.push_back(
+        fmt::format("whether node/{0} is cordoned now is not known, the server's answer was still out; '{1} uncordon "
+                    "{0}' takes a cordon back",
+                    report.node, wording.program));
+  else if (report.cordon.after)
     lines.push_back(
         fmt::format("node/{0} is cordoned; '{1} uncordon {0}' takes that back", report.node, wording.program));
 }

@@ -158,6 +158,7 @@ Report Drain::Impl::report() const {
     report.message = "stopped before it was finished";
     report.finished_at = clock_.wall_now();
   }
+  report.cordon.known = !changes_cordon_;
   report.pods = pipeline_->reports();
   report.volumes = volumes_.reports();
   report.diagnoses = board_.active();
@@ -172,12 +173,14 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
   }
   const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
   const std::string what = "node " + node_name_ + " could not be cordoned";
+  changes_cordon_ = !node_.unschedulable && options_.dry_run == DryRunMode::none;
   auto change = co_await insist<CordonChange>(
       what,
       [&](TimePoint deadline) {
         return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
       },
       request_timeout);
+  changes_cordon_ = false;
   if (!change) {
     if (k8s::is_gone(change.error())) co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
     give_up(change.error(), what);
@@ -229,10 +232,12 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
   if (!unsuccessful || !options_.restore_cordon_on_failure || !cordoned_by_us_) co_return;
   // The drain is over; this has a limit of its own.
   deadline_ = saturating_add(now(), request_timeout);
+  changes_cordon_ = true;
   auto restored = co_await insist<CordonChange>(
       "the cordon of node " + node_name_ + " could not be taken back",
       [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); },
       request_timeout);
+  changes_cordon_ = false;
   if (!restored) {
     report_.message += "; the node is still cordoned, taking the cordon back failed: " + restored.error().message();
     co_return;

@@ -236,6 +236,7 @@ class Drain::Impl {
   TimePoint doubt_volumes_not_before_{};
   Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;
+  bool changes_cordon_ = false;  // asked for, not answered
   TimePoint cordoned_at_{};
   TimePoint planned_at_{};
 

@@ -92,6 +92,7 @@ struct CordonReport {
   // Whose cordon it is now: "haulout" (this run's, or an earlier run's mark), "other" (a human's or another tool's), ""
   // none.
   std::string owner;
+  bool known = true;  // false: the drain was stopped while the answer to a change of it was still out
 };
 
 struct Diagnosis {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "k8s/yaml_codec.hpp"
 #include "sim/shapes.hpp"
 
@@ -35,6 +38,8 @@ Result<> collect(Json document, std::vector<Json>& into) {
     }
     return {};
   }
+  if (kind == "Status") return Error(Errc::invalid, "a Status instead of objects: " + text(document, "/message"));
+  if (kind == "Table") return Error(Errc::invalid, "a Table, which has no objects in it: use -o json or -o yaml");
   if (kind.empty()) return Error(Errc::invalid, "an object without kind");
   if (!find_kind(kind)) return {};
   if (name_of(document).empty()) return Error(Errc::invalid, fmt::format("a {} without metadata.name", kind));
@@ -43,6 +48,28 @@ Result<> collect(Json document, std::vector<Json>& into) {
     return Error(Errc::invalid, fmt::format("{} {}: {}", kind, key_of(document), *problem));
   into.push_back(std::move(document));
   return {};
+}
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+// Where it breaks. The parser's own words would quote it.
+std::string broken_json(std::string_view text) {
+  std::size_t byte = 0;
+  try {
+    std::ignore = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    byte = error.byte;
+  } catch (const Json::out_of_range&) {
+    return "a number is beyond all bounds";
+  }
+  if (byte > text.size()) return "it is JSON that ends in the middle: was it written to its end?";
+  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("not valid JSON: line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
+                     before.size() - line_start + 1);
 }
 
 // JSON is tried first: a snapshot of a whole cluster is large, and the YAML reader is slow.
@@ -54,6 +81,7 @@ Result<std::vector<Json>> documents(std::string_view text) {
     return result;
   }
   auto converted = k8s::yaml_documents_to_json(text);
+  if (!converted && looks_like_json(text)) return Error(Errc::decode, broken_json(text));
   if (!converted) return std::move(converted).error();
   for (const std::string& document : *converted) {
     result.push_back(Json::parse(document, nullptr, false));

@@ -10,8 +10,8 @@
 namespace haulout::sim {
 
 // Every object in the text, with kind and metadata.name; kinds that the simulation does not know are left out.
-// Errc::invalid names the document that cannot be used, Errc::decode the place where the text is no YAML, or the
-// document that is not UTF-8.
+// Errc::invalid names the document that cannot be used, Errc::decode the place where the text is neither JSON nor YAML,
+// or the document that is not UTF-8.
 Result<std::vector<Json>> read_objects(std::string_view text);
 
 }  // namespace haulout::sim

@@ -25,7 +25,8 @@ std::string StatusBody::json() const {
   if (!reason.empty()) body["reason"] = reason;
   if (!details.empty() || empty_details) body["details"] = std::move(details);
   body["code"] = code;
-  return body.dump();
+  // It may quote a path that is no UTF-8.
+  return body.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
 http::Response json_response(int status, std::string json) {

@@ -1,9 +1,8 @@
-#include <array>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include "agent/config/read_config.hpp"
+#include "agent/files.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -20,32 +19,13 @@ std::string named_file(const FlagValues& flags, const Variables& environment) {
 
 constexpr std::size_t largest_file = std::size_t{1} << 20;  // what a ConfigMap can hold
 
-struct FileText {
-  std::string text;
-  int failure = 0;  // errno
-};
-
-FileText contents_of(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  for (std::array<char, 4096> chunk{};
-       file && text.size() <= largest_file;) {  // istreambuf_iterator would throw at a directory
-    file.read(chunk.data(), chunk.size());
-    text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (text.size() > largest_file) return {"", EFBIG};
-  if (!file.eof()) return {"", errno != 0 ? errno : EIO};
-  return {std::move(text), 0};
-}
-
 }  // namespace
 
 std::variant<AgentConfig, std::string> load_config(const FlagValues& flags, const Variables& environment,
                                                    std::string_view default_file) {
   const std::string named = named_file(flags, environment);
   const std::string path = named.empty() ? std::string(default_file) : named;
-  FileText file = contents_of(path);
+  FileText file = file_text(path, largest_file);
   if (file.failure == 0) return read_config(flags, environment, ConfigFile{path, std::move(file.text)});
   if (named.empty() && file.failure == ENOENT) return read_config(flags, environment, std::nullopt);
   return fmt::format("the configuration file {} cannot be read: {}: {}", path,

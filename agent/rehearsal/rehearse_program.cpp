@@ -20,11 +20,11 @@ namespace {
 // All lists of a large cluster, page by page.
 constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
-Result<std::string> read_document(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
+Result<Document> read_document(const std::string& path) {
+  if (path == "-") return Document{text_of(std::cin).text, "the standard input"};
   auto text = read_whole_file(path);
   if (!text) return Error(Errc::invalid, "--snapshot " + text.error().message());
-  return text;
+  return Document{*std::move(text), path};
 }
 
 Result<Snapshot> read_files(const std::vector<std::string>& paths, WallTime now) {
@@ -183,10 +183,7 @@ int rehearse(Process& process, Console& console, const Settings& settings, const
 int rehearse(Process& process, const Settings& settings, const RunToEnd& run) {
   Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<Sink&>(process.out);
   Console console(text, process.err);
-  const int code = rehearse(process, console, settings, run);
-  process.out.flush(-1);
-  process.err.flush(-1);
-  return code;
+  return finish_output(process, settings.output, rehearse(process, console, settings, run), -1);
 }
 
 }  // namespace haulout::agent

@@ -8,8 +8,13 @@
 
 namespace haulout::agent {
 
+struct Document {
+  std::string text;    // as kubectl prints it: Lists, single objects, JSON or YAML
+  std::string file{};  // that it lay in; empty: none
+};
+
 struct Snapshot {
-  std::vector<std::string> documents{};  // as kubectl prints them: Lists, single objects, JSON or YAML
+  std::vector<Document> documents{};
   WallTime read_at{};
   // It lay in files: that moment is the newest time in them, not the one at which they were read, days later perhaps.
   bool stored = false;

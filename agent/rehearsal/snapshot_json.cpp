@@ -60,7 +60,7 @@ Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline) {
       continue;
     }
     if (!pages) co_return std::move(pages).error().with_context(fmt::format("listing {}", kind.resource));
-    for (std::string& page : *pages) read.snapshot.documents.push_back(std::move(page));
+    for (std::string& page : *pages) read.snapshot.documents.push_back({std::move(page)});
   }
   co_return read;
 }

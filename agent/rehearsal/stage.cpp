@@ -9,6 +9,23 @@
 
 namespace haulout::agent {
 
+namespace {
+
+// Without pods every drain would succeed, and nobody has a cluster without any: another command was meant.
+Result<> check_whole(const std::vector<sim::Json>& objects) {
+  const auto has = [&](const char* kind) {
+    return std::any_of(objects.begin(), objects.end(), [&](const sim::Json& object) { return object["kind"] == kind; });
+  };
+  const char* missing = !has("Node") ? "nodes" : !has("Pod") ? "pods" : nullptr;
+  if (missing)
+    return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by kubectl get "
+                                           "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json",
+                                           missing));
+  return {};
+}
+
+}  // namespace
+
 Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size)
     : assumptions_(assumptions),
       world_rng_(seed),
@@ -20,12 +37,17 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
 
 Result<> Stage::load(const Snapshot& snapshot) {
   std::vector<sim::Json> all;
-  for (const std::string& document : snapshot.documents) {
-    auto objects = sim::read_objects(document);
-    if (!objects) return Error(Errc::decode, "the snapshot cannot be used: " + objects.error().message());
+  for (const Document& document : snapshot.documents) {
+    auto objects = sim::read_objects(document.text);
+    if (!objects)
+      return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
+                                             document.file, objects.error().message()));
     std::move(objects->begin(), objects->end(), std::back_inserter(all));
   }
-  if (snapshot.stored) dated_ = newest_time(all, snapshot.read_at);
+  if (snapshot.stored) {
+    if (auto whole = check_whole(all); !whole) return whole;
+    dated_ = newest_time(all, snapshot.read_at);
+  }
   // What is on its way out has as long to go as it really had.
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));

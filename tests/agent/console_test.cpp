@@ -82,6 +82,19 @@ TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   EXPECT_EQ(sink.backlog(), 0u);
 }
 
+TEST(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  FdSink sink(full);
+  sink.write("a report");
+  EXPECT_EQ(sink.failure(), ENOSPC);
+  Pipe pipe;
+  FdSink nobody(pipe.writer());
+  pipe.close_reader();
+  nobody.write("a report");
+  EXPECT_EQ(nobody.failure(), 0);
+  ::close(full);
+}
+
 TEST(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
   boost::asio::io_context context(1);
   Pipe pipe;  // as a terminal that has both

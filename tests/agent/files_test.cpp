@@ -38,6 +38,14 @@ class FilesTest : public ::testing::Test {
   fs::path dir_;
 };
 
+TEST_F(FilesTest, WhatCannotBeReadIsSaidWithItsCause) {
+  EXPECT_THAT(contents(at("missing")), HasSubstr("missing cannot be read: No such file or directory"));
+  EXPECT_THAT(contents(dir_), HasSubstr("cannot be read: Is a directory"));
+  ASSERT_TRUE(write_whole_file(at("ten"), "0123456789"));
+  EXPECT_EQ(file_text(at("ten"), 10).text, "0123456789");
+  EXPECT_EQ(file_text(at("ten"), 9).failure, EFBIG);
+}
+
 TEST_F(FilesTest, AFileStandsWholeAndAlone) {
   for (const std::string text : {"first", "second"}) {
     EXPECT_TRUE(can_write_whole_file(at("f")));

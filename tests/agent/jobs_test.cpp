@@ -211,6 +211,29 @@ TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
   EXPECT_EQ(Json::parse(out.text)["outcome"], "cancelled");
 }
 
+// The server has done it, and its answer is still out.
+TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
+  sim::FaultTransport silent(cluster.api(), clock, rng);
+  silent.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall}});
+  k8s::Client patient(silent, clock);
+  Tools mine{patient, clock, rng, console, out, ledger, "haulout"};
+  LineView view(console, {});
+  DrainJob drain_job(mine, settings_of({"drain", "n1", "-o", "json"}), view, nullptr);
+  EXPECT_EQ(run_job(drain_job, 2s), 143);
+  EXPECT_TRUE(cordoned("n1"));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
+                                 HasSubstr("'haulout uncordon n1' takes a cordon back")));
+  const Json report = Json::parse(out.text);
+  EXPECT_EQ(report["cordon"]["after"], Json(nullptr));
+  EXPECT_EQ(report["cordon"]["owner"], "");
+
+  errors.text.clear();
+  CordonJob uncordon_job(mine, settings_of({"uncordon", "n1", "n2"}));
+  EXPECT_EQ(run_job(uncordon_job, 2s), 143);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
+                                 HasSubstr("interrupted; not done: n2\n")));
+}
+
 TEST_F(JobsTest, DryRunChangesNothing) {
   add_pod("web-0", "n1", true);
   EXPECT_EQ(drain({"drain", "n1", "--dry-run=client"}), 0);

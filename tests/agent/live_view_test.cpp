@@ -45,6 +45,10 @@ TEST(LiveViewTest, FitsEverySize) {
   const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", std::string(200, 'x'), samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 21, nullptr, &zero, "", half));
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, std::string(200, 'y'), half));
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "备";
+  const auto denied = pod("denied", PodOutcome::waiting, "AdmissionDenied", wide);
+  state.apply(event(EventType::parked, 20, &denied, nullptr, "", half));
   for (int i = 0; i < 30; ++i) {
     const auto extra = pod("extra-" + std::to_string(i), PodOutcome::terminating);
     state.apply(event(EventType::evicted, i, &extra, nullptr, "", half));

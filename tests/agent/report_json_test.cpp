@@ -20,6 +20,8 @@ drain::Report sample() {
   auto kept = pod("proxy-x", PodOutcome::skipped, "DaemonSetManaged");
   kept.verdict = drain::Verdict::skip;
   drain::Report report = samples::report(Outcome::blocked, {kept, evicted});
+  report.message = "1 pod is left";
+  report.pods.front().message = "not evicted";
   report.cordon = {false, true, "haulout"};
   report.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   report.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
@@ -35,6 +37,8 @@ constexpr const char* golden = R"({
   "kind": "DrainReport",
   "node": "n1",
   "outcome": "blocked",
+  "message": "1 pod is left",
+  "connectionFailed": false,
   "startedAt": "2026-03-04T05:00:00.000000Z",
   "finishedAt": "2026-03-04T05:01:05.000000Z",
   "cordon": {
@@ -51,6 +55,7 @@ constexpr const char* golden = R"({
       "verdict": "skip",
       "outcome": "skipped",
       "reason": "DaemonSetManaged",
+      "message": "not evicted",
       "attempts": 0,
       "evictedAt": null,
       "vanishedAt": null
@@ -63,6 +68,7 @@ constexpr const char* golden = R"({
       "verdict": "evict",
       "outcome": "evicted",
       "reason": "",
+      "message": "",
       "attempts": 2,
       "evictedAt": "2026-03-04T05:00:03.000000Z",
       "vanishedAt": "2026-03-04T05:00:33.000250Z"

@@ -52,6 +52,19 @@ TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
   }
 }
 
+TEST_F(SignalsTest, WithoutThemASignalEndsTheProcessAgain) {
+  std::optional<Signals> signals(std::in_place, context.get_executor());
+  bool worked = false;
+  bool helped = false;
+  run(race(*signals, pass(clock, 3s, worked), pass(clock, 1h, helped)));
+  signals.reset();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction present{};
+    ASSERT_EQ(::sigaction(signal, nullptr, &present), 0);
+    EXPECT_EQ(present.sa_handler, SIG_DFL) << signal;
+  }
+}
+
 TEST_F(SignalsTest, WhatIsIgnoredAtTheStartStaysIgnored) {
   for (const int signal : {SIGINT, SIGHUP}) {
     std::signal(signal, SIG_IGN);

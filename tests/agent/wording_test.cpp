@@ -296,6 +296,12 @@ TEST(TextTest, ClipsByColumns) {
   EXPECT_EQ(clipped("abcdef", 5, false), "ab...");
   EXPECT_EQ(clipped("\u00e4\u00f6\u00fc\u00df", 3), "\u00e4\u00f6\u2026");
   EXPECT_EQ(clipped("abcdef", 0), "");
+  EXPECT_EQ(columns("数据库"), 6u);
+  EXPECT_EQ(columns("e\u0301"), 1u) << "combined";
+  EXPECT_EQ(columns("a\xff\xc3"), 3u) << "no UTF-8";
+  EXPECT_EQ(clipped("数据库正在备份", 7), "数据库…");
+  EXPECT_EQ(clipped("a数据库正在备份", 7), "a数据…");
+  EXPECT_EQ(clipped("数据库", 6), "数据库");
 }
 
 }  // namespace

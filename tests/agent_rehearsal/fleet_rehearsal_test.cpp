@@ -36,13 +36,13 @@ class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
   }
 
   FleetRehearsal play() {
-    input.snapshot.documents = {document()};
+    input.snapshot.documents = {{document()}};
     auto result = rehearse_fleet(input);
     if (!result) throw std::runtime_error(result.error().message());
     return *std::move(result);
   }
   std::string problem() {
-    input.snapshot.documents = {document()};
+    input.snapshot.documents = {{document()}};
     auto result = rehearse_fleet(input);
     return result ? "" : result.error().message();
   }

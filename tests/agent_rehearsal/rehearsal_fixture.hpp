@@ -28,7 +28,7 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
   }
 
   Rehearsal play() {
-    input.snapshot.documents = {document()};
+    input.snapshot.documents = {{document()}};
     auto result = rehearse(input);
     if (!result) throw std::runtime_error(result.error().message());
     return *std::move(result);

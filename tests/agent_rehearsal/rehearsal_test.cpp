@@ -240,13 +240,13 @@ TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
 
 TEST_F(RehearsalTest, UnusableInputIsNamed) {
   input.nodes = {"n9"};
-  input.snapshot.documents = {document()};
+  input.snapshot.documents = {{document()}};
   const auto unknown = rehearse(input);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message(), AllOf(HasSubstr("n9"), HasSubstr("2 nodes")));
   EXPECT_EQ(unknown.error().code(), Errc::invalid);
   for (const std::string document : {"{", "kind: Pod", "kind: Pod\nmetadata: {name: \"\xff\"}"}) {
-    input.snapshot.documents = {document};
+    input.snapshot.documents = {{document}};
     const auto unusable = rehearse(input);
     ASSERT_FALSE(unusable) << document;
     EXPECT_EQ(unusable.error().code(), Errc::decode) << document;

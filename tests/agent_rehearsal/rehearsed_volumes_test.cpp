@@ -139,7 +139,7 @@ TEST_F(RehearsedVolumes, AVolumeThatNamesNoDriverIsDetachedToo) {
 
 TEST_F(RehearsedVolumes, AgentsWaitForThem) {
   FleetInput fleet;
-  fleet.snapshot = {.documents = {document()}, .read_at = input.snapshot.read_at};
+  fleet.snapshot = {.documents = {{document()}}, .read_at = input.snapshot.read_at};
   const auto drained_within = [&](Duration detached_in) {
     fleet.assumptions.detach_within = detached_in;
     const auto rehearsal = rehearse_fleet(fleet);

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -130,6 +131,23 @@ func TestReaderDisappears(t *testing.T) {
 	must(t, reader.Close())
 	must(t, w.SetBudget(t.Context(), "web", "100%"))
 	if exit := exitCode(drain.Wait()); exit != 0 {
+		t.Errorf("exit %d, want 0", exit)
+	}
+	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
+}
+
+// Descriptors that are closed at the start are not taken by something else, which would then be waited for.
+func TestDescriptorsThatAreClosed(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := smallWorld(t, Deployment("web", 2))
+	shell, err := exec.LookPath("sh")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	drain := w.command(ctx, w.Kubeconfig, Tool{Name: "sh", Path: shell}, "-c", `exec "$@" <&- >&- 2>&-`, "sh",
+		haulout.Path, "drain", w.Node("old"), "--settle=0")
+	if exit := exitCode(drain.Run()); exit != 0 {
 		t.Errorf("exit %d, want 0", exit)
 	}
 	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))

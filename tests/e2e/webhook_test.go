@@ -71,14 +71,21 @@ func startWebhook(t *testing.T, w *World, denies string) *webhook {
 	t.Cleanup(func() { h.down() })
 
 	where := "https://" + h.address + "/"
+	haveEvictionsJudged(t, w, admissionregistrationv1.WebhookClientConfig{URL: &where, CABundle: w.CA.PEM})
+	return h
+}
+
+// haveEvictionsJudged has evictions in the namespace of this world judged by whoever answers there.
+func haveEvictionsJudged(t *testing.T, w *World, where admissionregistrationv1.WebhookClientConfig) {
+	t.Helper()
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
 	seconds := int32(5)
 	hooks := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	_, err = hooks.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+	_, err := hooks.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:         "evictions.e2e.invalid",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &where, CABundle: w.CA.PEM},
+			ClientConfig: where,
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 				Rule: admissionregistrationv1.Rule{
@@ -94,7 +101,6 @@ func startWebhook(t *testing.T, w *World, denies string) *webhook {
 	}, metav1.CreateOptions{})
 	must(t, err)
 	t.Cleanup(func() { _ = hooks.Delete(context.Background(), w.Name, metav1.DeleteOptions{}) })
-	return h
 }
 
 // inForce asks for evictions that would change nothing until the webhook denies one.
@@ -138,4 +144,33 @@ func TestWebhookDeniesIsDownComesBack(t *testing.T) {
 	back := time.Now()
 	expectEvicted(t, w, drain, "db=3 web=3")
 	t.Logf("drained %.1f s after the webhook came back", time.Since(back).Seconds())
+}
+
+// What cannot be called is a Service that does not exist: the server's words name it, and the finding says so.
+func TestWebhookWithoutItsService(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	w := newWorld(t)
+	must(t, w.AddNode(t.Context(), "old", "old"))
+	must(t, w.Apply(t.Context(), Deployment("web", 2)))
+	must(t, w.Settle(t.Context(), 2))
+	path := "/judge"
+	haveEvictionsJudged(t, w, admissionregistrationv1.WebhookClientConfig{
+		Service:  &admissionregistrationv1.ServiceReference{Namespace: w.Name, Name: "guard", Path: &path},
+		CABundle: w.CA.PEM,
+	})
+	must(t, Until(t.Context(), "the webhook is in force", func() (bool, error) {
+		err := w.Client.CoreV1().Pods(w.Name).EvictV1(t.Context(), &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Name: "nobody", Namespace: w.Name},
+			DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+		})
+		return apierrors.IsInternalError(err), nil
+	}))
+
+	report, err := run(t, w, 1, haulout, "drain", w.Node("old"), "--settle=0", "--timeout=25s", "-o", "json").Report()
+	must(t, err)
+	if len(report.Diagnoses) != 1 || report.Diagnoses[0].Code != "WEBHOOK_DOWN" ||
+		!strings.Contains(report.Diagnoses[0].Message, "its Service "+w.Name+"/guard does not exist") {
+		t.Errorf("diagnoses %+v", report.Diagnoses)
+	}
 }

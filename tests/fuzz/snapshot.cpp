@@ -19,7 +19,7 @@ static void one(std::string_view input) {
   if (!objects) return must(!objects.error().message().empty(), "an error says what it is");
   if (!small(*objects)) return;
   agent::RehearsalInput rehearsal;
-  rehearsal.snapshot = {.documents = {std::string(input)}, .stored = true};
+  rehearsal.snapshot = {.documents = {{std::string(input)}}, .stored = true};
   rehearsal.nodes = {"n1"};
   rehearsal.drain = agent::Settings::kubectl_defaults();
   rehearsal.drain.policy.daemon_set = drain::Treatment::skip;

@@ -161,6 +161,14 @@ TEST_F(ClusterTest, TheAuditRemembersEveryRequest) {
   });
 }
 
+TEST_F(ClusterTest, ANameThatIsNoUtf8IsQuotedAllTheSame) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    const auto response = co_await ask("GET", "/api/v1/nodes/%ff%fe");
+    EXPECT_EQ(response.status, 404);
+    EXPECT_FALSE(Json::parse(response.body, nullptr, false).is_discarded());
+  });
+}
+
 TEST_F(ClusterTest, AnInterceptAnswersInPlaceOfTheServer) {
   cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (call.subresource != "eviction") return std::nullopt;
