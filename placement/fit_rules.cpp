@@ -4,14 +4,21 @@
 #include <array>
 
 #include "placement/room.hpp"
+#include "placement/sums.hpp"
 
 namespace haulout::placement {
 namespace {
 
+// What there is for a pod before any of those that wait or leave has been placed.
+struct Alone {
+  Place place;
+  Sites candidates;
+};
+
 struct Leaving {
   Object pod;
   double share = 0;
-  bool alone = false;  // there is room before any other pod of the node has been placed
+  Alone alone{};
 };
 
 std::string key_of(const Json& pod) {
@@ -33,7 +40,7 @@ std::string listed_unweighed(const Json& pod) {
 // What is taken, and what may be: one pod after the other.
 class Placing {
  public:
-  explicit Placing(Room& room) : room_(room) {}
+  explicit Placing(Room& room) : room_(room), sums_(room) {}
 
   struct Found {
     Place place;       // whatever becomes of the pods whose place is not known
@@ -46,14 +53,19 @@ class Placing {
     if (!found.place.node.empty() && !apart) found.sure = room_.find_for_sure(pod);
     return found;
   }
-  void put(const Object& pod, const std::string& node) { room_.put(pod, node); }
-  void put_somewhere(const Object& pod) {
-    room_.reserve(*pod);
+  bool too_many_with(const Json& pod) { return sums_.too_many_with(pod); }
+  void put(const Object& pod, const std::string& node) {
+    room_.put(pod, node);
+    sums_.placed(*pod, node);
+  }
+  void put_somewhere(const Object& pod, const Alone* alone) {
+    room_.reserve(*pod, alone != nullptr ? alone->candidates : room_.candidates(*pod));
     nowhere_known_.push_back(pod);
   }
 
  private:
   Room& room_;
+  Sums sums_;
   std::vector<Object> nowhere_known_;
 };
 
@@ -77,23 +89,31 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
   return fit;
 }
 
-PodFit judge_refused(PodFit fit, bool alone, const Place& place) {
+// Why there may be room all the same where none is found; empty: there is none.
+std::string all_the_same(const Place& place) {
   if (place.vague)
-    return unknown(std::move(fit),
-                   "it depends on anti-affinity across namespaces or by label keys, or on tolerations "
-                   "that compare: " +
-                       place.message);
-  if (!place.preempts_on.empty())
-    return unknown(std::move(fit), "only if pods of lower priority are preempted: " + place.message);
+    return "it depends on anti-affinity across namespaces or by label keys, or on tolerations that compare: " +
+           place.message;
+  return place.preempts_on.empty() ? "" : "only if pods of lower priority are preempted: " + place.message;
+}
+
+// A no that comes of where the others were placed here proves nothing: they may go elsewhere.
+PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Place& place, Placing& placing) {
+  const bool fits_alone = alone != nullptr && !alone->place.node.empty();
+  std::string why_unknown = all_the_same(place);
+  if (why_unknown.empty() && alone != nullptr) why_unknown = all_the_same(alone->place);
+  if (why_unknown.empty() && fits_alone && !placing.too_many_with(pod))
+    why_unknown = "there is room for it alone; it depends on where the others go: " + place.message;
+  if (!why_unknown.empty()) return unknown(std::move(fit), std::move(why_unknown));
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());
   fit.message = place.message;
-  if (alone) fit.message += " (after the larger pods of this node)";
+  if (fits_alone) fit.message += " (there is room for it alone, but not for all pods that leave or wait for a node)";
   return fit;
 }
 
-// Judges the pod and gives it its room: what it may need is nobody else's.
-PodFit place_one(Placing& placing, const Object& pod, bool alone) {
+// Judges the pod and gives it its room: what it may need is nobody else's. Without `alone` a no is taken as it comes.
+PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   PodFit fit;
   fit.pod = key_of(*pod);
   fit.uid = uid_of(*pod);
@@ -103,9 +123,9 @@ PodFit place_one(Placing& placing, const Object& pod, bool alone) {
   else if (!found.place.node.empty())
     fit = judge_found(std::move(fit), *pod, found);
   else
-    fit = judge_refused(std::move(fit), alone, found.place);
+    fit = judge_refused(std::move(fit), *pod, alone, found.place, placing);
   if (fit.fit == Fit::fits) placing.put(pod, fit.node);
-  if (fit.fit == Fit::unknown) placing.put_somewhere(pod);
+  if (fit.fit == Fit::unknown) placing.put_somewhere(pod, alone);
   return fit;
 }
 
@@ -114,13 +134,13 @@ void put_waiting(Placing& placing, std::vector<Object> waiting) {
     const auto first = number(*a, "/spec/priority"), second = number(*b, "/spec/priority");
     return first != second ? first > second : key_of(*a) < key_of(*b);
   });
-  for (const Object& pod : waiting) place_one(placing, pod, false);
+  for (const Object& pod : waiting) place_one(placing, pod, nullptr);
 }
 
 std::vector<PodFit> place_all(Placing& placing, const std::vector<Leaving>& all) {
   std::vector<PodFit> fits;
   fits.reserve(all.size());
-  for (const Leaving& leaving : all) fits.push_back(place_one(placing, leaving.pod, leaving.alone));
+  for (const Leaving& leaving : all) fits.push_back(place_one(placing, leaving.pod, &leaving.alone));
   std::sort(fits.begin(), fits.end(), [](const PodFit& a, const PodFit& b) { return a.pod < b.pod; });
   return fits;
 }
@@ -155,16 +175,16 @@ std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) 
     const std::string node = text(*pod, "/spec/nodeName");
     if (pod_finished(*pod)) continue;
     if (question.leaving.count(uid_of(*pod)) != 0) {
-      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod), false});
+      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod)});
     } else if (node.empty()) {
       if (!terminating(*pod) && !has_scheduling_gates(*pod)) waiting.push_back(pod);
     } else if (question.closed.count(node) == 0 || !terminating(*pod)) {
       room.put(pod, node);
     }
   }
+  for (Leaving& one : all) one.alone = {room.find(*one.pod), room.candidates(*one.pod)};
   Placing placing(room);
   put_waiting(placing, std::move(waiting));
-  for (Leaving& one : all) one.alone = !room.find(*one.pod).node.empty();
   std::sort(all.begin(), all.end(), [](const Leaving& a, const Leaving& b) {
     return a.share != b.share ? a.share > b.share : key_of(*a.pod) < key_of(*b.pod);
   });

@@ -4,6 +4,9 @@
 // theirs first, by priority; then those that leave, the largest first, one after the other. One whose place is not
 // known takes its room on every node that could have it, as far as "fits" goes, and on none as far as "does not fit"
 // goes. The closed nodes, cordoned ones and those that are not Ready get none.
+//
+// That order is one of many, so what was placed before proves no "does not fit": that is a pod which finds no room
+// before any other has been placed, or of which sums prove that it finds none beside them (sums.hpp).
 #pragma once
 
 #include <vector>

@@ -3,49 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "placement/selector.hpp"
 
 namespace haulout::placement {
 namespace {
-
-std::optional<std::int64_t> whole(const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  return failure == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
-bool holds(const Json& expression, const std::string* value) {
-  const std::string op = text(expression, "/operator");
-  const Json& values = at(expression, "/values");
-  if (op == "Exists") return value != nullptr;
-  if (op == "DoesNotExist") return value == nullptr;
-  const bool listed = value != nullptr && values.is_array() && std::count(values.begin(), values.end(), *value) > 0;
-  if (op == "In") return listed;
-  if (op == "NotIn") return !listed;
-  if (value == nullptr || !values.is_array() || values.empty() || !values[0].is_string()) return false;
-  const auto left = whole(*value), right = whole(values[0].get<std::string>());
-  if (!left || !right) return false;
-  return op == "Gt" ? *left > *right : op == "Lt" && *left < *right;
-}
-
-// One of nodeSelectorTerms: all of its expressions hold. A term without any matches nothing.
-bool term_matches(const Json& term, const Json& node) {
-  const Json& expressions = at(term, "/matchExpressions");
-  const Json& fields = at(term, "/matchFields");
-  if (expressions.empty() && fields.empty()) return false;
-  for (const Json& expression : expressions) {
-    const auto value = label(node, text(expression, "/key"));
-    if (!holds(expression, value ? &*value : nullptr)) return false;
-  }
-  const std::string name = name_of(node);
-  for (const Json& field : fields)
-    if (text(field, "/key") != "metadata.name" || !holds(field, &name)) return false;
-  return true;
-}
 
 const Json& anti_affinity(const Json& pod) {
   return at(pod, "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
@@ -58,15 +21,6 @@ bool is_about(const Json& term, const Json& owner, const Json& other) {
   const bool here = namespaces.empty() ? ns_of(other) == ns_of(owner)
                                        : std::count(namespaces.begin(), namespaces.end(), ns_of(other)) > 0;
   return (everywhere || here) && Selector::from_object(at(term, "/labelSelector")).matches(other);
-}
-
-bool untolerated(const Json& pod, const Json& node) {
-  for (const Json& taint : at(node, "/spec/taints")) {
-    const std::string effect = text(taint, "/effect");
-    if (effect != "PreferNoSchedule" && !tolerates(pod, text(taint, "/key"), effect, text(taint, "/value")))
-      return true;
-  }
-  return false;
 }
 
 bool any_label(const std::set<std::pair<std::string, std::string>>& domains, const Json& node) {
@@ -149,12 +103,20 @@ void Room::renew(const Object& node) {
 
 // Taints, and who keeps it away, are left out: a scheduler that is not known may not ask, and what is taken for
 // stricter than it is must not hide a node.
-void Room::reserve(const Json& pod) {
+Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
-  for (Site& site : sites_)
-    if (!site.closed && wants_node(pod, *site.node) && missing(wish, site, counted).empty())
-      add(site.reserved, wish.wanted);
+  Sites result;
+  result.reserve(sites_.size());
+  for (const Site& site : sites_)
+    result.push_back(!site.closed && wants_node(pod, *site.node) && missing(wish, site, counted).empty());
+  return result;
+}
+
+void Room::reserve(const Json& pod, const Sites& sites) {
+  const Amounts wanted = requests_of(pod);
+  for (std::size_t i = 0; i < sites_.size(); ++i)
+    if (sites[i]) add(sites_[i].reserved, wanted);
 }
 
 Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
@@ -180,33 +142,43 @@ Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
   return wish;
 }
 
-std::vector<std::string> Room::missing(const Wish& wish, const Site& site, Counted counted) const {
-  std::vector<std::string> result;
-  if (site.endless) return result;
+Amounts Room::used(const Json& pod, const Site& site, Counted counted) {
   Amounts used = site.used;
   if (counted == Counted::reserved_too) add(used, site.reserved);
   if (counted == Counted::without_lower)
     for (const Occupant& other : site.occupants)
-      if (other.priority < priority_of(wish.pod)) subtract(used, other.requests);
+      if (other.priority < priority_of(pod)) subtract(used, other.requests);
+  return used;
+}
+
+std::vector<std::string> Room::missing(const Wish& wish, const Site& site, Counted counted) const {
+  std::vector<std::string> result;
+  if (site.endless) return result;
+  const Amounts taken = used(wish.pod, site, counted);
   for (const auto& [resource, want] : wish.wanted) {
     // What the node does not state it does not have.
-    if (want == 0 || amount(used, resource) + want <= amount(site.limits, resource)) continue;
+    if (want == 0 || amount(taken, resource) + want <= amount(site.limits, resource)) continue;
     result.push_back(resource == "pods" ? "Too many pods" : "Insufficient " + resource);
   }
   return result;
 }
 
-// In the order of the scheduler's plugins, the first that says no.
-Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted) const {
+Room::Refusal Room::refused_by_node(const Json& pod, const Site& site) {
   const Json& node = *site.node;
-  const Json& pod = wish.pod;
   const bool cordoned =
       flag(node, "/spec/unschedulable") && !tolerates(pod, "node.kubernetes.io/unschedulable", "NoSchedule");
   if (site.closed || cordoned) return {"NodeUnschedulable", {"node(s) were unschedulable"}};
   if (terminating(node)) return {"NodeUnschedulable", {"node(s) were being deleted"}};
   // The taint of a node that is not Ready comes a moment after its condition.
-  if (!node_ready(node) || untolerated(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
+  if (!node_ready(node) || !tolerates_node(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
   if (!wants_node(pod, node)) return {"NodeAffinity", {"node(s) didn't match Pod's node affinity/selector"}};
+  return {};
+}
+
+// In the order of the scheduler's plugins, the first that says no.
+Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted) const {
+  const Json& node = *site.node;
+  if (Refusal refused = refused_by_node(wish.pod, site); !refused.plugin.empty()) return refused;
   std::vector<std::string> lacks = missing(wish, site, counted);
   if (!lacks.empty()) return {"NodeResourcesFit", std::move(lacks)};
   if (any_label(wish.apart, node)) return {"InterPodAffinity", {"node(s) didn't match pod anti-affinity rules"}};
@@ -267,6 +239,29 @@ std::string Room::find_for_sure(const Json& pod) const {
   return best == nullptr ? std::string() : name_of(*best->node);
 }
 
+Sites Room::admitting(const Json& pod) const {
+  Sites result;
+  result.reserve(sites_.size());
+  for (const Site& site : sites_) result.push_back(refused_by_node(pod, site).plugin.empty());
+  return result;
+}
+
+std::optional<std::size_t> Room::site_of(const std::string& node) const {
+  const auto found = by_name_.find(node);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Amounts Room::free_for(const Json& pod, const Sites& sites) const {
+  Amounts result;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (!sites[i]) continue;
+    const Amounts taken = used(pod, sites_[i], preempts(pod) ? Counted::without_lower : Counted::standing);
+    for (const auto& [resource, limit] : sites_[i].limits)
+      add(result, {{resource, std::max<std::int64_t>(0, limit - amount(taken, resource))}});
+  }
+  return result;
+}
+
 double Room::share(const Json& pod) const {
   double largest = 0;
   for (const auto& [resource, want] : requests_of(pod)) {
@@ -285,23 +280,6 @@ bool keep_apart(const Json& one, const Json& other) {
     return std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return is_about(term, owner, about); });
   };
   return keeps_away(one, other) || keeps_away(other, one);
-}
-
-bool tolerates_node(const Json& pod, const Json& node) {
-  return !untolerated(pod, node);
-}
-
-bool wants_node(const Json& pod, const Json& node) {
-  const Json& selector = at(pod, "/spec/nodeSelector");
-  if (selector.is_object())
-    for (const auto& [key, value] : selector.items()) {
-      const auto has = label(node, key);
-      if (!has || value != *has) return false;
-    }
-  const Json& terms =
-      at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
-  return !terms.is_array() ||
-         std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return term_matches(term, node); });
 }
 
 }  // namespace haulout::placement

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct Place {
   std::string preempts_on{};        // then: a node where it would fit in place of pods of lower priority; empty: none
   bool vague = false;               // then: it may fit, since something that says no was taken for stricter than it is
 };
+
+// Some of the nodes, in the order in which they were given: true for those that belong to them.
+using Sites = std::vector<bool>;
 
 class Room {
  public:
@@ -42,11 +46,19 @@ class Room {
   void renew(const Object& node);
   // Where it would go; changes nothing. `preferred` wins where it fits.
   Place find(const Json& pod, const std::string& preferred = {}) const;
-  // It will stand on one of the nodes, and nobody knows on which: every node that could have it, be it in place of
-  // pods of lower priority, keeps its requests free. Nothing but find_for_sure() asks about that.
-  void reserve(const Json& pod);
+  // The nodes that could have it, be it in place of pods of lower priority.
+  Sites candidates(const Json& pod) const;
+  // It will stand on one of these, and nobody knows on which: each keeps its requests free. Nothing but
+  // find_for_sure() asks about that.
+  void reserve(const Json& pod, const Sites& sites);
   // As find(), but where it has room wherever the others go that were reserved for; empty: there is none.
   std::string find_for_sure(const Json& pod) const;
+  // The nodes that take it, whatever stands on them.
+  Sites admitting(const Json& pod) const;
+  // The place of a node among the Sites; one that is not known has none.
+  std::optional<std::size_t> site_of(const std::string& node) const;
+  // What is free of each resource on all of these together; what it may preempt is.
+  Amounts free_for(const Json& pod, const Sites& sites) const;
   // The largest share of a node that it takes, of the resource that it takes most of.
   double share(const Json& pod) const;
 
@@ -86,7 +98,9 @@ class Room {
 
   // `spared`: the site whose pods of lower priority do not count.
   Wish wish_of(const Json& pod, const Site* spared) const;
+  static Amounts used(const Json& pod, const Site& site, Counted counted);
   std::vector<std::string> missing(const Wish& wish, const Site& site, Counted counted) const;
+  static Refusal refused_by_node(const Json& pod, const Site& site);
   Refusal refusal(const Wish& wish, const Site& site, Counted counted) const;
   bool by_preemption(const Json& pod, const Site& site, std::string_view plugin) const;
 
