@@ -118,6 +118,7 @@ void ControllerBook::not_answered(const std::string& owner_uid, TimePoint now) {
 }
 
 bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& controller) const {
+  if (groups_.contains(controller.in_place_of)) return false;
   if (controller.unknown.empty() || controller.gone || controller.cannot_scale) return true;
   const auto known = groups_.find(controller.uid);
   if (known != groups_.end() && known->second.controller.unknown.empty()) return false;

@@ -2,7 +2,8 @@
 // may be without a Ready replacement, whether its replacements find nodes, and whether it has but one replica. Pure
 // bookkeeping; nothing is written to the cluster.
 //
-// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Pods of Jobs (single by nature), of
+// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Where nothing can be found out of what
+// is above a ReplicaSet (a custom resource without a scale), it is the ReplicaSet. Pods of Jobs (single by nature), of
 // DaemonSets, of the node itself and of nobody are not guarded. Whatever was not looked up yet holds its pods.
 #pragma once
 
@@ -31,8 +32,10 @@ struct Controller {
   std::map<std::string, std::string> annotations;
   std::string unknown;  // why the number of its replicas is not known
   bool gone = false;    // it does not exist any more: nothing replaces its pods
-  // Nothing of its kind has replicas, so nothing replaces its pods (a workflow's step, a Pod that owns Pods).
+  // Nothing of its kind has a number of replicas, and nobody can tell whether it replaces its pods: a StrimziPodSet
+  // does, a workflow does not.
   bool cannot_scale = false;
+  std::string in_place_of;  // UID of the one above, of which nothing could be found out; empty: it is at the top
 
   std::string text() const { return kind + " " + ns + "/" + name; }
 };
@@ -64,7 +67,8 @@ class ControllerBook final : public EvictionGuard {
   // The answers to questions; `owner_uid` as in the question. One that was not answered is asked again later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // False when it says less than is known, or nothing of what merely may be a known controller's: then it is none.
+  // False when it says less than is known, stands in for one that is known, or says nothing of what merely may be a
+  // known controller's: then it is none.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
   // It may not be read. True when that is to be believed: of the controller of a pod that leaves, the second time.
   bool forbidden(const std::string& owner_uid);

@@ -87,7 +87,7 @@ const ControllerBook::Tally& ControllerBook::tally_of(const Group& group) const 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& group, const k8s::Pod& pod) const {
   // One that is not Ready takes nothing from those that are.
   if (!guards_.max_unavailable || !pod.ready) return std::nullopt;
-  // Nobody would make up for it: only its own annotation holds it back.
+  // Perhaps nobody would make up for it: only its own annotation holds it back.
   if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
   const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);

@@ -59,6 +59,18 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
     ignored(max_unavailable_annotation, *share, parsed.error().message());
 }
 
+void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,
+                      std::vector<DiagnosisFact>& facts) {
+  std::string message = fmt::format(
+      "how many replicas it has could not be found out, so it is taken to have more than one: {}", controller.unknown);
+  if (controller.cannot_scale && guards.max_unavailable)
+    message += fmt::format(
+        "; --max-unavailable-per-controller does not count its pods, which perhaps nothing replaces, but those with an "
+        "annotation {} of their own",
+        max_unavailable_annotation);
+  facts.push_back({"REPLICAS_UNKNOWN", controller.text(), std::move(message), {}, advice(pods)});
+}
+
 void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
   facts.push_back({"SINGLE_REPLICA",
                    controller.text(),
@@ -99,14 +111,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
   for (const auto& [uid, of_it] : here) {
     const Controller& controller = *of_it.controller;
     diagnose_override(controller, controller.annotations, of_it.pods, facts);
-    if (!controller.replicas)
-      facts.push_back({"REPLICAS_UNKNOWN",
-                       controller.text(),
-                       fmt::format("how many replicas it has could not be found out, so it is taken to have more than "
-                                   "one: {}",
-                                   controller.unknown),
-                       {},
-                       advice(of_it.pods)});
+    if (!controller.replicas) diagnose_unknown(controller, controllers.guards(), of_it.pods, facts);
     if (controllers.guards().single_replica == SingleReplica::allow) continue;
     if (controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)

@@ -14,6 +14,7 @@ namespace haulout::drain {
 struct TopController {
   k8s::OwnerReference owner;
   std::optional<Controller> controller;  // nothing: `owner` is of a kind that only its Scale tells of
+  std::optional<Controller> below;       // then: the ReplicaSet that `owner` controls, in place of it
 };
 
 // Reads one of them; how patiently is the caller's choice.

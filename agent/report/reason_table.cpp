@@ -277,7 +277,8 @@ constexpr std::array table{
            "Give it a PodDisruptionBudget, spread its pods, or set `--max-unavailable-per-controller`."},
     Reason{"REPLICAS_UNKNOWN", finds, waiting,
            "How many replicas a controller has could not be found out, so it is taken to have more than one.",
-           "The Event says why: often a right that is missing."},
+           "The Event says why: often a right that is missing. Pods of a kind without replicas are counted by "
+           "`--max-unavailable-per-controller` if they are annotated `haulout.dev/max-unavailable`."},
     Reason{"OVERRIDE_INVALID", finds, trouble, "An annotation of a guard makes no sense and is ignored.",
            "Correct it; the Event says how."},
     Reason{"RBAC_DENIED", finds, trouble, "The agent lacks a right that it needs for this drain.",

@@ -92,6 +92,11 @@ TEST_F(BookTest, WhatSaysLessThanIsKnownIsNoAnswer) {
   EXPECT_FALSE(book->is_answer("rs-uid", not_known(web)));
   EXPECT_FALSE(book->is_answer("rs-uid", not_known(top("web-12345", "rs-uid", 4))));
   EXPECT_FALSE(book->is_answer("stranger", not_known(web)));
+  Controller below = top("web-777", "stranger", 4);
+  below.in_place_of = "deployment-uid";
+  EXPECT_FALSE(book->is_answer("stranger", below)) << "it is one of web, whose pods it would take away";
+  below.in_place_of = "above-uid";
+  EXPECT_TRUE(book->is_answer("stranger", below));
   EXPECT_FALSE(book->is_answer("stranger", not_known(top("web-777", "stranger", 4)))) << "it may be one of web";
   EXPECT_TRUE(book->is_answer("stranger", not_known(top("clones", "clones-uid", 4)))) << "it is another's";
   const auto late = owned_by(pod(5), "apps/v1", "ReplicaSet", "late-1", "late-uid");
@@ -190,7 +195,7 @@ TEST_F(BookTest, APodWhoseAnswerWasLostMayBeAskedAgain) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
-TEST_F(BookTest, WhatNobodyReplacesIsNotHeld) {
+TEST_F(BookTest, WhatPerhapsNobodyReplacesIsNotHeld) {
   make(at_most(1));
   Controller workflow = not_known(top("build", "workflow-uid", 0));
   workflow.cannot_scale = true;

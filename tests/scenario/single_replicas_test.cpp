@@ -6,8 +6,10 @@ using namespace std::chrono_literals;
 namespace {
 using drain::Outcome;
 using drain::SingleReplica;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
@@ -167,6 +169,44 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   ASSERT_NE(raised, told.entries.end());
   EXPECT_EQ(raised->diagnosis, "REPLICAS_UNKNOWN");
   EXPECT_LT(raised, first_of(drain::EventType::eviction_sent));
+}
+
+// Of a resource of one's own, the scale of which may not be read, or which has none, or whose API is away.
+TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
+  cluster.forbid("get", "replicationcontrollers/scale");
+  options.guards.single_replica = SingleReplica::block;
+  const std::array<std::pair<const char*, const char*>, 3> above = {
+      {{"v1", "ReplicationController"}, {"v1", "Service"}, {"apps.kruise.io/v1alpha1", "CloneSet"}}};
+  deploy("web", 1, Json::object(), "ReplicaSet");
+  deploy("pair", 2, Json::object(), "ReplicaSet");
+  for (const auto& [api, kind] : above) {
+    SCOPED_TRACE(kind);
+    for (const char* name : {"web", "pair"})
+      cluster.patch("replicasets", "shop", name,
+                    {{"metadata",
+                      {{"ownerReferences",
+                        {{{"apiVersion", api},
+                          {"kind", kind},
+                          {"name", "above"},
+                          {"uid", "above-uid"},
+                          {"controller", true}}}}}}});
+    const auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::refused));
+    EXPECT_THAT(report.message, AllOf(HasSubstr("shop/web-"), Not(HasSubstr("shop/pair-"))));
+    EXPECT_FALSE(told.raised("REPLICAS_UNKNOWN"));
+  }
+}
+
+TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
+  add(a_pod("broker", {.owner_kind = "Service", .owner_name = "kafka", .owner_api = "v1"}));
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  const auto raised = std::find_if(told.entries.begin(), told.entries.end(),
+                                   [](const auto& entry) { return entry.diagnosis == "REPLICAS_UNKNOWN"; });
+  ASSERT_NE(raised, told.entries.end());
+  EXPECT_THAT(raised->message, AllOf(HasSubstr("v1 Service cannot be scaled"),
+                                     HasSubstr("--max-unavailable-per-controller does not count its pods"),
+                                     HasSubstr("haulout.dev/max-unavailable")));
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
