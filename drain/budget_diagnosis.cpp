@@ -58,6 +58,9 @@ std::vector<std::string> unhealthy(const BudgetCase& about) {
   return states;
 }
 
+constexpr const char* see_controller =
+    "see that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
+
 DiagnosisFact unprocessed(const PodDisruptionBudget& budget) {
   if (budget.condition_reason == "SyncFailed")
     return {"PDB_SYNC_FAILED",
@@ -66,15 +69,15 @@ DiagnosisFact unprocessed(const PodDisruptionBudget& budget) {
                         "the scale subresource, or use an integer minAvailable",
                         budget.condition_message),
             controller_hold};
-  return {
-      "PDB_NOT_OBSERVED",
-      {},
-      "the disruption controller has not processed it for a minute, and until then no eviction is allowed; see that "
-      "kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)",
-      unobserved_hold};
+  return {"PDB_NOT_OBSERVED",
+          {},
+          fmt::format("the disruption controller has not processed it for a minute, and until then no eviction is "
+                      "allowed; {}",
+                      see_controller),
+          unobserved_hold};
 }
 
-DiagnosisFact under_way(const PodDisruptionBudget& budget) {
+DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) {
   std::vector<std::string> names;
   std::optional<WallTime> last;
   for (const auto& [name, since] : budget.disrupted_pods) {
@@ -83,6 +86,17 @@ DiagnosisFact under_way(const PodDisruptionBudget& budget) {
     if (since) last = std::max(last.value_or(*since), *since);
   }
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(disrupted_pod_limit);
+  const auto margin = std::chrono::duration_cast<std::chrono::microseconds>(disrupted_pod_margin);
+  const bool forgotten = std::all_of(budget.disrupted_pods.begin(), budget.disrupted_pods.end(),
+                                     [&](const auto& entry) { return entry.second.has_value(); }) &&
+                         server_now > *last + limit + margin;
+  if (forgotten)
+    return {"PDB_NOT_OBSERVED",
+            {},
+            fmt::format("it counts as gone what was let go more than two minutes ago ({}), which the disruption "
+                        "controller ends by then; {}",
+                        listed(std::move(names)), see_controller),
+            {}};
   return {
       "PDB_DISRUPTED_PENDING",
       {},
@@ -207,7 +221,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
                     budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by)),
         {}};
   if (budget.condition_reason == "SyncFailed") return unprocessed(budget);
-  if (!budget.disrupted_pods.empty()) return under_way(budget);
+  if (!budget.disrupted_pods.empty()) return under_way(budget, about.server_now);
   const auto sick = std::count_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return !pod->ready; });
   const bool unhealthy_may_not = !budget.always_allow_unhealthy &&
                                  (budget.current_healthy < budget.desired_healthy || budget.desired_healthy == 0);

@@ -133,12 +133,14 @@ void diagnose_namespaces(const Held& held, const Known& known, std::vector<Diagn
   }
 }
 
-void diagnose_budgets(const Held& held, const BudgetBook& book, const Known& known, std::vector<DiagnosisFact>& facts) {
+void diagnose_budgets(const Held& held, const BudgetBook& book, const NodeFacts& node, const Known& known,
+                      std::vector<DiagnosisFact>& facts) {
   for (const auto& [uid, pods] : held.by_budget) {
     const auto budget = book.budgets().find(uid);
     if (budget == book.budgets().end()) continue;
     const auto members = known.members.find(uid);
-    auto fact = diagnose_budget({budget->second, pods, members == known.members.end() ? nullptr : &members->second});
+    auto fact = diagnose_budget(
+        {budget->second, pods, node.server_now, members == known.members.end() ? nullptr : &members->second});
     if (!fact) continue;
     fact->scope = about(pods);
     facts.push_back(*std::move(fact));
@@ -214,7 +216,7 @@ std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& n
   Held held;
   for (const TrackedPod* tracked : pipeline.leaving())
     diagnose_pod(*tracked, pipeline.book(), node, known, held, facts);
-  diagnose_budgets(held, pipeline.book(), known, facts);
+  diagnose_budgets(held, pipeline.book(), node, known, facts);
   diagnose_webhooks(pipeline, held, known, facts);
   diagnose_policies(held, facts);
   diagnose_namespaces(held, known, facts);

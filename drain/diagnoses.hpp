@@ -28,6 +28,7 @@ struct NodeFacts {
   bool ready = true;
   std::string own_uid{};    // of the pod that we run in; empty: none of this cluster
   Duration server_ahead{};  // of our clock
+  WallTime server_now{};
 };
 
 // What was asked about pods that have been held for a while (drain/inquiries.hpp).

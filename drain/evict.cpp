@@ -107,7 +107,7 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
   doubt_what_holds(group);
   look_at_volumes(group);
   look_at_controllers(group);
-  inquiries_.look(*pipeline_, now());
+  inquiries_.look(*pipeline_, now(), client_.server_now());
   if (!inquires_ && inquiries_.due(now())) {
     inquires_ = true;
     group.spawn(inquire());
@@ -307,7 +307,8 @@ void Drain::Impl::watch_health() {
 
 void Drain::Impl::update_diagnoses(TimePoint at) {
   // The server's clock is known to a second or two: a smaller change is none, and no news.
-  const Duration ahead = client_.server_now() - clock_.wall_now();
+  node_facts_.server_now = client_.server_now();
+  const Duration ahead = node_facts_.server_now - clock_.wall_now();
   if (std::chrono::abs(ahead - node_facts_.server_ahead) >= std::chrono::seconds(2)) node_facts_.server_ahead = ahead;
   auto facts = diagnose(*pipeline_, node_facts_, inquiries_.known());
   diagnose_volumes(at, facts);

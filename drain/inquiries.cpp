@@ -14,10 +14,10 @@ constexpr Duration first_pause = std::chrono::seconds(30);
 constexpr Duration longest_pause = std::chrono::minutes(2);
 
 // Only where the other pods of the budget are what it waits for.
-bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::Pod& held) {
+bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::Pod& held, WallTime server_now) {
   const auto budget = book.budgets().find(uid);
   if (!book.visible() || budget == book.budgets().end() || !budget->second.selector) return false;
-  const auto fact = diagnose_budget({budget->second, {&held}});
+  const auto fact = diagnose_budget({budget->second, {&held}, server_now});
   return fact && (fact->code == "PDB_WAITING_REPLACEMENT" || fact->code == "PDB_UNHEALTHY_DEADLOCK");
 }
 
@@ -25,6 +25,7 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
 constexpr std::size_t most_volumes = 10;
 
 struct Look {
+  WallTime server_now;
   std::set<Inquiries::Question> wanted{};
   std::set<std::string_view> judged{};  // budgets; hundreds of pods may be held by the same one
   std::size_t volumes = 0;
@@ -40,7 +41,7 @@ void add_questions(const TrackedPod& tracked, const BudgetBook& book, Look& look
     look.wanted.insert({Kind::service, webhook->service});
   if (tracked.refusal.verdict != EvictionVerdict::budget || tracked.budgets->size() != 1) return;
   const std::string& uid = tracked.budgets->front();
-  if (look.judged.insert(uid).second && members_matter(book, uid, tracked.pod))
+  if (look.judged.insert(uid).second && members_matter(book, uid, tracked.pod, look.server_now))
     look.wanted.insert({Kind::members, uid});
 }
 
@@ -50,8 +51,8 @@ Duration Inquiries::asked_after(Kind kind) {
   return kind == Kind::ns ? std::chrono::seconds(290) : std::chrono::seconds(10);
 }
 
-void Inquiries::look(const Pipeline& pipeline, TimePoint now) {
-  Look seen;
+void Inquiries::look(const Pipeline& pipeline, TimePoint now, WallTime server_now) {
+  Look seen{server_now};
   for (const TrackedPod* tracked : pipeline.leaving()) add_questions(*tracked, pipeline.book(), seen);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     if (seen.wanted.contains(entry->first)) {

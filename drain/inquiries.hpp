@@ -28,7 +28,7 @@ class Inquiries {
   // Shorter than the hold of the diagnosis that it is for.
   static Duration asked_after(Kind kind);
 
-  void look(const Pipeline& pipeline, TimePoint now);
+  void look(const Pipeline& pipeline, TimePoint now, WallTime server_now);
   std::optional<Question> due(TimePoint now) const;
   // When the next question falls due, later than `now`; max() if none does.
   TimePoint next_wake(TimePoint now) const;

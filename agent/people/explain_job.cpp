@@ -28,10 +28,10 @@ Task<> ExplainJob::act(std::string node) {
   facts.daemon_sets = co_await look_up_daemon_sets(facts.pods);
   if (settings_.people.check_fit) co_await check_fit(facts);
 
-  Questions questions(tools_.client, facts, [this] { return deadline(); }, tools_.clock.wall_now());
+  Questions questions(tools_.client, facts, [this] { return deadline(); }, tools_.client.server_now());
   facts.asked = co_await questions.ask(std::move(attachments));
 
-  const Explanation explanation = explain(facts, tools_.clock.wall_now());
+  const Explanation explanation = explain(facts, tools_.client.server_now());
   if (settings_.output == OutputFormat::json) {
     tools_.out.write(explanation_json(explanation));
   } else {
@@ -44,7 +44,7 @@ asio::awaitable<void> ExplainJob::check_fit(NodeFacts& facts) {
   facts.fit_asked = true;
   if (facts.pods_problem) co_return;
   auto fits = co_await placement::check_fit(
-      tools_.client, {leaving_pods(facts, tools_.clock.wall_now()), {facts.node.name}}, settings_.drain.page_size,
+      tools_.client, {leaving_pods(facts, tools_.client.server_now()), {facts.node.name}}, settings_.drain.page_size,
       saturating_add(tools_.clock.now(), placement::fit_limit));
   if (fits)
     facts.fits = *std::move(fits);

@@ -20,7 +20,7 @@ std::string remarks(const std::vector<drain::Finding>& findings) {
   return joined(parts, "; ");
 }
 
-void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook& book) {
+void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook& book, WallTime now) {
   const auto budgets = book.selecting(pod);
   if (budgets.size() > 1 && !drain::BudgetBook::ignores_budgets(pod)) {
     view.fate = PodFate::blocked;
@@ -31,7 +31,7 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
     view.fate = PodFate::blocked;
     view.reason = "BlockedByBudget";
     view.message = book.explain(budgets);
-    const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}});
+    const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}, now});
     // What a drain says once it has lasted; here it is said at once.
     if (fact) view.message = fmt::format("blocked by {}: {} [{}]", fact->subject, fact->message, fact->code);
   } else {
@@ -85,7 +85,7 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
       break;
     case drain::Verdict::evict:
       if (!pod.terminating()) {
-        judge_eviction(view, pod, book);
+        judge_eviction(view, pod, book, now);
         break;
       }
       view.fate = PodFate::leaving;

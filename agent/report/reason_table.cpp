@@ -204,7 +204,7 @@ constexpr std::array table{
            "The Event has its words: usually a controller without the scale subresource. An integer `minAvailable` "
            "needs none."},
     Reason{"PDB_NOT_OBSERVED", finds, trouble,
-           "The disruption controller has not processed a PodDisruptionBudget for a minute.",
+           "The disruption controller does not process a PodDisruptionBudget, or does not end what it counts as gone.",
            "See that kube-controller-manager runs."},
     Reason{"PDB_UNHEALTHY_DEADLOCK", finds, trouble,
            "Pods that are not healthy may not leave, because too few of their PodDisruptionBudget are healthy.",

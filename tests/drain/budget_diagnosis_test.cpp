@@ -49,6 +49,9 @@ k8s::PodDisruptionBudget with(k8s::PodDisruptionBudget budget, Change change) {
   return budget;
 }
 
+// A minute after the entries of disruptedPods.
+const WallTime early = *k8s::parse_time("2026-11-21T12:01:00Z");
+
 struct Row {
   const char* what;
   k8s::PodDisruptionBudget budget;
@@ -105,12 +108,42 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   };
   const auto held = a_pod("web-0");
   for (const Row& row : rows) {
-    const auto fact = diagnose_budget({row.budget, {&held}});
+    const auto fact = diagnose_budget({row.budget, {&held}, early});
     EXPECT_EQ(fact ? fact->code : "", row.code) << row.what;
     if (!fact) continue;
     EXPECT_THAT(fact->message, HasSubstr(row.message)) << row.what;
     EXPECT_EQ(fact->subject, "PodDisruptionBudget shop/web") << row.what;
     EXPECT_EQ(fact->hold, row.hold) << row.what;
+  }
+}
+
+// The disruption controller forgets such an entry two minutes after it was made, if it runs.
+TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
+  const auto entry = k8s::parse_time("2026-11-21T12:00:00Z");
+  const struct {
+    const char* what;
+    std::map<std::string, std::optional<WallTime>> entries;
+    const char* code;
+    std::vector<const char*> words;
+  } rows[] = {
+      {"young", {{"db-0", *entry + 3s}}, "PDB_DISRUPTED_PENDING", {"at 2026-11-21T12:02:03Z at the latest"}},
+      {"over time by less than the clocks may differ", {{"db-0", *entry + 1s}}, "PDB_DISRUPTED_PENDING", {"Wait"}},
+      {"over time",
+       {{"db-0", *entry}},
+       "PDB_NOT_OBSERVED",
+       {"shop/db-0, let go at 2026-11-21T12:00:00Z", "kube-controller-manager runs (kubectl get lease"}},
+      {"one of them", {{"db-0", *entry}, {"db-1", *entry + 1min}}, "PDB_DISRUPTED_PENDING", {"12:03:00Z"}},
+      {"one without a time", {{"db-0", *entry}, {"db-1", std::nullopt}}, "PDB_DISRUPTED_PENDING", {"Wait"}},
+  };
+  const auto held = a_pod("web-0");
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    const auto burnt = with(counting(2, 2, 3), [&](auto& budget) { budget.disrupted_pods = row.entries; });
+    const auto fact = diagnose_budget({burnt, {&held}, *entry + 2min + 31s});
+    ASSERT_TRUE(fact);
+    EXPECT_EQ(fact->code, row.code);
+    for (const char* words : row.words) EXPECT_THAT(fact->message, HasSubstr(words));
+    EXPECT_EQ(fact->message.find("Wait") == std::string::npos, fact->code == "PDB_NOT_OBSERVED");
   }
 }
 
@@ -141,7 +174,7 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
   for (const auto& row : rows) {
     auto budget = counting(row.needed, row.expected, row.expected);
     budget.min_available = row.min_available;
-    const auto fact = diagnose_budget({budget, {&held}});
+    const auto fact = diagnose_budget({budget, {&held}, early});
     ASSERT_TRUE(fact) << row.min_available;
     const std::string scale = *row.scale ? row.scale : "scale";
     EXPECT_EQ(fact->message.find(scale) != std::string::npos, *row.scale != 0) << fact->message;
@@ -158,49 +191,50 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
       "if its controller wants more, see why it creates none (kubectl describe ReplicaSet web-6d4b9 "
       "-n shop), else scale";
   for (const std::int32_t count : {1, 3}) {
-    const auto fact = diagnose_budget({counting(count, count, count), {&held}});
+    const auto fact = diagnose_budget({counting(count, count, count), {&held}, early});
     ASSERT_TRUE(fact);
     EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
   }
-  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}})->message, HasSubstr("only 3 exist"));
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, HasSubstr("only 3 exist"));
   // A percentage is one of what the controller wants.
   EXPECT_THAT(
-      diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}})->message,
+      diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})
+          ->message,
       AllOf(HasSubstr("can never spare one"), Not(HasSubstr("creates none"))));
   held.controller.reset();
-  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}})->message, Not(HasSubstr("creates none")));
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, Not(HasSubstr("creates none")));
 }
 
 TEST(BudgetDiagnosis, SickPodsThatMayNotLeave) {
   const auto a = sick(a_pod("web-0")), b = a_pod("web-1");
   const auto short_of_one = counting(2, 1, 3);
-  const auto all_sick = diagnose_budget({short_of_one, {&a}});
+  const auto all_sick = diagnose_budget({short_of_one, {&a}, early});
   ASSERT_TRUE(all_sick);
   EXPECT_EQ(all_sick->code, "PDB_UNHEALTHY_DEADLOCK");
   EXPECT_THAT(all_sick->message, AllOf(HasSubstr("AlwaysAllow"), HasSubstr("shop/web-0 is not Ready")));
-  EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
   // With AlwaysAllow the server lets it go; what holds the other one is that there are too few.
   auto lenient = short_of_one;
   lenient.always_allow_unhealthy = true;
-  EXPECT_EQ(diagnose_budget({lenient, {&b}})->code, "PDB_WAITING_REPLACEMENT");
+  EXPECT_EQ(diagnose_budget({lenient, {&b}, early})->code, "PDB_WAITING_REPLACEMENT");
   // Healthy or not, the second one can never go.
-  EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}})->code, "PDB_EQUALS_REPLICAS");
-  EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}, early})->code, "PDB_EQUALS_REPLICAS");
+  EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
   // The server's exemption of unhealthy pods wants a budget that needs one.
-  EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
 }
 
 TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   const auto held = a_pod("web-0");
   const std::vector<k8s::Pod> members{held, pending(a_pod("web-1"), "Unschedulable: 0/3 nodes are available"),
                                       sick(a_pod("web-2")), sick(testing::terminating(a_pod("web-3")))};
-  const auto fact = diagnose_budget({counting(2, 1, 3), {&held}, &members});
+  const auto fact = diagnose_budget({counting(2, 1, 3), {&held}, early, &members});
   ASSERT_TRUE(fact);
   EXPECT_EQ(fact->code, "PDB_WAITING_REPLACEMENT");
   EXPECT_THAT(fact->message, AllOf(HasSubstr("shop/web-1 is Pending (Unschedulable: 0/3 nodes are available)"),
                                    HasSubstr("shop/web-2 is not Ready"), Not(HasSubstr("web-3"))));
   const std::vector<k8s::Pod> alone{held};
-  EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, &alone})->message, HasSubstr("do not exist yet"));
+  EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message, HasSubstr("do not exist yet"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class InquiriesTest : public testing::PipelineTest {
   void see(const k8s::PodDisruptionBudget& budget) { pipeline->budget_changed(budget.uid, &budget, now); }
   void pass(Duration time) {
     now += time;
-    inquiries.look(*pipeline, now);
+    inquiries.look(*pipeline, now, wall);
   }
 
   Inquiries inquiries;

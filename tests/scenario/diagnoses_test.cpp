@@ -174,6 +174,23 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
   EXPECT_THAT(told.message_of("PDB_DISRUPTED_PENDING"), HasSubstr("at the latest"));
 }
 
+// It has let one go, and its controller takes no notice of that any more.
+TEST_F(Diagnoses, AnEvictionThatNobodyCountsAnyMore) {
+  add_deployment(3);
+  add(a_budget("web", {{"minAvailable", 2}}));
+  after(0s, [this] { cluster.stop_disruption_controller(); });
+  after(140s, [this] {
+    EXPECT_TRUE(told.raised("PDB_DISRUPTED_PENDING"));
+    EXPECT_FALSE(told.raised("PDB_NOT_OBSERVED"));
+  });
+  after(175s, [this] {
+    EXPECT_TRUE(told.raised("PDB_NOT_OBSERVED"));
+    EXPECT_TRUE(told.withdrawn("PDB_DISRUPTED_PENDING"));
+  });
+  after(5min, [this] { cluster.start_disruption_controller(); });
+  expect_raised_and_healed(drain(), "PDB_NOT_OBSERVED");
+}
+
 TEST_F(Diagnoses, AWebhookThatDenies) {
   refuse_evictions(2min, 400, "", "admission webhook \"a.example.com\" denied the request: migrating");
   expect_one_denial("WEBHOOK_DENY", "migrating");
