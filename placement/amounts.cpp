@@ -76,6 +76,7 @@ Amounts requests_of(const Json& pod) {
   for (const auto& [resource, need] : beginning) running[resource] = std::max(running[resource], need);
   for (const auto& [resource, need] : requests(at(pod, "/spec/resources/requests"))) running[resource] = need;
   add(running, requests(at(pod, "/spec/overhead")));
+  for (const std::string& claimed : claimed_resources(pod)) running.erase(claimed);
   running["pods"] = 1000;
   return running;
 }

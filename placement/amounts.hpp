@@ -20,7 +20,8 @@ std::int64_t amount(const Amounts& of, const std::string& resource);
 Amounts limits_of(const Json& node);
 
 // The sum of what runs at the same time, and never less than what an init container needs alone; what the pod as a
-// whole requests is that. "pods" is 1000. What cannot be read, or is too much to be told, is more than any node has.
+// whole requests is that. "pods" is 1000. Without what a ResourceClaim serves (claimed_resources()). What cannot be
+// read, or is too much to be told, is more than any node has.
 Amounts requests_of(const Json& pod);
 
 }  // namespace haulout::placement

@@ -202,7 +202,7 @@ Object essence_of_pod(const Json& pod) {
                   "resources"});
   for (const char* kind : {"containers", "initContainers"})
     if (at(pod, "/spec").contains(kind)) spec[kind] = essence_of_containers(at(pod, "/spec")[kind]);
-  copy(kept["status"], at(pod, "/status"), std::array{"phase"});
+  copy(kept["status"], at(pod, "/status"), std::array{"phase", "extendedResourceClaimStatus"});
   return std::make_shared<const Json>(std::move(kept));
 }
 

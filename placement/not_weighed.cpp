@@ -59,7 +59,7 @@ std::vector<std::string> not_weighed(const Json& pod) {
   add(!at(pod, "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution").empty(), "pod affinity");
   add(far_reaching(pod), "anti-affinity across namespaces or by label keys");
   add(has_host_port(pod), "host ports");
-  add(!at(pod, "/spec/resourceClaims").empty(), "resource claims");
+  add(!at(pod, "/spec/resourceClaims").empty() || !claimed_resources(pod).empty(), "resource claims");
   add(has_scheduling_gates(pod), "scheduling gates");
   add(!foreign_scheduler(pod).empty(), "another scheduler");
   add(compares_taints(pod), "tolerations that compare");

@@ -90,6 +90,13 @@ bool has_scheduling_gates(const Json& pod) {
   return !at(pod, "/spec/schedulingGates").empty();
 }
 
+std::set<std::string> claimed_resources(const Json& pod) {
+  std::set<std::string> names;
+  for (const Json& mapping : at(pod, "/status/extendedResourceClaimStatus/requestMappings"))
+    names.insert(text(mapping, "/resourceName"));
+  return names;
+}
+
 std::string foreign_scheduler(const Json& pod) {
   const std::string name = text(pod, "/spec/schedulerName");
   return name.empty() || name == "default-scheduler" ? "" : name;

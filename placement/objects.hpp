@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,9 @@ bool node_ready(const Json& node);   // also while no kubelet has reported on it
 bool pod_finished(const Json& pod);  // Succeeded or Failed
 bool waits_for_node(const Json& pod);
 bool has_scheduling_gates(const Json& pod);  // no scheduler looks at it before somebody has taken them away
+// The extended resources among its requests that a ResourceClaim serves, as the scheduler has written down: no Node
+// needs to list them.
+std::set<std::string> claimed_resources(const Json& pod);
 // The name of the scheduler that places it, whose rules are not known; empty: it is kube-scheduler.
 std::string foreign_scheduler(const Json& pod);
 bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value = {});

@@ -1,0 +1,63 @@
+// Nodes and pods as JSON, and how they are judged.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "placement/fit_rules.hpp"
+
+namespace haulout::placement {
+
+inline Object object(Json json) {
+  return std::make_shared<const Json>(std::move(json));
+}
+
+inline Json node_json(const std::string& name, const char* cpu = "2", const char* more = "{}") {
+  Json node = {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}, {"zone", "a"}}}}},
+               {"spec", Json::object()},
+               {"status", {{"allocatable", {{"cpu", cpu}, {"memory", "4Gi"}, {"pods", "10"}}}}}};
+  node.merge_patch(Json::parse(more));
+  return node;
+}
+
+// On n1 unless it says otherwise, of a ReplicaSet.
+inline Json pod_json(const std::string& name, const char* cpu, const char* spec = "{}") {
+  Json pod = {{"metadata",
+               {{"name", name},
+                {"namespace", "shop"},
+                {"uid", name},
+                {"labels", {{"app", name}}},
+                {"ownerReferences", {{{"kind", "ReplicaSet"}, {"name", "rs"}, {"controller", true}}}}}},
+              {"spec", {{"nodeName", "n1"}, {"containers", {{{"resources", {{"requests", {{"cpu", cpu}}}}}}}}}},
+              {"status", {{"phase", "Running"}}}};
+  pod["spec"].merge_patch(Json::parse(spec));
+  return pod;
+}
+
+// Of the drain of n1; all of its pods leave, but those named "stays…".
+inline std::vector<PodFit> judged(const std::vector<Json>& nodes, const std::vector<Json>& pods) {
+  ClusterView view;
+  FitQuestion question{{}, {"n1"}};
+  for (const Json& node : nodes) view.nodes.push_back(object(node));
+  for (const Json& pod : pods) {
+    view.pods.push_back(object(pod));
+    if (text(pod, "/spec/nodeName") == "n1" && !name_of(pod).starts_with("stays")) question.leaving.insert(uid_of(pod));
+  }
+  return judge(view, question);
+}
+
+inline std::vector<std::string> verdicts(const std::vector<PodFit>& fits) {
+  std::vector<std::string> lines;
+  for (const PodFit& fit : fits)
+    lines.push_back(fmt::format("{} {}{}", fit.pod, to_string(fit.fit), fit.node.empty() ? "" : " " + fit.node));
+  return lines;
+}
+
+inline std::string anti_affinity_to(const char* app, const char* key, const char* more = "") {
+  return fmt::format(
+      R"({{"affinity":{{"podAntiAffinity":{{"requiredDuringSchedulingIgnoredDuringExecution":[
+          {{"topologyKey":"{}","labelSelector":{{"matchLabels":{{"app":"{}"}}}}{}}}]}}}}}})",
+      key, app, more);
+}
+
+}  // namespace haulout::placement
