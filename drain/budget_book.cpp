@@ -32,8 +32,7 @@ bool BudgetBook::ignores_budgets(const k8s::Pod& pod) {
   return pod.finished() || pod.phase == k8s::PodPhase::pending || pod.terminating();
 }
 
-// The server's own exemptions: it deletes such a pod whatever the budget says.
-bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const {
+bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) {
   if (ignores_budgets(pod)) return true;
   if (pod.ready) return false;
   return budget.always_allow_unhealthy ||

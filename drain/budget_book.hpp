@@ -39,6 +39,9 @@ class BudgetBook {
   // The server deletes such a pod before it looks at any budget, and at how many there are.
   static bool ignores_budgets(const k8s::Pod& pod);
 
+  // The server's own exemptions: such a pod it deletes whatever the budget says, and takes no disruption for it.
+  static bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget);
+
   enum class Gate {
     open,    // an eviction may be sent
     busy,    // the lane has a request in flight
@@ -53,8 +56,6 @@ class BudgetBook {
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:
-  bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget) const;
-
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
   std::set<std::vector<std::string>> selections_;

@@ -33,7 +33,8 @@ asio::awaitable<Result<>> Drain::Impl::simulate_eviction(std::string uid) {
 asio::awaitable<bool> Drain::Impl::dry_run() {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
-  std::map<std::string, std::size_t> guarded;  // pods that would go, by the UID of their budget
+  std::map<std::string, std::size_t> guarded;  // pods that would go and take a disruption, by the UID of their budget
+  const auto& budgets = pipeline_->book().budgets();
   pipeline_->start(now());
   for (const TrackedPod* tracked : pipeline_->leaving())
     if (tracked->state == PodState::parked) ++blocked;  // by policy, which says why
@@ -45,15 +46,19 @@ asio::awaitable<bool> Drain::Impl::dry_run() {
       pipeline_->dry_run_answered(uid, answer);
     }
     ++(answer ? would_go : blocked);
+    const TrackedPod& tracked = pipeline_->pods().at(uid);
     if (answer)
-      for (const std::string& budget : *pipeline_->pods().at(uid).budgets) ++guarded[budget];
+      for (const std::string& budget : *tracked.budgets)
+        if (const auto found = budgets.find(budget);
+            found != budgets.end() && !BudgetBook::exempt(tracked.pod, found->second))
+          ++guarded[budget];
   }
   std::string message = blocked == 0
                             ? fmt::format("dry run: {} would be evicted", pods(would_go))
                             : fmt::format("dry run: {} could be evicted now, {} could not", pods(would_go), blocked);
   for (const auto& [uid, count] : guarded) {
-    const auto found = pipeline_->book().budgets().find(uid);
-    if (options_.delete_instead_of_evict || found == pipeline_->book().budgets().end()) continue;
+    const auto found = budgets.find(uid);
+    if (options_.delete_instead_of_evict || found == budgets.end()) continue;
     const auto allowed = static_cast<std::size_t>(std::max(0, found->second.disruptions_allowed));
     if (count > allowed)
       message += fmt::format("; PodDisruptionBudget {} lets {} of its {} go at once", found->second.key(), allowed,

@@ -255,6 +255,20 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
+// The server lets pods that are not Ready go past a budget that has what it needs without them.
+TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
+  add_pods(4, {.labels = {{"app", "web"}}});
+  for (const char* name : {"sick-0", "sick-1"}) add(a_pod(name, {.ready = false, .labels = {{"app", "web"}}}));
+  add(a_budget("web", {{"minAvailable", 3}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  for (const drain::DryRunMode mode : {drain::DryRunMode::client, drain::DryRunMode::server}) {
+    options.dry_run = mode;
+    EXPECT_THAT(drain().message, ::testing::HasSubstr("shop/web lets 1 of its 4 pods go at once"));
+  }
+  cluster.patch("poddisruptionbudgets", "shop", "web",
+                {{"spec", {{"minAvailable", 0}, {"unhealthyPodEvictionPolicy", "AlwaysAllow"}}}});
+  EXPECT_THAT(drain().message, ::testing::Not(::testing::HasSubstr("at once")));
+}
+
 TEST_F(Scenario, DryRunDoesNotSayDrainedOfAPodThatPolicyKeeps) {
   add_pods(2);
   add(a_pod("kept", {.annotations = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", "false"}}}));
