@@ -246,7 +246,7 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
                                  view->health().error->message()),
                      {}});
   }
-  if (options_.guards.any()) diagnose_replicas(pipeline_->leaving(), controllers_, facts);
+  if (options_.guards.any()) diagnose_replicas(pipeline_->leaving(), controllers_, pipeline_->book().visible(), facts);
 }
 
 }  // namespace haulout::drain

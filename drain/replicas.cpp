@@ -91,8 +91,10 @@ struct Here {
 
 }  // namespace
 
-void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts) {
+  const Guards& guards = controllers.guards();
+  const bool together = budgets_visible && guards.single_replica != SingleReplica::allow && !guards.max_unavailable;
   std::map<std::string, Here> here;  // by UID
   for (const TrackedPod* pod : pods) {
     const TrackedPod& tracked = *pod;
@@ -111,9 +113,8 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
   for (const auto& [uid, of_it] : here) {
     const Controller& controller = *of_it.controller;
     diagnose_override(controller, controller.annotations, of_it.pods, facts);
-    if (!controller.replicas) diagnose_unknown(controller, controllers.guards(), of_it.pods, facts);
-    if (controllers.guards().single_replica == SingleReplica::allow) continue;
-    if (controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
+    if (!controller.replicas) diagnose_unknown(controller, guards, of_it.pods, facts);
+    if (together && controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
       facts.push_back({"LAST_READY_PODS",
                        controller.text(),

@@ -91,16 +91,14 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
     drain::TrackedPod& one = tracked.emplace_back();
     one.pod = *judged.pod;
     one.decision = judged.decision;
-    // One that may not be seen may be there: then nothing is said of pods that none keeps from leaving together.
-    const bool guarded =
-        facts.budgets_problem || std::any_of(facts.budgets.begin(), facts.budgets.end(),
-                                             [&](const auto& budget) { return budget.selects(*judged.pod); });
+    const bool guarded = std::any_of(facts.budgets.begin(), facts.budgets.end(),
+                                     [&](const auto& budget) { return budget.selects(*judged.pod); });
     one.budgets = guarded ? &some_budget : &no_budget;
   }
   std::vector<drain::TrackedPod*> leaving;
   leaving.reserve(tracked.size());
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
-  drain::diagnose_replicas(leaving, book, found);
+  drain::diagnose_replicas(leaving, book, !facts.budgets_problem, found);
 }
 
 }  // namespace

@@ -103,6 +103,26 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
+// One that may not be seen may be there.
+TEST_F(Guards, WhereBudgetsCannotBeSeenNoneIsSaidToBeMissing) {
+  deploy("web", 2);
+  options.guards.single_replica = SingleReplica::warn;
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "poddisruptionbudgets");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+}
+
+TEST_F(Guards, WhatIsAdvisedIsNotAdvisedWhereItIsDone) {
+  deploy("web", 2);
+  start_slowly(5s);
+  options.guards.single_replica = SingleReplica::warn;
+  options.guards.max_unavailable = drain::Share{1, false};
+  cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+}
+
 TEST_F(Guards, AnAnnotationThatIsCorrectedIsNotToldAnyMore) {
   deploy("web", 3, {{"haulout.dev/max-unavailable", "many"}});
   start_slowly(3min);
