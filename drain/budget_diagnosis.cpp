@@ -71,8 +71,7 @@ DiagnosisFact unprocessed(const PodDisruptionBudget& budget) {
             controller_hold};
   return {"PDB_NOT_OBSERVED",
           {},
-          fmt::format("the disruption controller has not processed it for a minute, and until then no eviction is "
-                      "allowed; {}",
+          fmt::format("the disruption controller has not processed it, and until then no eviction is allowed; {}",
                       see_controller),
           unobserved_hold};
 }
