@@ -20,9 +20,13 @@ std::string remarks(const std::vector<drain::Finding>& findings) {
   return joined(parts, "; ");
 }
 
+bool overlapping(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
+  return budgets.size() > 1 && !drain::BudgetBook::ignores_budgets(pod);
+}
+
 void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook& book, WallTime now) {
   const auto budgets = book.selecting(pod);
-  if (budgets.size() > 1 && !drain::BudgetBook::ignores_budgets(pod)) {
+  if (overlapping(pod, budgets)) {
     view.fate = PodFate::blocked;
     view.reason = "OverlappingBudgets";
     const auto fact = drain::overlap_fact(pod, book.explain(budgets));
@@ -51,16 +55,12 @@ std::vector<PodBudget> budgets_of(const k8s::Pod& pod, const drain::BudgetBook& 
   return result;
 }
 
-Evictable evictable(PodFate fate, const drain::BudgetBook& book) {
-  switch (fate) {
-    case PodFate::blocked:
-    case PodFate::parked:
-    case PodFate::refused: return Evictable::no;
-    case PodFate::evict: return book.visible() ? Evictable::yes : Evictable::unknown;
-    case PodFate::leaving:
-    case PodFate::stay: break;
-  }
-  return Evictable::not_asked;
+// Whatever our own policy says of the pod.
+Evictable evictable(const k8s::Pod& pod, PodFate fate, const drain::BudgetBook& book) {
+  if (fate == PodFate::stay || fate == PodFate::leaving) return Evictable::not_asked;
+  const auto budgets = book.selecting(pod);
+  if (overlapping(pod, budgets) || book.gate(pod, budgets) == drain::BudgetBook::Gate::closed) return Evictable::no;
+  return book.visible() ? Evictable::yes : Evictable::unknown;
 }
 
 PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drain::BudgetBook& book, WallTime now,
@@ -96,7 +96,7 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
         view.message = fmt::format("{} [{}]", fact->message, fact->code);
       break;
   }
-  view.evictable = evictable(view.fate, book);
+  view.evictable = evictable(pod, view.fate, book);
   return view;
 }
 

@@ -23,7 +23,8 @@ std::string_view to_string(PodFate fate);
 // Holds a drain up.
 bool holds_up(PodFate fate);
 
-// Whether the API server would let it go if it were asked now; nobody asks about a pod that stays.
+// Whether the API server would let it go if it were asked now, whatever our own policy says of it; nobody asks about a
+// pod that stays.
 enum class Evictable { yes, no, unknown, not_asked };
 std::string_view to_string(Evictable evictable);  // the last one as ""
 

@@ -76,9 +76,30 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   EXPECT_THAT(views[2].message, HasSubstr("example.com/backup"));
   std::vector<std::string> evictable;
   for (const PodView& view : views) evictable.emplace_back(to_string(view.evictable));
-  EXPECT_THAT(evictable, ElementsAre("yes", "no", "", "no", "no", "yes", "", ""));
+  EXPECT_THAT(evictable, ElementsAre("yes", "no", "", "yes", "no", "yes", "", "")) << "the server asks no annotation";
   EXPECT_THAT(views[1].budgets, ElementsAre(PodBudget{"shop/closed", 0, 3, 3}));
   EXPECT_THAT(views[4].budgets, ElementsAre(PodBudget{"shop/x", 5, 3, -2}, PodBudget{"shop/y", 5, 3, -2}));
+}
+
+// What our own policy says of it is its verdict.
+TEST(PodViewsTest, WhetherTheServerWouldLetAHeldPodGo) {
+  drain::Policy strict;
+  strict.empty_dir = drain::Treatment::refuse;
+  k8s::Pod parked = pod("parked", "db");
+  parked.annotations = {{"karpenter.sh/do-not-disrupt", "true"}};
+  k8s::Pod refused = pod("refused", "web");
+  refused.has_empty_dir = true;
+  const auto told = [&](std::optional<std::vector<k8s::PodDisruptionBudget>> budgets) {
+    std::vector<std::string> lines;
+    for (const PodView& view : pod_views({parked, refused}, budgets, strict, {}, now))
+      lines.push_back(fmt::format("{} {} {}", view.key, to_string(view.fate), to_string(view.evictable)));
+    return lines;
+  };
+  EXPECT_THAT(told({{budget("closed", "db", 0), budget("open", "web", 1)}}),
+              ElementsAre("shop/parked parked no", "shop/refused refused yes"));
+  EXPECT_THAT(told({{budget("open", "db", 1), budget("x", "web", 1), budget("y", "web", 1)}}),
+              ElementsAre("shop/parked parked yes", "shop/refused refused no"));
+  EXPECT_THAT(told(std::nullopt), ElementsAre("shop/parked parked unknown", "shop/refused refused unknown"));
 }
 
 TEST(PodViewsTest, WhatKeepsAPodThatIsOnItsWay) {
