@@ -25,10 +25,12 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   closed.insert(node_name_);
   const std::set<std::string> leaving = leaving_pods();
   const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
+  // A warning is no reason to wait for ever.
+  const TimePoint limit = options_.fit == FitPolicy::warn ? now() + patience_with_others : TimePoint::max();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
       what,
-      [&](TimePoint limit) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, limit); },
-      placement::fit_limit);
+      [&](TimePoint until) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, until); },
+      placement::fit_limit, limit);
   if (!fits) {
     if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");
     for (const PodReport& pod : pipeline_->reports())

@@ -130,6 +130,27 @@ TEST_F(FitElsewhere, WithoutTheRightToLookNothingIsKnown) {
   EXPECT_EQ(told.count(EventType::fit_checked), 1u);
 }
 
+// Advice is waited for as long as that of other APIs; who wants to know waits for as long as the drain may take.
+TEST_F(FitElsewhere, AListThatKeepsFailingHoldsNoDrainUpThatOnlyWarns) {
+  add_workload("small", "150m");
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.add({.verb = "list", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error}});
+  way = &faults;
+  options.timeout = 1h;
+  options.fit = FitPolicy::block;
+  const auto blocked = drain();
+  EXPECT_THAT(blocked, Not(Ended(Outcome::drained)));
+  EXPECT_GT(took(), 50min);
+  EXPECT_FALSE(touched());
+
+  options.fit = FitPolicy::warn;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 2min);
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("small", Fit::unknown)));
+  EXPECT_EQ(told.count(EventType::fit_checked), 1u);
+}
+
 // An agent that restarts in the middle has evicted pods already: they have taken the room that there was.
 TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
   options.fit = FitPolicy::block;
