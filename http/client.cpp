@@ -14,8 +14,8 @@ class Client::Impl {
 
   // The head of the answer is there; the rest is read through the conversation.
   Task<std::unique_ptr<Conversation>> converse(const Request& request, std::optional<std::uint64_t> body_limit,
-                                               Phase* phase);
-  Task<Response> exchange(const Request& request, Phase* phase);
+                                               Progress* progress);
+  Task<Response> exchange(const Request& request, Progress* progress);
   // Hands the connection back as soon as the answer is complete.
   void recycle(Conversation& conversation) {
     if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
@@ -23,11 +23,12 @@ class Client::Impl {
   // "no answer before the deadline" alone tells nobody where it was stuck. A peer that fell silent may have gone, and
   // the connections that were idle when the request began with it.
   template <class T>
-  Result<T> judge(Result<T> result, Phase phase, TimePoint began) {
+  Result<T> judge(Result<T> result, const Progress& progress, TimePoint began) {
     if (result || result.error().code() != Errc::timeout) return result;
-    if (phase == Phase::send || phase == Phase::answer) pool.drop_idle_since(began);
+    proven_.reset();
+    if (progress.phase == Phase::send || progress.phase == Phase::answer) pool.drop_idle_since(began);
     return Error(Errc::timeout,
-                 fmt::format("no answer from {} before the deadline: {}", peer_name(endpoint), to_string(phase)));
+                 fmt::format("no answer from {} before the deadline: {}", peer_name(endpoint), in_words(progress)));
   }
 
   Clock& clock;
@@ -37,7 +38,12 @@ class Client::Impl {
   Pool pool;
 
  private:
-  Task<std::unique_ptr<Conversation>> fresh(const std::string& bytes, Limits limits, Phase* phase);
+  Task<std::unique_ptr<Conversation>> fresh(const std::string& bytes, Limits limits, Progress* progress);
+  Task<std::unique_ptr<Conversation>> start_on_new_wire(const std::string& bytes, Limits limits, Progress* progress,
+                                                        std::optional<asio::ip::address>* address);
+
+  // Of the host, or of the proxy: where the last fresh connection brought an answer. The first to try.
+  std::optional<asio::ip::address> proven_;
 };
 
 namespace {
@@ -110,35 +116,45 @@ class ClientStream final : public BodyStream {
 
 }  // namespace
 
-Task<std::unique_ptr<Conversation>> Client::Impl::fresh(const std::string& bytes, Limits limits, Phase* phase) {
+Task<std::unique_ptr<Conversation>> Client::Impl::start_on_new_wire(const std::string& bytes, Limits limits,
+                                                                    Progress* progress,
+                                                                    std::optional<asio::ip::address>* address) {
   const auto generation = pool.generation();
-  CO_TRY(auto wire, co_await dial(clock, endpoint, tls, options, phase));
+  CO_TRY(auto wire, co_await dial(clock, endpoint, tls, options, progress, address));
   auto conversation = std::make_unique<Conversation>(std::move(wire), generation, peer_name(endpoint), limits);
-  CO_CHECK(co_await conversation->start(bytes, phase));
+  CO_CHECK(co_await conversation->start(bytes, &progress->phase));
   co_return conversation;
 }
 
+Task<std::unique_ptr<Conversation>> Client::Impl::fresh(const std::string& bytes, Limits limits, Progress* progress) {
+  auto address = proven_;
+  auto started = co_await start_on_new_wire(bytes, limits, progress, &address);
+  proven_ = started ? address : std::nullopt;
+  co_return started;
+}
+
 Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& request,
-                                                           std::optional<std::uint64_t> body_limit, Phase* phase) {
+                                                           std::optional<std::uint64_t> body_limit,
+                                                           Progress* progress) {
   CO_TRY(const std::string bytes, serialize(request, endpoint.authority()));
   const Limits limits{options.header_limit, body_limit};
   if (auto wire = pool.take(clock.now())) {
     auto conversation = std::make_unique<Conversation>(std::move(wire), pool.generation(), peer_name(endpoint), limits);
-    const auto started = co_await conversation->start(bytes, phase);
+    const auto started = co_await conversation->start(bytes, &progress->phase);
     if (started) co_return conversation;
     // The server may have closed the idle connection while our request was on its way.
     const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
     if (!was_stale || !request.repeatable) co_return started.error();
-    auto again = co_await fresh(bytes, limits, phase);
+    auto again = co_await fresh(bytes, limits, progress);
     if (!again && (again.error().code() == Errc::unreachable || again.error().code() == Errc::dns))
       co_return Error(Errc::reset, started.error().message() + "; then: " + again.error().message());
     co_return again;
   }
-  co_return co_await fresh(bytes, limits, phase);
+  co_return co_await fresh(bytes, limits, progress);
 }
 
-Task<Response> Client::Impl::exchange(const Request& request, Phase* phase) {
-  CO_TRY(const auto conversation, co_await converse(request, options.body_limit, phase));
+Task<Response> Client::Impl::exchange(const Request& request, Progress* progress) {
+  CO_TRY(const auto conversation, co_await converse(request, options.body_limit, progress));
   auto& parser = conversation->parser();
   while (!parser.done()) CO_CHECK(co_await conversation->advance());
   Response response{parser.head().status, std::move(parser.head().headers), std::move(parser.body())};
@@ -159,16 +175,16 @@ Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor, Clock& clo
 
 Task<Response> Client::round_trip(Request request, TimePoint deadline) {
   const TimePoint began = impl_->clock.now();
-  auto phase = Phase::connect;
-  auto result = co_await with_deadline(impl_->clock, deadline, impl_->exchange(request, &phase));
-  co_return impl_->judge(std::move(result), phase, began);
+  Progress progress;
+  auto result = co_await with_deadline(impl_->clock, deadline, impl_->exchange(request, &progress));
+  co_return impl_->judge(std::move(result), progress, began);
 }
 
 Task<std::unique_ptr<BodyStream>> Client::open(Request request, TimePoint deadline) {
   const TimePoint began = impl_->clock.now();
-  auto phase = Phase::connect;
-  auto started = co_await with_deadline(impl_->clock, deadline, impl_->converse(request, std::nullopt, &phase));
-  CO_TRY(auto conversation, impl_->judge(std::move(started), phase, began));
+  Progress progress;
+  auto started = co_await with_deadline(impl_->clock, deadline, impl_->converse(request, std::nullopt, &progress));
+  CO_TRY(auto conversation, impl_->judge(std::move(started), progress, began));
   impl_->recycle(*conversation);
   co_return std::make_unique<ClientStream>(std::move(conversation), impl_->clock, peer_name(impl_->endpoint),
                                            [impl = impl_.get()](Conversation& done) { impl->recycle(done); });

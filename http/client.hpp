@@ -10,7 +10,7 @@
 //   repeatable.
 // - A request without an answer in time drops the connections that were idle when it began: their peer may have gone
 //   without a word.
-// - Several addresses of one name are tried in turn, each bounded by connect_timeout.
+// - Several addresses of one name race (race.hpp): a dead one costs a moment. The one that last answered comes first.
 // Errors: see Transport. Messages name host and cause. No redirects, no cookies.
 // Not copyable; must outlive its operations and streams; one thread.
 #pragma once
@@ -53,7 +53,9 @@ struct ClientOptions {
   std::size_t max_idle = 16;           // connections kept
   // kube-apiserver closes an idle connection 90 s after its last answer; we leave first.
   Duration idle_timeout = std::chrono::seconds(80);
-  Duration connect_timeout = std::chrono::seconds(5);     // per address
+  Duration connect_timeout = std::chrono::seconds(5);  // per address
+  // The next address is tried beside those under way. As Go (net.Dialer.FallbackDelay); RFC 8305 (5) has 250 ms.
+  Duration next_address_after = std::chrono::milliseconds(300);
   Duration handshake_timeout = std::chrono::seconds(10);  // with a proxy as much, before that
   std::optional<Proxy> proxy;                             // the way to the endpoint, unless that is a unix socket
 };

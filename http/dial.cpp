@@ -37,12 +37,14 @@ std::string seconds(Duration duration) {
   return fmt::format("{:g} s", std::chrono::duration<double>(duration).count());
 }
 
-Task<> connect_within(Clock& clock, Duration limit, tcp::socket& socket, tcp::endpoint address) {
-  auto connected =
-      co_await with_deadline(clock, saturating_add(clock.now(), limit), connect(socket, std::move(address)));
-  if (!connected && connected.error().code() == Errc::timeout)
-    co_return Error(Errc::unreachable, "no reaction within " + seconds(limit));
-  co_return connected;
+Task<> connect_tcp(tcp::socket& socket, tcp::endpoint target) {
+  Ec failure;
+  socket.open(target.protocol(), failure);
+  if (failure) co_return Error(Errc::unreachable, failure.message());
+  CO_CHECK(co_await connect(socket, target));
+  // Small requests must not wait for the peer's delayed acknowledgement.
+  socket.set_option(tcp::no_delay(true), failure);
+  co_return Result<>();
 }
 
 Task<std::unique_ptr<Wire>> dial_unix(const Endpoint& endpoint) {
@@ -56,10 +58,13 @@ Task<std::unique_ptr<Wire>> dial_unix(const Endpoint& endpoint) {
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-  switch (phase) {
+std::string in_words(const Progress& progress) {
+  switch (progress.phase) {
     case Phase::resolve: return "its name was still being looked up";
-    case Phase::connect: return "it was not yet connected";
+    case Phase::connect:
+      if (progress.trials.empty()) return "it was not yet connected";
+      return fmt::format("it was not yet connected ({}{}{})", progress.proxy, progress.proxy.empty() ? "" : ": ",
+                         in_words(progress.trials, progress.host));
     case Phase::tunnel: return "the proxy had not yet connected to it";
     case Phase::handshake: return "it was connected, but the TLS handshake was not complete";
     case Phase::send: return "the request was not yet sent";
@@ -74,44 +79,40 @@ std::string peer_name(const Endpoint& endpoint) {
                                                       : fmt::format("[{}]:{}", endpoint.host, endpoint.port);
 }
 
-Task<> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOptions& options,
-                      const std::vector<asio::ip::address>& addresses, asio::ip::tcp::socket& socket) {
-  std::string causes;
-  for (const auto& address : addresses) {
-    const tcp::endpoint target(address, endpoint.port);
-    Ec failure;
-    socket.close(failure);
-    socket.open(target.protocol(), failure);
-    auto connected = failure ? Result<>(Error(Errc::unreachable, failure.message()))
-                             : co_await connect_within(clock, options.connect_timeout, socket, target);
-    if (connected) {
-      // Small requests must not wait for the peer's delayed acknowledgement.
-      socket.set_option(tcp::no_delay(true), failure);
-      co_return Result<>();
-    }
-    const bool literal = address.to_string() == endpoint.host;
-    causes += (causes.empty() ? "" : "; ") + (literal ? "" : address.to_string() + ": ") + connected.error().message();
-  }
-  co_return no_connection(peer_name(endpoint), causes);
+Task<asio::ip::address> connect_to_any(Clock& clock, const Endpoint& endpoint, const ClientOptions& options,
+                                       std::vector<asio::ip::address> addresses, tcp::socket& socket,
+                                       std::vector<Trial>* trials) {
+  const RaceLimits limits{options.next_address_after, options.connect_timeout};
+  const ConnectOne connect_one = [port = endpoint.port](tcp::socket& to, asio::ip::address address) {
+    return connect_tcp(to, {address, port});
+  };
+  auto connected =
+      co_await connect_to_first(clock, limits, endpoint.host, std::move(addresses), connect_one, socket, trials);
+  if (!connected) co_return no_connection(peer_name(endpoint), connected.error().message());
+  co_return connected;
 }
 
 namespace {
 
-Task<> connect_to(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Phase* phase,
-                  tcp::socket& socket) {
-  *phase = Phase::resolve;
-  CO_TRY(const auto addresses, co_await resolve(endpoint.host));
-  *phase = Phase::connect;
-  co_return co_await connect_to_any(clock, endpoint, options, addresses, socket);
+Task<> connect_to(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Progress* progress,
+                  std::optional<asio::ip::address>* address, tcp::socket& socket) {
+  progress->phase = Phase::resolve;
+  progress->host = endpoint.host;
+  CO_TRY(auto addresses, co_await resolve(endpoint.host));
+  progress->phase = Phase::connect;
+  CO_TRY(*address, co_await connect_to_any(clock, endpoint, options, order_of_trial(std::move(addresses), *address),
+                                           socket, &progress->trials));
+  co_return Result<>();
 }
 
-Task<> connect_through(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Phase* phase,
-                       tcp::socket& socket) {
+Task<> connect_through(Clock& clock, const Endpoint& endpoint, const ClientOptions& options, Progress* progress,
+                       std::optional<asio::ip::address>* address, tcp::socket& socket) {
   const Proxy& proxy = *options.proxy;
+  progress->proxy = name_of(proxy);
   const Endpoint hop{Endpoint::Kind::tcp, proxy.host, proxy.port};
-  if (auto connected = co_await connect_to(clock, hop, options, phase, socket); !connected)
+  if (auto connected = co_await connect_to(clock, hop, options, progress, address, socket); !connected)
     co_return std::move(connected).error().with_context(name_of(proxy));
-  *phase = Phase::tunnel;
+  progress->phase = Phase::tunnel;
   const auto until = saturating_add(clock.now(), options.handshake_timeout);
   auto opened = co_await with_deadline(clock, until, open_tunnel(socket, proxy, endpoint));
   if (!opened && opened.error().code() == Errc::timeout)
@@ -123,15 +124,15 @@ Task<> connect_through(Clock& clock, const Endpoint& endpoint, const ClientOptio
 }  // namespace
 
 Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,
-                                 ClientOptions options, Phase* phase) {
-  *phase = Phase::connect;
+                                 ClientOptions options, Progress* progress, std::optional<asio::ip::address>* address) {
+  *progress = {};
   if (endpoint.kind == Endpoint::Kind::unix_socket) co_return co_await dial_unix(endpoint);
   tcp::socket socket(co_await asio::this_coro::executor);
-  CO_CHECK(co_await (options.proxy ? connect_through(clock, endpoint, options, phase, socket)
-                                   : connect_to(clock, endpoint, options, phase, socket)));
+  CO_CHECK(co_await (options.proxy ? connect_through(clock, endpoint, options, progress, address, socket)
+                                   : connect_to(clock, endpoint, options, progress, address, socket)));
   if (endpoint.kind == Endpoint::Kind::tcp) co_return plain_wire(std::move(socket));
 
-  *phase = Phase::handshake;
+  progress->phase = Phase::handshake;
   const std::string host = tls->server_name().empty() ? endpoint.host : tls->server_name();
   const auto until = saturating_add(clock.now(), options.handshake_timeout);
   auto wire = co_await with_deadline(clock, until,

@@ -98,6 +98,16 @@ TEST_F(ConnectTest, AFullBacklogMakesConnectTimeOut) {
   });
 }
 
+TEST_F(ConnectTest, ADeadlineNamesTheAddressesThatWereTried) {
+  FullBacklog full(context);
+  auto client = client_of({Endpoint::Kind::tcp, "localhost", full.port()});
+  run_with({}, [&]() -> asio::awaitable<void> {
+    const auto response = co_await client->round_trip(get("/"), in(200ms));
+    EXPECT_EQ(code_of(response), Errc::timeout);
+    EXPECT_THAT(response.error().message(), HasSubstr("127.0.0.1: no reaction yet"));
+  });
+}
+
 // A name with an address of a server that is off, one that nobody listens on, and one that is good.
 TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
   FullBacklog full(context);
@@ -106,15 +116,48 @@ TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
   http::ClientOptions options;
   options.connect_timeout = 50ms;
   Socket socket(context);
+  std::vector<http::Trial> trials;
   run_with({}, [&]() -> asio::awaitable<void> {
     const auto began = clock.now();
     const auto connected =
         co_await http::connect_to_any(clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
-                                      {dead, asio::ip::address_v6::loopback(), alive}, socket);
+                                      {dead, asio::ip::address_v6::loopback(), alive}, socket, &trials);
     EXPECT_TRUE(connected) << connected.error().message();
     EXPECT_GE(clock.now() - began, 50ms) << "the first one was waited for";
   });
   EXPECT_EQ(socket.remote_endpoint().address(), alive);
+}
+
+// A name with addresses of both families where the network has one: nobody waits until they have had their time.
+TEST_F(ConnectTest, S74_SilentAddressesAreNotWaitedFor) {
+  FullBacklog full(context);
+  const auto dead = asio::ip::address_v4::loopback(), alive = asio::ip::make_address_v4("127.0.0.2");
+  tcp::acceptor listener(context, tcp::endpoint(alive, full.port()));
+  http::ClientOptions options;
+  options.connect_timeout = 24h;
+  options.next_address_after = 10ms;
+  Socket socket(context);
+  std::vector<http::Trial> trials;
+  run_with({}, [&]() -> asio::awaitable<void> {
+    const auto connected =
+        co_await http::connect_to_any(clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
+                                      {dead, dead, dead, alive, dead}, socket, &trials);
+    EXPECT_TRUE(connected && *connected == alive);
+  });
+  EXPECT_EQ(socket.remote_endpoint().address(), alive);
+  EXPECT_EQ(trials.size(), 4u) << "nobody is tried any more once one has connected";
+}
+
+TEST_F(ConnectTest, S74_TheAddressThatConnectedIsTold) {
+  ScriptedPeer peer(context, {wait_for_end});
+  std::optional<asio::ip::address> address;
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    http::Progress progress;
+    const auto wire =
+        co_await http::dial(clock, {Endpoint::Kind::tcp, "localhost", peer.port()}, nullptr, {}, &progress, &address);
+    EXPECT_TRUE(wire) << wire.error().message();
+  });
+  EXPECT_EQ(address, asio::ip::address_v4::loopback());
 }
 
 TEST_F(ConnectTest, S74_WhereNoneReactsEachIsNamed) {
@@ -122,10 +165,11 @@ TEST_F(ConnectTest, S74_WhereNoneReactsEachIsNamed) {
   http::ClientOptions options;
   options.connect_timeout = 20ms;
   Socket socket(context);
+  std::vector<http::Trial> trials;
   run_with({}, [&]() -> asio::awaitable<void> {
-    const auto connected =
-        co_await http::connect_to_any(clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
-                                      {asio::ip::address_v4::loopback(), asio::ip::address_v6::loopback()}, socket);
+    const auto connected = co_await http::connect_to_any(
+        clock, {Endpoint::Kind::tcp, "kubernetes.example", full.port()}, options,
+        {asio::ip::address_v4::loopback(), asio::ip::address_v6::loopback()}, socket, &trials);
     EXPECT_EQ(code_of(connected), Errc::unreachable);
     EXPECT_THAT(connected.error().message(),
                 ::testing::AllOf(HasSubstr("127.0.0.1: no reaction within 0.02 s"), HasSubstr("::1: ")));
