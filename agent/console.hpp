@@ -1,5 +1,6 @@
 // What the user sees: lines, and on a terminal a block below them that is redrawn in place. Lines that are said while
-// the block stands appear above it. Borrows its sinks. Neither blocks nor fails.
+// the block stands appear above it. While another program has the terminal, the block is away. Borrows its sinks.
+// Neither blocks nor fails.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "agent/sink.hpp"
+#include "k8s/exec_plugin.hpp"
 
 namespace haulout::agent {
 
@@ -20,6 +22,12 @@ class Console {
   // Redraws the block; lines must not be wider than the terminal. No line: the block goes.
   void set_block(std::vector<std::string> lines);
 
+  // Another program may use the terminal, until come_back().
+  void step_aside();
+  void come_back();
+  // What it writes to stderr, as it comes.
+  void pass_on(std::string_view text);
+
  private:
   std::string erased() const;
   std::string drawn() const;
@@ -27,6 +35,11 @@ class Console {
   Sink& text_;
   Sink& errors_;
   std::vector<std::string> block_;
+  bool aside_ = false;
+  bool inside_a_line_ = false;  // of the other program's
 };
+
+// A credential plugin that speaks with a person does so there. Borrows the console.
+k8s::PluginStage plugin_stage(Console& console);
 
 }  // namespace haulout::agent

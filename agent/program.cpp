@@ -121,6 +121,7 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
       k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
   if (!authenticated) co_return failed(authenticated.error());
   (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
+  (*authenticated)->on_plugin(plugin_stage(console));
   const auto note_denial = [&ledger](const RequestEnd& end) {
     if (end.status == 403) ledger.denied(describe_request(end.method, end.target));
   };

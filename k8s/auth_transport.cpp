@@ -1,7 +1,6 @@
 #include "k8s/auth_transport.hpp"
 
 #include "k8s/auth_core.hpp"
-#include "k8s/exec_plugin.hpp"
 #include "k8s/file_credentials.hpp"
 
 namespace haulout::k8s {
@@ -17,14 +16,15 @@ class AuthTransport::Impl {
  private:
   AuthHooks hooks(Clock& clock) {
     return {[client = client_.get()](http::TlsOptions tls) { return client->set_tls(std::move(tls)); },
-            [&clock](ExecPlugin plugin, std::string ca_pem) {
-              return run_exec_plugin(clock, std::move(plugin), std::move(ca_pem));
+            [&clock, this](ExecPlugin plugin, std::string ca_pem) {
+              return run_exec_plugin(clock, std::move(plugin), std::move(ca_pem), stage);
             }};
   }
 
   std::unique_ptr<http::Client> client_;
 
  public:
+  PluginStage stage;
   AuthCore core;
 };
 
@@ -66,6 +66,10 @@ const Connection& AuthTransport::connection() const {
 
 void AuthTransport::on_request(std::function<void(const http::Request&)> observer) {
   impl_->core.on_request(std::move(observer));
+}
+
+void AuthTransport::on_plugin(PluginStage stage) {
+  impl_->stage = std::move(stage);
 }
 
 }  // namespace haulout::k8s

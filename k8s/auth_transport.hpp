@@ -16,6 +16,7 @@
 #include "http/client.hpp"
 #include "http/transport.hpp"
 #include "k8s/credentials.hpp"
+#include "k8s/exec_plugin.hpp"
 
 namespace haulout::k8s {
 
@@ -35,6 +36,8 @@ class AuthTransport final : public http::Transport {
   // Called once per HTTP request that goes to the wire, repetitions included; the request is shown without its
   // Authorization.
   void on_request(std::function<void(const http::Request&)> observer);
+  // Where a plugin and the person at the terminal meet; without it the person does not hear the plugin.
+  void on_plugin(PluginStage stage);
 
  private:
   class Impl;

@@ -133,10 +133,8 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawnattr_init(&attributes);
-  if (!command.on_terminal) {
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-  }
+  if (!command.inherits_stdin) ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   // Asio's sockets are not close-on-exec.
   ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -147,7 +145,7 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setpgroup(&attributes, 0);
-  const int group = command.on_terminal ? 0 : POSIX_SPAWN_SETPGROUP;
+  const int group = command.own_group ? POSIX_SPAWN_SETPGROUP : 0;
   ::posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
   const int failure = ::posix_spawnp(&pid, command.program.c_str(), &actions, &attributes, argv.data(), envp.data());
   ::posix_spawnattr_destroy(&attributes);
@@ -177,10 +175,9 @@ struct Running {
   Stream out, err;
 };
 
-Task<ChildOutcome> wait_for(Running& running, std::size_t stdout_limit, std::size_t stderr_tail) {
-  ChildOutcome outcome;
+Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& outcome) {
   const std::function<bool(std::string_view)> take_out = [&](std::string_view chunk) {
-    outcome.too_much_output = outcome.too_much_output || outcome.output.size() + chunk.size() > stdout_limit;
+    outcome.too_much_output = outcome.too_much_output || outcome.output.size() + chunk.size() > command.stdout_limit;
     if (outcome.too_much_output)
       running.child.kill();
     else
@@ -188,8 +185,10 @@ Task<ChildOutcome> wait_for(Running& running, std::size_t stdout_limit, std::siz
     return !outcome.too_much_output;
   };
   const std::function<bool(std::string_view)> take_err = [&](std::string_view chunk) {
-    outcome.error_tail += chunk;
-    if (outcome.error_tail.size() > stderr_tail) outcome.error_tail.erase(0, outcome.error_tail.size() - stderr_tail);
+    if (command.on_stderr) command.on_stderr(chunk);
+    std::string& tail = outcome.error_tail;
+    tail += chunk;
+    if (tail.size() > command.stderr_tail) tail.erase(0, tail.size() - command.stderr_tail);
     return true;
   };
   const std::function<asio::awaitable<void>(TaskGroup&)> body = [&](TaskGroup& group) {
@@ -204,7 +203,7 @@ Task<ChildOutcome> wait_for(Running& running, std::size_t stdout_limit, std::siz
   const int status = running.child.reap();
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
-  co_return outcome;
+  co_return Result<>();
 }
 
 }  // namespace
@@ -220,13 +219,16 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
   err.write = Descriptor();
 
   auto executor = co_await asio::this_coro::executor;
-  Running running{{pid, !command.on_terminal}, Stream(executor), Stream(executor), Stream(executor)};
+  Running running{{pid, command.own_group}, Stream(executor), Stream(executor), Stream(executor)};
   Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
   if (watched.fd < 0) co_return Error(Errc::unavailable, words_for(errno));
   running.ended.assign(watched.release());
   running.out.assign(out.read.release());
   running.err.assign(err.read.release());
-  co_return co_await with_deadline(clock, deadline, wait_for(running, command.stdout_limit, command.stderr_tail));
+  ChildOutcome outcome;
+  const auto ended = co_await with_deadline(clock, deadline, wait_for(running, command, outcome));
+  outcome.timed_out = !ended;
+  co_return outcome;
 }
 
 }  // namespace haulout::k8s

@@ -10,7 +10,7 @@ namespace {
 
 // A token service that has not answered by then will not. A human at a browser needs longer.
 constexpr std::chrono::seconds time_limit{60};
-constexpr std::chrono::minutes interactive_time_limit{5};
+constexpr std::chrono::minutes time_limit_with_a_person{5};
 
 // For a message: one line, nothing that moves a terminal's cursor.
 std::string printable(std::string_view text) {
@@ -41,12 +41,33 @@ std::string describe(const ChildOutcome& outcome) {
   return tail.empty() ? end + "; run it by hand to see why" : end + ": " + tail;
 }
 
+std::string describe_timeout(std::chrono::seconds limit, const ChildOutcome& outcome) {
+  const std::string tail = printable(outcome.error_tail);
+  return fmt::format("did not end within {} s; {}", limit.count(),
+                     tail.empty() ? "run it by hand to see what it waits for" : "it said: " + tail);
+}
+
+class OnStage {
+ public:
+  explicit OnStage(const PluginStage& stage) : stage_(stage) {
+    if (stage_.enter) stage_.enter();
+  }
+  OnStage(const OnStage&) = delete;
+  OnStage& operator=(const OnStage&) = delete;
+  ~OnStage() {
+    if (stage_.leave) stage_.leave();
+  }
+
+ private:
+  const PluginStage& stage_;
+};
+
 }  // namespace
 
-Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem) {
+Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem, PluginStage stage) {
   using Mode = ExecPlugin::InteractiveMode;
-  const bool terminal = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
-  if (plugin.interactive_mode == Mode::always && !terminal)
+  const bool interactive = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
+  if (plugin.interactive_mode == Mode::always && !interactive)
     co_return plugin_error(
         plugin,
         "its interactiveMode is Always and standard input is no terminal; run from a terminal, or use "
@@ -55,14 +76,17 @@ Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::strin
   command.program = plugin.command;
   command.args = plugin.args;
   command.env = plugin.env;
-  command.env.emplace_back("KUBERNETES_EXEC_INFO", encode_exec_info(plugin, terminal, ca_pem));
-  command.on_terminal = terminal;
-  const std::chrono::seconds limit = terminal ? interactive_time_limit : time_limit;
+  command.env.emplace_back("KUBERNETES_EXEC_INFO", encode_exec_info(plugin, interactive, ca_pem));
+  const bool for_a_person = interactive || ::isatty(STDERR_FILENO) == 1;
+  command.inherits_stdin = interactive;
+  command.own_group = !for_a_person;
+  if (for_a_person) command.on_stderr = stage.show;
+  const std::chrono::seconds limit = for_a_person ? time_limit_with_a_person : time_limit;
+  std::optional<OnStage> on_stage;
+  if (for_a_person) on_stage.emplace(stage);
   auto outcome = co_await run_child(clock, std::move(command), saturating_add(clock.now(), limit));
-  if (!outcome && outcome.error().code() == Errc::timeout)
-    co_return plugin_error(
-        plugin, fmt::format("did not end within {} s; run it by hand to see what it waits for", limit.count()));
   if (!outcome) co_return plugin_error(plugin, "cannot be started: " + outcome.error().message());
+  if (outcome->timed_out) co_return plugin_error(plugin, describe_timeout(limit, *outcome));
   if (outcome->too_much_output || outcome->exit_code != 0) co_return plugin_error(plugin, describe(*outcome));
   auto credential = decode_exec_credential(outcome->output, plugin.api_version);
   if (!credential) co_return plugin_error(plugin, credential.error().message());

@@ -57,6 +57,7 @@ class Program {
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
                                                     user_agent(Command::agent));
     if (!authenticated) co_return failed(authenticated.error());
+    (*authenticated)->on_plugin(plugin_stage(console_));
     AgentService service({process_, config_, log_, **authenticated});
     auto work = config_.check ? service.check() : config_.release ? service.release() : service.serve();
     const int code = co_await to_the_end(process_, service, std::move(work));

@@ -45,6 +45,37 @@ TEST(ConsoleTest, WithoutABlockNothingButTheLineIsWritten) {
   EXPECT_EQ(errors.text, "careful\n");
 }
 
+TEST(ConsoleTest, TheBlockIsAwayWhileAnotherProgramHasTheTerminal) {
+  TextSink terminal;
+  Console console(terminal, terminal);
+  console.set_block({"a", "b"});
+  console.step_aside();
+  console.pass_on("open https://login\n");
+  console.set_block({"c"});
+  console.warn("careful");
+  console.pass_on("code: ");
+  console.come_back();
+  console.set_block({"d"});
+  EXPECT_EQ(terminal.text,
+            "a\nb\n"
+            "\r\x1b[2A\x1b[J"
+            "open https://login\ncareful\ncode: \n"
+            "c\n"
+            "\r\x1b[1A\x1b[Jd\n");
+}
+
+TEST(ConsoleTest, WithoutABlockAnotherProgramsWordsAreAllThereIs) {
+  TextSink text;
+  TextSink errors;
+  Console console(text, errors);
+  const k8s::PluginStage stage = plugin_stage(console);
+  stage.enter();
+  stage.show("log in\n");
+  stage.leave();
+  EXPECT_EQ(text.text, "");
+  EXPECT_EQ(errors.text, "log in\n");
+}
+
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_), 0); }

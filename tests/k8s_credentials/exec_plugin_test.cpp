@@ -1,26 +1,13 @@
-// Plugins as real processes: scripts in a directory of the test's own.
-#include "k8s/exec_plugin.hpp"
+#include "tests/k8s_credentials/exec_plugin_fixture.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
-
-#include "k8s/child_process.hpp"
-#include "retry/deadline.hpp"
-#include "retry/real_clock.hpp"
-#include "tests/k8s_credentials/temp_dir.hpp"
-#include "tests/support/virtual_time.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -28,49 +15,6 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-namespace asio = boost::asio;
-
-const std::string v1 = "client.authentication.k8s.io/v1";
-
-class ExecPluginTest : public ::testing::Test {
- protected:
-  haulout::testing::TempDir dir;
-  RealClock clock;
-  asio::io_context context{1};
-  ExecPlugin plugin;
-
-  ExecPluginTest() {
-    plugin.api_version = v1;
-    plugin.install_hint = "get it\x1b[1m from us";
-  }
-
-  template <class T>
-  Result<T> run(Task<T> task) {
-    std::optional<Result<T>> out;
-    std::exception_ptr failure;
-    asio::co_spawn(context, std::move(task), [&](std::exception_ptr thrown, Result<T> result) {
-      failure = thrown;
-      out.emplace(std::move(result));
-    });
-    context.restart();
-    context.run();
-    if (failure) std::rethrow_exception(failure);
-    return std::move(*out);
-  }
-  Result<ExecCredential> run_script(const std::string& body) {
-    plugin.command = dir.write_script("login", body);
-    return run(run_exec_plugin(clock, plugin, "CA"));
-  }
-  static std::string print(const std::string& status) {
-    return "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" + v1 + "\",\"status\":" + status + "}'\n";
-  }
-  std::string file(const std::string& name) const {
-    std::ifstream in(dir / name);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }
-  // The children that this process still has to reap.
-  static bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) >= 0; }
-};
 
 TEST_F(ExecPluginTest, GivesItsCredential) {
   plugin.args = {"one", "two words"};
@@ -160,23 +104,6 @@ TEST_F(ExecPluginTest, NoDescriptorOfOursIsInherited) {
   ::close(sockets[1]);
 }
 
-TEST_F(ExecPluginTest, AlwaysInteractiveNeedsATerminal) {
-  // Whatever the test runs on: from here on standard input is none.
-  const int saved = ::dup(STDIN_FILENO);
-  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ::dup2(null, STDIN_FILENO);
-  plugin.interactive_mode = ExecPlugin::InteractiveMode::always;
-  auto refused = run_script(print(R"({"token":"tok"})"));
-  plugin.interactive_mode = ExecPlugin::InteractiveMode::if_available;
-  auto allowed = run_script(print(R"({"token":"tok"})"));
-  ::dup2(saved, STDIN_FILENO);
-  ::close(saved);
-  ::close(null);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), AllOf(HasSubstr("Always"), HasSubstr("terminal")));
-  EXPECT_TRUE(allowed);
-}
-
 TEST_F(ExecPluginTest, CancellingKillsAndReapsIt) {
   // Cancelled by a deadline outside, as soon as the script has said that it runs.
   plugin.command = dir.write_script(
@@ -195,26 +122,6 @@ TEST_F(ExecPluginTest, CancellingKillsAndReapsIt) {
   EXPECT_TRUE(cancelled);
   EXPECT_NE(::kill(pid, 0), 0);
   EXPECT_FALSE(has_children());
-}
-
-// In virtual time a child looks idle, so the time limit strikes at once.
-class ExecPluginLimits : public haulout::testing::VirtualTimeTest {
- protected:
-  haulout::testing::TempDir dir;
-  ExecPlugin plugin;
-  ExecPluginLimits() {
-    plugin.api_version = v1;
-    plugin.command = dir.write_script("login", "sleep 300\n");
-  }
-};
-
-TEST_F(ExecPluginLimits, SixtySeconds) {
-  auto credential = run(run_exec_plugin(clock, plugin, ""));
-  ASSERT_FALSE(credential);
-  EXPECT_EQ(credential.error().code(), Errc::unavailable);
-  EXPECT_THAT(credential.error().message(), HasSubstr(plugin.command));
-  EXPECT_EQ(elapsed(), 60s);
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 }  // namespace
