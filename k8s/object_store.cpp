@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "k8s/objects.hpp"
+#include "k8s/resource_version.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -22,15 +23,17 @@ std::pair<std::string_view, std::string_view> name_of(const T& object) {
 
 template <class T>
 void ObjectStore<T>::put(T object) {
-  if (deleted_.contains(object.uid)) return;
+  const auto deletion = deleted_.find(object.uid);
+  if (deletion != deleted_.end() && !is_older(deletion->second, object.resource_version)) return;
   drop_namesake(object);
   keep(std::move(object), Tell::changes);
 }
 
 template <class T>
-void ObjectStore<T>::erase(const std::string& uid) {
+void ObjectStore<T>::erase(const std::string& uid, const std::string& resource_version) {
   if (deleted_.size() >= remembered_deletions) deleted_.clear();
-  deleted_.insert(uid);
+  std::string& deletion = deleted_[uid];
+  if (is_older(deletion, resource_version)) deletion = resource_version;
   drop(uid);
 }
 

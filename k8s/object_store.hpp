@@ -1,9 +1,10 @@
 // What a Reflector knows of one collection: its objects by UID, as events and lists tell of them. Every change is
 // handed to `on_change(uid, object or nullptr)`, in place; it must not come back to the store with a change of its own.
 //
-// A name is taken by one object at a time: the one that had it before has vanished, whether or not anybody said so. A
-// UID never comes back: what still speaks of one that was deleted is a repetition, until a list has it again (an etcd
-// restored from a backup). Knows no clock and no wire; nothing here fails.
+// A name is taken by one object at a time: the one that had it before has vanished, whether or not anybody said so.
+// What speaks of one that was deleted comes from after its deletion (the object had only left what a label selects) or
+// is a repetition, until a list has it again (an etcd restored from a backup). Knows no clock and no wire; nothing here
+// fails.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ class ObjectStore {
 
   // Events.
   void put(T object);
-  void erase(const std::string& uid);
+  void erase(const std::string& uid, const std::string& resource_version);
   // An event spoke of it, whatever it said.
   void heard_of(const std::string& uid);
 
@@ -64,8 +65,8 @@ class ObjectStore {
   OnChange on_change_;
   std::function<bool(const T&)> wanted_;
   std::map<std::string, T> objects_;
-  std::set<std::string> deleted_;  // lately
-  std::set<std::string> heard_;    // while listening
+  std::map<std::string, std::string> deleted_;  // lately: the resourceVersion of the deletion
+  std::set<std::string> heard_;                 // while listening
   unsigned listening_ = 0;
   bool news_ = false;
 };

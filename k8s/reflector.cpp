@@ -247,7 +247,7 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
   switch (event->type) {
     case WatchEventType::error: return std::move(event->error);
     case WatchEventType::bookmark: break;
-    case WatchEventType::deleted: store_.erase(event->object.uid); break;
+    case WatchEventType::deleted: store_.erase(event->object.uid, event->resource_version); break;
     case WatchEventType::added:
     case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }

@@ -104,6 +104,19 @@ TEST_F(StatusTest, AWatchPrintsARowForEveryChange) {
   EXPECT_EQ(t.find("n2     "), t.rfind("n2     ")) << "nothing happened to it that a row shows";
 }
 
+TEST_F(StatusTest, AWatchSeesWhatIsSelectedAgain) {
+  const auto label = [this](const char* role) {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"role", role}}}}}});
+  };
+  set_state("n1", "idle");
+  label("web");
+  cluster.after(10s, [=] { label("db"); });
+  cluster.after(20s, [=] { label("web"); });
+  cluster.after(30s, [&] { set_state("n1", "pending"); });
+  EXPECT_EQ(command({"status", "-w", "-l", "role=web"}, 1min), 143);
+  EXPECT_THAT(text.text, ::testing::ContainsRegex("n1 +idle(.|\n)*n1 +<deleted>(.|\n)*n1 +idle(.|\n)*n1 +pending"));
+}
+
 TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
   set_state("n1", "idle");
   cluster.after(10s, [&] { set_state("n1", "pending", "Paused"); });
