@@ -80,6 +80,8 @@ std::string certificate_problem(const HandshakeSubject& subject, const Certifica
     case X509_V_ERR_CERT_HAS_EXPIRED: return fmt::format("{} expired on {}", whose, verdict.not_after);
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return fmt::format("{} is not valid before {}; is the clock of this machine right?", whose, verdict.not_before);
+    case X509_V_ERR_INVALID_PURPOSE:
+      return fmt::format("{} is not for servers (its extended key usage names neither serverAuth nor any)", whose);
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:

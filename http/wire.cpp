@@ -54,6 +54,16 @@ void reset(Socket& socket) {
   socket.close(ignored);
 }
 
+// As Go: a certificate of a server, or one above it, whose extended key usage names others is none, were it the
+// Netscape or Microsoft ones that OpenSSL takes for servers, too. Asked of each certificate of a chain.
+bool is_for_servers(X509_STORE_CTX* store) {
+  // All bits where it names none.
+  const auto usage = X509_get_extended_key_usage(X509_STORE_CTX_get_current_cert(store));
+  if ((usage & (XKU_SSL_SERVER | XKU_ANYEKU)) != 0) return true;
+  X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
+  return false;
+}
+
 template <class Socket>
 class PlainWire final : public Wire {
  public:
@@ -147,8 +157,11 @@ Result<> TlsWire::prepare_client(const std::string& host) {
     const int accepted = is_name ? X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size())
                                  : X509_VERIFY_PARAM_set1_ip_asc(parameters, host.c_str());
     if (accepted != 1) return Error(Errc::tls, "\"" + host + "\" is not a name that a certificate can have");
+    // OpenSSL's own rules for servers look at key usage and have no "any"; that CAs are CAs is no matter of purpose.
+    X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_ANY);
     stream_.set_verify_mode(asio::ssl::verify_peer);
     stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
+      good = good && is_for_servers(store.native_handle());
       if (!good) verdict_.note(store.native_handle());
       return good;
     });

@@ -56,33 +56,56 @@ std::string pem_of(X509* certificate) {
   return to_pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
 }
 
+// Signed by `issuer`, or by itself where that is null.
+Certificate signed_by(X509* issuer, EVP_PKEY* issuer_key, const CertificateSpec& spec, EVP_PKEY* key) {
+  Certificate certificate = blank(spec, key);
+  X509* self = certificate.get();
+  X509* above = issuer ? issuer : self;
+  X509_set_issuer_name(self, X509_get_subject_name(above));
+  std::string names;
+  for (const auto& name : spec.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + name;
+  for (const auto& address : spec.addresses) names += (names.empty() ? "IP:" : ",IP:") + address;
+  const std::pair<int, std::string> extensions[] = {{NID_subject_alt_name, names},
+                                                    {NID_basic_constraints, spec.basic_constraints},
+                                                    {NID_key_usage, spec.key_usage},
+                                                    {NID_ext_key_usage, spec.extended_key_usage}};
+  for (const auto& [nid, value] : extensions)
+    if (!value.empty()) add_extension(self, above, nid, value);
+  require(X509_sign(self, issuer_key, EVP_sha256()) > 0);
+  return certificate;
+}
+
+std::string pem_of(EVP_PKEY* key) {
+  return to_pem([&](BIO* bio) { return PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr); });
+}
+
 }  // namespace
+
+Identity self_signed(const CertificateSpec& spec) {
+  const Key key = new_key();
+  return {pem_of(signed_by(nullptr, key.get(), spec, key.get()).get()), pem_of(key.get())};
+}
 
 CertificateAuthority::CertificateAuthority(const std::string& common_name) : key_(new_key()) {
   CertificateSpec spec;
   spec.common_name = common_name;
-  certificate_ = blank(spec, key_.get());
-  X509* self = certificate_.get();
-  X509_set_issuer_name(self, X509_get_subject_name(self));
-  add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE");
-  add_extension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign");
-  require(X509_sign(self, key_.get(), EVP_sha256()) > 0);
-  pem_ = pem_of(self);
+  spec.basic_constraints = "critical,CA:TRUE";
+  spec.key_usage = "critical,keyCertSign,cRLSign";
+  certificate_ = signed_by(nullptr, key_.get(), spec, key_.get());
+  pem_ = pem_of(certificate_.get());
 }
 
 Identity CertificateAuthority::issue(const CertificateSpec& spec) const {
   const Key key = new_key();
-  const Certificate certificate = blank(spec, key.get());
-  X509* issuer = certificate_.get();
-  X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer));
-  std::string names;
-  for (const auto& name : spec.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + name;
-  for (const auto& address : spec.addresses) names += (names.empty() ? "IP:" : ",IP:") + address;
-  if (!names.empty()) add_extension(certificate.get(), issuer, NID_subject_alt_name, names);
-  require(X509_sign(certificate.get(), key_.get(), EVP_sha256()) > 0);
-  return {pem_of(certificate.get()), to_pem([&](BIO* bio) {
-            return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-          })};
+  return {pem_of(signed_by(certificate_.get(), key_.get(), spec, key.get()).get()), pem_of(key.get())};
+}
+
+CertificateAuthority CertificateAuthority::issue_authority(const CertificateSpec& spec) const {
+  CertificateAuthority below;
+  below.key_ = new_key();
+  below.certificate_ = signed_by(certificate_.get(), key_.get(), spec, below.key_.get());
+  below.pem_ = pem_of(below.certificate_.get());
+  return below;
 }
 
 }  // namespace haulout::testing
