@@ -56,7 +56,10 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_(std::move(tls)),
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
-      gate_(executor, TimePoint::max()) {}
+      gate_(executor, TimePoint::max()) {
+  // What was given beside a file has done its service: whatever the file held last is newer.
+  if (token_is_in_file(connection_)) connection_.token.data.clear();
+}
 
 Task<http::Response> AuthCore::round_trip(http::Request request, TimePoint deadline) {
   return send<http::Response>(std::move(request), deadline, &http::Transport::round_trip);

@@ -28,7 +28,7 @@ struct ExecPlugin {
 };
 
 // A value that is either given inline or read from a file each time it is needed (files rotate). With both, the file is
-// read and `data` stands in while that fails.
+// read, and `data` stands in until that has worked once, as with client-go.
 struct Material {
   std::string data;
   std::string file;

@@ -112,6 +112,22 @@ TEST_F(AuthCoreTest, ATokenFileThatVanishesOrIsEmptyLeavesTheOldOne) {
   EXPECT_THAT(server.authorizations(), ElementsAre("Bearer one", "Bearer one", "Bearer two"));
 }
 
+TEST_F(AuthCoreTest, AConstantTokenStandsInForItsFileAtTheStartOnly) {
+  connection.token = Material{"constant", dir / "token"};
+  make();
+  EXPECT_EQ(status(), 200);
+  dir.write("token", "file");
+  pass(60s);
+  EXPECT_EQ(status(), 200);
+  std::filesystem::remove(dir / "token");
+  pass(60s);
+  EXPECT_EQ(status(), 200);
+  accept("nobody's");
+  EXPECT_EQ(status(), 401);
+  EXPECT_THAT(server.authorizations(),
+              ElementsAre("Bearer constant", "Bearer file", "Bearer file", "Bearer file", "Bearer file"));
+}
+
 TEST_F(AuthCoreTest, AHalfWrittenPairIsNotUsed) {
   connection.client_cert.file = dir.write("cert", "CERT 1");
   connection.client_key.file = dir.write("key", "KEY 1");
