@@ -112,8 +112,9 @@ class Agent::Impl {
   boost::asio::awaitable<void> put_update_in_place();
   boost::asio::awaitable<void> update_in_place();
   boost::asio::awaitable<void> run_drain();
-  // Until somebody knows; false: it is not ours, which is decided then.
-  boost::asio::awaitable<bool> confirm_turn();
+  // Until somebody knows whether it is ours; where it is not, that is decided.
+  boost::asio::awaitable<void> confirm_turn();
+  boost::asio::awaitable<void> turn_confirmed();
   // Ends the activity at once: nothing is evicted any more, and the node is not ready.
   void decide(Event event);
   std::optional<Event> drain_interrupted();
@@ -211,16 +212,17 @@ class Agent::Impl {
   bool leaving_ = false;  // before somebody else's shutdown, and not back yet
   // Of one activity.
   std::optional<Event> decided_;
-  bool placed_ = false;  // the update, for the next boot
+  bool confirmed_ = false;  // the turn, to this drain
+  bool placed_ = false;     // the update, for the next boot
   DrainStatus drain_status_;
   std::unique_ptr<drain::Drain> drain_;
   std::function<void()> stop_drain_;  // while it runs
   bool showing_ = false;              // show_beside() does
   std::optional<std::pair<std::string, std::string>> to_show_;
-  bool cordoned_ = false;                                          // the drain's cordon has been acknowledged
-  bool cordon_seen_ = false;                                       // and our view has caught up with it
-  std::optional<std::pair<std::string, std::string>> lb_waiting_;  // reason and message, while it waits for them
-  std::set<std::string> left_alone_;                               // UIDs of pods that the drain skipped
+  bool cordoned_ = false;                                       // the drain's cordon has been acknowledged
+  bool cordon_seen_ = false;                                    // and our view has caught up with it
+  std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
+  std::set<std::string> left_alone_;                            // UIDs of pods that the drain skipped
 };
 
 }  // namespace haulout::agent

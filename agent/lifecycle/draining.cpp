@@ -21,8 +21,9 @@ asio::awaitable<Event> Agent::Impl::drain() {
   const auto mark = drain::mark_of(node_);
   const bool stood = record_.cordoned || (mark && mark->run == record_.run);
   if (stood && !node_.unschedulable) co_return uncordoned_by_somebody();
-  cordoned_ = cordon_seen_ = false;
-  lb_waiting_.reset();
+  cordoned_ = false;
+  cordon_seen_ = stood;
+  held_up_.reset();
   left_alone_.clear();
   // A pause may have come while no agent was there to see it.
   const Result<bool> paused = co_await given_up();
@@ -38,12 +39,14 @@ asio::awaitable<Event> Agent::Impl::drain() {
 asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   group.spawn(follow_turn());
   group.spawn(follow_pauses());
-  const bool confirmed = co_await confirm_turn();
-  if (!confirmed) co_return;
+  confirmed_ = false;
+  group.spawn(confirm_turn());
+  co_await turn_confirmed();
+  if (interrupted()) co_return;
   placed_ = record_.to.empty();
   if (!placed_) group.spawn(put_update_in_place());
   co_await update_in_place();
-  if (reload_ || decided_) co_return;
+  if (interrupted()) co_return;
   const Hooks before = co_await pass_hooks(HookPoint::before_drain);
   if (before == Hooks::failed) decided_ = Event::drain_ended;
   if (before != Hooks::passed) co_return;
@@ -78,7 +81,7 @@ asio::awaitable<void> Agent::Impl::put_update_in_place() {
 // Most systems have done it before they ask for a reboot: only what takes a while is worth a word.
 asio::awaitable<void> Agent::Impl::update_in_place() {
   const TimePoint worth_a_word = now() + std::chrono::seconds(2);
-  while (!placed_ && !reload_ && !decided_) {
+  while (!placed_ && !interrupted()) {
     if (now() >= worth_a_word)
       co_await show("ApplyingUpdate", "version " + record_.to + " is being put in place for the next boot");
     co_await wait(now() < worth_a_word ? worth_a_word : TimePoint::max());
@@ -113,12 +116,12 @@ Findings Agent::Impl::findings() const {
 // A new reason is shown at once, how far it is now and then.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
   const Findings found = findings();
-  std::string reason = lb_waiting_ ? lb_waiting_->first : drain_status_.reason(found);
+  std::string reason = held_up_ ? held_up_->first : drain_status_.reason(found);
   const bool stands = cordoned_ && !record_.cordoned;
   if (stands) record_.cordoned = true;
   const bool due = learn_leaked() || stands || reason != status_.reason || now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
-  co_await show(std::move(reason), lb_waiting_ ? lb_waiting_->second : drain_status_.message(found));
+  co_await show(std::move(reason), held_up_ ? held_up_->second : drain_status_.message(found));
   co_return now();
 }
 
@@ -129,23 +132,34 @@ bool Agent::Impl::learn_leaked() {
   return true;
 }
 
-asio::awaitable<bool> Agent::Impl::confirm_turn() {
-  for (;;) {
+asio::awaitable<void> Agent::Impl::confirm_turn() {
+  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+  while (!confirmed_ && !decided_) {
     auto turn = co_await parts_.slots.confirm(within(request_timeout));
-    if (turn && turn->ours) co_return true;
-    if (turn) {
+    held_up_.reset();
+    if (turn && turn->ours)
+      confirmed_ = true;
+    else if (turn)
       decided_ = Event::turn_lost;
-      changed_->notify();
-      co_return false;
-    }
-    co_await clock_.sleep_until(now() + look_interval);
+    else
+      held_up_ = {"SlotsUnavailable", turn.error().message()};
+    changed_->notify();
+    if (!turn) co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+  }
+}
+
+asio::awaitable<void> Agent::Impl::turn_confirmed() {
+  while (!confirmed_ && !interrupted()) {
+    if (held_up_) co_await show(held_up_->first, held_up_->second);
+    co_await wait(TimePoint::max());
   }
 }
 
 asio::awaitable<void> Agent::Impl::run_drain() {
   // After a restart or a long hook the turn may have gone: nothing is evicted without it.
-  const bool confirmed = co_await confirm_turn();
-  if (!confirmed) co_return;
+  confirmed_ = false;
+  co_await confirm_turn();
+  if (!confirmed_) co_return;
   drain::Options options = options_.drain;
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;

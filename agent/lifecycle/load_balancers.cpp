@@ -28,19 +28,18 @@ asio::awaitable<void> Agent::Impl::leave_load_balancers() {
       see_node(*node);
     } else {
       if (!k8s::is_conflict(node.error()))
-        lb_waiting_ = {"CannotExclude",
-                       fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())};
+        held_up_ = {"CannotExclude",
+                    fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())};
       changed_->notify();
       co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
     }
   }
   const auto left = std::clamp<Duration>(*until - client_.server_now(), Duration::zero(), options_.lb_drain_wait);
-  lb_waiting_ = {"WaitingForLoadBalancers",
-                 fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
-                             std::chrono::floor<std::chrono::seconds>(*until))};
+  held_up_ = {"WaitingForLoadBalancers", fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
+                                                     std::chrono::floor<std::chrono::seconds>(*until))};
   changed_->notify();
   co_await clock_.sleep_until(now() + left);
-  lb_waiting_.reset();
+  held_up_.reset();
   changed_->notify();
 }
 

@@ -1,4 +1,5 @@
-// Nodes that are ready while nobody can prove it, and what is decided while a proof is under way.
+// Nodes that are ready, or in the middle of their drain, while nobody can prove it, and what is decided while a proof
+// is under way.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -39,24 +40,28 @@ struct Unproved : GatedFleet {
 struct Loss {
   const char* what;
   std::function<void(Unproved&)> happens;
+  bool of_drain = true;
+  bool of_ready = true;
 };
 const Loss losses[] = {
     {"the cordon", [](Unproved& fleet) { fleet.uncordon("n1"); }},
-    {"the emptiness", [](Unproved& fleet) { fleet.a_late_pod(); }},
+    {"the emptiness", [](Unproved& fleet) { fleet.a_late_pod(); }, false},
     {"a pause of the cluster", [](Unproved& fleet) { fleet.pause_cluster("freeze"); }},
     {"a pause of the node", [](Unproved& fleet) { fleet.annotate("haulout.dev/pause", "; disk swap"); }},
     {"the node", [](Unproved& fleet) { fleet.checks.by_a_person([&] { fleet.cluster.remove("nodes", "", "n1"); }); }},
+    {"the record", [](Unproved& fleet) { fleet.annotate("haulout.dev/record", nullptr); }, true, false},
 };
 struct Silence {
   const char* what;
   const char* verb;
   const char* resource;
   sim::Fault fault;
+  bool of_turn = false;
 };
 const Silence silences[] = {
-    {"turns are refused", "list", "leases", {.kind = sim::FaultKind::server_error, .code = 403}},
-    {"the lock server is overrun", "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"}},
-    {"the lock server hangs", "list", "leases", {.kind = sim::FaultKind::stall}},
+    {"turns are refused", "list", "leases", {.kind = sim::FaultKind::server_error, .code = 403}, true},
+    {"the lock server is overrun", "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"}, true},
+    {"the lock server hangs", "list", "leases", {.kind = sim::FaultKind::stall}, true},
     {"the Node cannot be read", "get", "nodes", {.kind = sim::FaultKind::server_error}},
     {"pods cannot be listed", "list", "pods", {.kind = sim::FaultKind::stall}},
 };
@@ -85,6 +90,45 @@ TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLostThoughNobodyCanProveTheRest) {
   };
   for (const Silence& silence : silences)
     for (const Loss& loss : losses) {
+      if (!loss.of_ready) continue;
+      SCOPED_TRACE(std::string(silence.what) + ", lost: " + loss.what);
+      OneNode().go(silence, loss);
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
+// P8: an agent that comes back in the middle of a drain asks whether its turn is still its own, says that nobody
+// answers, and heeds meanwhile whatever ends a drain.
+TEST(P8_NeverSilentlyStuck, ADrainThatIsGoneOnWithEndsThoughNobodyKnowsOfItsTurn) {
+  struct OneNode : Unproved {
+    void TestBody() override {}
+    void go(const Silence& silence, const Loss& loss) {
+      Machine& n1 = machine("n1");
+      held_pod();
+      fail_from(2min, silence.verb, silence.resource, silence.fault);
+      after(2min, [&] {
+        EXPECT_EQ(state("n1"), "draining") << story();
+        n1.kill_agent();
+      });
+      after(4min, [&] {
+        EXPECT_EQ(state("n1"), "draining") << story();
+        EXPECT_EQ(label("n1", "haulout.dev/reason"), "SlotsUnavailable") << story();
+        loss.happens(*this);
+      });
+      after(4min + 35s, [&] {
+        if (node("n1").is_null()) {
+          EXPECT_EQ(n1.status().reason, "NodeMissing") << story();
+        } else {
+          EXPECT_NE(state("n1"), "draining") << story();
+          EXPECT_FALSE(unschedulable("n1")) << story();
+        }
+      });
+      run_for(5min);
+    }
+  };
+  for (const Silence& silence : silences)
+    for (const Loss& loss : losses) {
+      if (!silence.of_turn || !loss.of_drain) continue;
       SCOPED_TRACE(std::string(silence.what) + ", lost: " + loss.what);
       OneNode().go(silence, loss);
       if (::testing::Test::HasFailure()) return;
