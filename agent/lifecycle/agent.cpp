@@ -47,11 +47,13 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
 asio::awaitable<void> Agent::Impl::run() {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   gates_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  condition_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   shutdown_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   co_await load();
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(follow_node());
     group.spawn(follow_backend());
+    group.spawn(retry_condition());
     if (parts_.shutdown) group.spawn(follow_shutdown());
     return live();
   });

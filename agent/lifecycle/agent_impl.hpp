@@ -67,8 +67,10 @@ class Agent::Impl {
   // The Node cannot be written; it can again.
   void tell_unwritten(const Error& error);
   void tell_written();
-  // Condition HauloutMaintenance; best effort.
+  // Condition HauloutMaintenance; nothing waits for it.
   boost::asio::awaitable<void> show_condition();
+  // What could not be written is tried again, by a child.
+  boost::asio::awaitable<void> retry_condition();
 
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
@@ -208,6 +210,8 @@ class Agent::Impl {
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<Notifier> gates_news_;            // of the gates and of the Node, for follow_pauses()
   bool turns_moved_ = false, gates_moved_ = false;  // since they were asked
+  std::unique_ptr<Notifier> condition_news_;
+  std::optional<Error> condition_trouble_;  // why the condition does not stand as it should
   std::unique_ptr<Notifier> shutdown_news_;
   bool leaving_ = false;  // before somebody else's shutdown, and not back yet
   // Of one activity.

@@ -49,6 +49,8 @@ inline constexpr std::string_view exclude_value = "haulout";
 std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
 
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
+// From the moment that the own cordon is due until it has been taken back.
+bool in_maintenance(const Record& record);
 // For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
 // is not set on a Node that never needed it. Nothing when it stands so already.
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);

@@ -90,6 +90,11 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
   return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
 }
 
+bool in_maintenance(const Record& record) {
+  const Duties duties = duties_of(record.state);
+  return !record.run.empty() || (duties.maintenance && !(duties.cordon == Duty::keep && record.uncordon));
+}
+
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,
                                            WallTime now) {
   const auto found = std::find_if(node.conditions.begin(), node.conditions.end(),

@@ -11,6 +11,9 @@ namespace {
 // Another writer was faster, which is nothing unusual on a Node.
 constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
+// Nothing waits for the condition: an agent that may never write it is as idle as any other.
+constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
+                                            BackoffOptions::Jitter::equal};
 // So many in a row take a quarter of a minute.
 constexpr unsigned worth_a_word = 8;
 
@@ -121,12 +124,26 @@ void Agent::Impl::tell_written() {
 }
 
 asio::awaitable<void> Agent::Impl::show_condition() {
-  const bool maintenance = leaving_ || duties_of(record_.state).maintenance;
-  const auto patch = condition_patch(node_, maintenance, status_, client_.server_now());
+  condition_trouble_.reset();
+  const auto patch = condition_patch(node_, leaving_ || in_maintenance(record_), status_, client_.server_now());
   if (!patch) co_return;
   const std::uint64_t news = node_news_;
   auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
   if (node && node->uid == node_.uid) learn(std::move(*node), news);
+  if (node) co_return;
+  condition_trouble_ = std::move(node).error();
+  condition_news_->notify();
+}
+
+asio::awaitable<void> Agent::Impl::retry_condition() {
+  for (;;) {
+    Backoff backoff(condition_patience);
+    while (condition_trouble_) {
+      co_await clock_.sleep_until(now() + backoff.next(rng_, condition_trouble_->retry_after));
+      if (condition_trouble_) co_await show_condition();
+    }
+    co_await condition_news_->wait_until(clock_, TimePoint::max());
+  }
 }
 
 }  // namespace haulout::agent

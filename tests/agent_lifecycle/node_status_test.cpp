@@ -108,6 +108,30 @@ TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
   }
 }
 
+TEST(NodeStatus, MaintenanceLastsFromTheCordonUntilItIsTakenBack) {
+  const struct {
+    State state;
+    bool uncordon;
+    const char* run;
+    bool maintenance;
+  } rows[] = {
+      {State::idle, false, "", false},          {State::waiting, false, "", false},
+      {State::draining, false, "run-1", true},  {State::rebooting, false, "run-1", true},
+      {State::verifying, false, "run-1", true}, {State::soaking, false, "", false},
+      {State::degraded, false, "run-1", true},  {State::degraded, true, "", false},
+      {State::degraded, true, "run-1", true},  // not yet
+      {State::pending, false, "run-1", true},  // likewise
+      {State::degraded, false, "", true},      // of a record that nobody can read, for one
+  };
+  for (const auto& row : rows) {
+    Record record;
+    record.state = row.state;
+    record.uncordon = row.uncordon;
+    record.run = row.run;
+    EXPECT_EQ(in_maintenance(record), row.maintenance) << to_string(row.state) << " " << row.run;
+  }
+}
+
 TEST(NodeStatus, ThePoolIsALabel) {
   k8s::Node node = a_node();
   Record record;
