@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "agent/gates/remembered.hpp"
 #include "agent/hooks/hook_point.hpp"
@@ -49,14 +50,16 @@ void take_up(Record& record, const Moment& moment) {
   record.from = moment.booted;
   record.to = moment.pending.need == Need::yes ? moment.pending.target : std::string();
   record.began = moment.now;
+  record.judged = false;
 }
 
 void come_to_an_end(Record& record, const Moment& moment) {
+  const bool again = std::exchange(record.judged, true);
   if (!record.began) return;
   record.verified_at = moment.now;
   record.failures = 0;
   record.not_before.reset();
-  if (moment.now > *record.began)
+  if (!again && moment.now > *record.began)
     remember(record.durations, std::chrono::duration_cast<std::chrono::seconds>(moment.now - *record.began));
 }
 
@@ -66,6 +69,7 @@ void forget_the_attempt(Record& record) {
   record.from.clear();
   record.to.clear();
   record.began.reset();
+  record.judged = false;
   record.leaked.clear();
   record.cause.clear();
   record.cause_message.clear();
@@ -75,6 +79,7 @@ void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
   record.uncordon = event != Event::not_verified;
+  record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.to) == record.bad_targets.end())

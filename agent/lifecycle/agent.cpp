@@ -135,7 +135,7 @@ asio::awaitable<void> Agent::Impl::load() {
 
 void Agent::Impl::tell_unread(const Error& error) {
   Status status{record_.state, "ApiUnavailable", "node " + options_.node + " cannot be read: " + error.message(),
-                record_.since};
+                record_.since, record_.judged};
   if (k8s::is_gone(error)) {
     status.reason = "NodeMissing";
     status.message = "the cluster has no Node " + options_.node +

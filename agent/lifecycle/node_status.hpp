@@ -25,6 +25,7 @@ struct Status {
   std::string reason{};   // CamelCase; empty: nothing stands in its way
   std::string message{};  // one sentence
   WallTime since{};       // when the state was entered
+  bool judged = false;    // it was told before how the update ended that this state belongs to
   bool operator==(const Status&) const = default;
 };
 

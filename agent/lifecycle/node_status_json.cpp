@@ -53,7 +53,7 @@ std::optional<Record> record_of(const k8s::Node& node) {
 
 Status shown_status(const k8s::Node& node, const Record& record) {
   return {record.state, k8s::value_at(node.labels, reason_label).value_or(""),
-          k8s::value_at(node.annotations, message_annotation).value_or(""), record.since};
+          k8s::value_at(node.annotations, message_annotation).value_or(""), record.since, record.judged};
 }
 
 bool reboot_requested(const k8s::Node& node) {

@@ -35,6 +35,7 @@ struct Record {
   unsigned failures = 0;                          // attempts in a row that came to nothing
   std::optional<WallTime> not_before{};           // the next attempt
   std::optional<WallTime> began{};                // when the turn was taken; none: this boot belongs to no update
+  bool judged = false;                            // it was told how that update ended: what follows is not another one
   std::optional<WallTime> verified_at{};          // of the last update
   std::vector<PastReboot> reboots{};              // the last ones, see remembered.hpp
   std::vector<std::chrono::seconds> durations{};  // of the last updates

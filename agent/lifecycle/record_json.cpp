@@ -72,6 +72,7 @@ Record decoded(const Json& json) {
   read_count(json, "failures", record.failures);
   record.not_before = time_at(json, "notBefore");
   record.began = time_at(json, "began");
+  read(json, "judged", record.judged);
   record.verified_at = time_at(json, "verifiedAt");
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
@@ -112,6 +113,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "failures", record.failures);
   put(json, "notBefore", record.not_before);
   put(json, "began", record.began);
+  put_unless_default(json, "judged", record.judged);
   put(json, "verifiedAt", record.verified_at);
   for (const PastReboot& each : record.reboots) {
     Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};

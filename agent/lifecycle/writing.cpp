@@ -32,7 +32,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause = std::exchange(cause_, {});
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
-  status_ = {record_.state, record_.cause, record_.cause_message, record_.since};
+  status_ = {record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about; and one request is not one attempt after the other.
@@ -43,7 +43,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
 }
 
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
-  const Status status{record_.state, std::move(reason), std::move(message), record_.since};
+  const Status status{record_.state, std::move(reason), std::move(message), record_.since, record_.judged};
   record_.pool = options_.pool(node_);
   if (status == status_ && written_ == encode_record(record_)) co_return;
   const bool news = status != status_;

@@ -159,6 +159,37 @@ TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
   EXPECT_EQ(record.verified_at, moment.now);
 }
 
+// A hook that fails before the release, a boot during the soak time, a roll-back that heals: it is verified once more,
+// and is the same update. How long that took tells nothing of how long the next one will take.
+TEST_F(Advance, AnUpdateIsTimedAndJudgedOnce) {
+  const std::vector<Event> ways[] = {
+      {Event::verified, Event::uncordoned, Event::hook_failed, Event::healed, Event::verified},
+      {Event::verified, Event::uncordoned, Event::boot_changed, Event::verified},
+      {Event::verified, Event::boot_changed, Event::verified},
+      {Event::not_verified, Event::healed, Event::verified},
+      {Event::not_verified, Event::boot_changed, Event::verified},
+  };
+  for (const auto& way : ways) {
+    Record record = go(in(State::waiting), Event::turn_taken);
+    EXPECT_FALSE(record.judged);
+    record.state = State::verifying;
+    for (const Event event : way) {
+      moment.now += 10h;
+      record = go(std::move(record), event);
+      EXPECT_TRUE(record.judged) << to_string(event);
+    }
+    if (way.front() == Event::verified)
+      EXPECT_THAT(record.durations, ElementsAre(10h));
+    else
+      EXPECT_THAT(record.durations, IsEmpty());
+    EXPECT_EQ(record.verified_at, moment.now);
+    record = go(go(std::move(record), Event::uncordoned), Event::soaked);
+    EXPECT_FALSE(record.judged) << "the next one is another one";
+    record.state = State::waiting;
+    EXPECT_FALSE(go(std::move(record), Event::turn_taken).judged);
+  }
+}
+
 // P4: it was looked at and is well, which makes no update of it.
 TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   Record record = in(State::draining);

@@ -28,6 +28,7 @@ Record full() {
   record.failures = 3;
   record.not_before = seconds(300);
   record.began = seconds(50);
+  record.judged = true;
   record.verified_at = seconds(20);
   record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}};
   record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};

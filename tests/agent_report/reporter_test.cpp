@@ -143,6 +143,31 @@ TEST_F(ReporterTest, UpdatesAndDrainsAreCountedWhenTheyEnd) {
   EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"failed\"} 1\n"));
 }
 
+TEST_F(ReporterTest, AnUpdateIsCountedOnceHoweverOftenItIsVerified) {
+  const auto judged = [](State state, const std::string& reason, WallTime since) {
+    Status told = status(state, reason, since);
+    told.judged = true;
+    return told;
+  };
+  reporter.tell(status(State::verifying, "", WallTime(1200s)));
+  reporter.tell(judged(State::uncordoning, "", WallTime(1300s)));
+  reporter.tell(judged(State::soaking, "", WallTime(1300s)));
+  reporter.tell(judged(State::degraded, "HookFailed", WallTime(1400s)));
+  reporter.tell(judged(State::verifying, "", WallTime(9000s)));
+  reporter.tell(judged(State::uncordoning, "", WallTime(9001s)));
+  reporter.tell(status(State::idle, "", WallTime(9002s)));
+  std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"succeeded\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"failed\"} 0\n"));
+  reporter.tell(status(State::verifying, "", WallTime(10000s)));
+  reporter.tell(judged(State::degraded, "RolledBack", WallTime(10001s)));
+  reporter.tell(judged(State::verifying, "", WallTime(11000s)));
+  reporter.tell(judged(State::uncordoning, "", WallTime(11001s)));
+  text = reporter.metrics_text();
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"succeeded\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("haulout_updates_total{node=\"n1\",result=\"failed\"} 1\n"));
+}
+
 TEST_F(ReporterTest, ABootThatNobodyHadAskedForIsNoUpdateThatSucceeded) {
   reporter.tell(status(State::draining, "Evicting", WallTime(1000s)));
   reporter.tell(status(State::verifying, "RebootedMeanwhile", WallTime(1090s)));

@@ -203,6 +203,26 @@ TEST_F(Hooks, AFailureBeforeTheReleaseHoldsTheFleetButNotTheNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// A window that the healing time would have to fit into, too, might never open again for this node.
+TEST_F(Hooks, TheTimeUntilAHookIsMendedIsNotThatOfTheUpdate) {
+  Machine& n1 = machine("n1", {.hooks = {"before-release/10-a"}, .failing_hooks = {"before-release/10-a"}});
+  after(10h, [&] { n1.plan().failing_hooks.clear(); });
+  std::size_t succeeded = 0;
+  agent::Status before;
+  n1.on_told = [&](const agent::Status& now) {
+    if (before.state == agent::State::verifying && now.state == agent::State::uncordoning && !before.judged)
+      ++succeeded;
+    before = now;
+  };
+  run_fleet(12h);
+  expect_updated(n1);
+  EXPECT_EQ(succeeded, 1u) << story();
+  const auto record =
+      agent::decode_record(node("n1")["metadata"]["annotations"]["haulout.dev/record"].get<std::string>());
+  ASSERT_EQ(record.durations.size(), 1u);
+  EXPECT_LT(record.durations.front(), 10min);
+}
+
 // P7
 TEST_F(Hooks, ARestartedAgentGoesOnWaitingAndRunsNoPointTwice) {
   Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a", "after-drain/10-a"}});

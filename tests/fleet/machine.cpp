@@ -98,6 +98,7 @@ asio::awaitable<void> Machine::one_life(std::size_t number) {
        world_.drain_observer,
        [this](const agent::Status& status) {
          status_ = status;
+         on_told(status);
          expect_shown(status);
          world_.trace(node_ + " " + std::string(to_string(status.state)) + " " + status.reason + " " + status.message);
        },

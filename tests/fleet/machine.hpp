@@ -143,7 +143,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Result<agent::HookFiles> list(agent::HookPoint point) override;
   Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
-  bool replaced = false;                   // by another machine of the same name; this one is nobody's any more
+  bool replaced = false;  // by another machine of the same name; this one is nobody's any more
+  std::function<void(const agent::Status&)> on_told = [](const agent::Status&) {};
   std::function<void()> on_ready = [] {};  // when the ready file has appeared
   std::vector<std::string> asked;          // the methods by which a reboot was asked for
   std::vector<std::string> hooks_run;
