@@ -90,20 +90,19 @@ asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
   if (!node_.ready || (!node_.boot_id.empty() && node_.boot_id != boot_id_))
     co_return Finding{.reason = "NodeNotReady", .message = "the kubelet has not reported this boot Ready yet"};
   if (record_.to.empty()) co_return Finding{.well = true};
-  auto version = co_await parts_.backend.booted(within(request_timeout));
-  if (!version) co_return Finding{.reason = "BackendUnknown", .message = version.error().message()};
-  booted_ = *version;
-  if (*version == record_.to) co_return Finding{.well = true};
-  if (*version == record_.from)
+  const Result<> known = co_await learn_version();
+  if (!known) co_return Finding{.reason = "BackendUnknown", .message = known.error().message()};
+  if (booted_ == record_.to) co_return Finding{.well = true};
+  if (booted_ == record_.from)
     co_return Finding{.hopeless = true,
                       .reason = "RolledBack",
                       .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
                                              "tried again on this node unless its Node is annotated with {}=reboot",
-                                             *version, record_.to, request_annotation)};
+                                             booted_, record_.to, request_annotation)};
   // Somebody went further than we meant to, and the system is content.
   if (answered_ && pending_.need == Need::no) co_return Finding{.well = true};
   co_return Finding{.reason = "VersionUnexpected",
-                    .message = fmt::format("version {} runs, {} was to", *version, record_.to)};
+                    .message = fmt::format("version {} runs, {} was to", booted_, record_.to)};
 }
 
 asio::awaitable<Event> Agent::Impl::verify() {

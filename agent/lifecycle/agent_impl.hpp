@@ -102,6 +102,8 @@ class Agent::Impl {
   boost::asio::awaitable<Event> wait_for_answer();
   boost::asio::awaitable<Event> wait_for_need();
   boost::asio::awaitable<Event> wait_for_gates();
+  // The one that runs. Whoever cannot tell could not tell afterwards, either, whether the update took place.
+  Task<> learn_version();
   boost::asio::awaitable<Event> wait_for_turn();
   boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff);
   boost::asio::awaitable<void> stay_in_line();

@@ -81,20 +81,31 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
                       record_.failures == 1 ? "" : ", the last one", record_.cause_message,
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
     } else {
+      const Result<> known = co_await learn_version();
       // Somebody else's reboot needs no rights of ours.
-      auto can =
+      const Result<> can =
           parts_.host.reboot_methods().empty() ? Result<>() : co_await parts_.host.can_reboot(within(request_timeout));
-      if (can) co_return Event::gates_open;
+      if (known && can) co_return Event::gates_open;
       until = now() + std::chrono::minutes(5);
-      co_await show("CannotReboot", can.error().message());
+      co_await show(known ? "CannotReboot" : "BackendUnknown", (known ? can : known).error().message());
     }
     co_await wait_at_gates(until);
   }
   co_return Event::not_needed;
 }
 
+Task<> Agent::Impl::learn_version() {
+  auto version = co_await parts_.backend.booted(within(request_timeout));
+  if (!version) co_return std::move(version).error();
+  booted_ = *std::move(version);
+  co_return Result<>();
+}
+
 asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   co_await first_answer();
+  // Asked once more for a process that has begun here: no node that cannot tell holds a turn.
+  const Result<> known = co_await learn_version();
+  if (!known) co_return Event::gate_closed;
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   turns_moved_ = true;
   while (!reload_) {
@@ -124,13 +135,6 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
     co_return std::nullopt;
   }
   slot_ = turn->slot;
-  auto version = co_await parts_.backend.booted(within(request_timeout));
-  if (!version) {
-    co_await show("BackendUnknown", version.error().message());
-    co_await clock_.sleep_until(now() + backoff.next(rng_));
-    co_return std::nullopt;
-  }
-  booted_ = *version;
   // It took a while: what was asked before the turn came may have changed.
   if (!wanted()) co_return Event::not_needed;
   const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);

@@ -69,10 +69,11 @@ constexpr std::array table{
     Reason{"CannotRelease", turns, trouble, "The node is done, but its turn could not be given back yet.",
            "It is tried again until it works; the message says what is in the way."},
 
-    Reason{"BackendUnknown", system, trouble,
-           "Nobody knows whether a reboot is needed: the operating system's update tool gives no answer. Unknown never "
-           "reboots a node.",
-           "The message says what is missing; `haulout agent --check` asks again and shows the answer."},
+    Reason{
+        "BackendUnknown", system, trouble,
+        "Nobody knows whether a reboot is needed, or which version runs: the operating system's update tool gives no "
+        "answer. Unknown never reboots a node.",
+        "The message says what is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{"ApiUnavailable", system, trouble, "The API server does not answer, so nothing can be proved.",
            "Nothing on this node; the agent goes on by itself once the server answers."},
     Reason{"NodeMissing", system, trouble, "The API server answers, and has no Node of this name.",

@@ -141,7 +141,7 @@ void Machine::want(std::string target) {
 void Machine::repair() {
   plan_.ignored_reboots = plan_.refused_reboots = 0;
   plan_.late_by = {};
-  plan_.rolls_back = plan_.still_wanted = plan_.unknown = plan_.claims_a_boot = false;
+  plan_.rolls_back = plan_.still_wanted = plan_.unknown = plan_.version_unknown = plan_.claims_a_boot = false;
   if (std::exchange(plan_.stays_down, false) && !powered_) boot();
   news_.notify();
 }
@@ -168,6 +168,7 @@ asio::awaitable<agent::Pending> Machine::pending(TimePoint) {
 }
 
 Task<std::string> Machine::booted(TimePoint) {
+  if (plan_.version_unknown) co_return Error(Errc::unavailable, "/usr/lib/os-release: no VERSION");
   co_return plan_.version;
 }
 

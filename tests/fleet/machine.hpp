@@ -36,6 +36,7 @@ struct MachinePlan {
   bool stays_down = false;         // never comes back
   bool still_wanted = false;       // wants the same reboot again after it
   bool unknown = false;            // the back end cannot tell
+  bool version_unknown = false;    // nor which version runs
   std::size_t agents = 1;          // how many run at a time
   bool agents_differ = false;      // each by an authority of its own
   Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind

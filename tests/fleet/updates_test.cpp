@@ -144,5 +144,43 @@ TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("locked"));
 }
 
+// Whoever cannot tell which version runs cannot tell afterwards whether the update took place. It holds nobody up.
+TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
+  Machine& n1 = machine("n1", {.version_unknown = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown");
+    EXPECT_EQ(slots_held(), 0u);
+    EXPECT_LT(n1.requests(), 30u);
+    n2.want("1.1");
+  });
+  after(1h, [&] {
+    expect_updated(n2);
+    n1.plan().version_unknown = false;
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
+  Machine& n1 = machine("n1");
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "leases" || std::exchange(seen, true)) return;
+    n1.plan().version_unknown = true;
+    n1.kill_agent();
+  });
+  after(10min, [&] {
+    EXPECT_TRUE(seen);
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown");
+    EXPECT_EQ(slots_held(), 0u);
+    n1.plan().version_unknown = false;
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
 }  // namespace
 }  // namespace haulout::fleet
