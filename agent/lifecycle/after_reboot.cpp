@@ -12,13 +12,17 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   // The shutdown that our predecessor asked for may be under way.
   co_await shutdown_is_known();
   const auto methods = parts_.host.reboot_methods();
+  // The configuration may have changed since the record was written.
+  if (methods.empty()) co_return Event::reboot_blocked;
+  const bool begins_again = record_.method >= methods.size();
+  if (begins_again) record_.method = 0;
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   // The time runs from the request. While it was not asked for, it is not late: the API server may have been away.
   const auto start_again = [this] {
     record_.deadline = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.reboot_limit);
     return within(options_.times.reboot_limit);
   };
-  TimePoint deadline = std::exchange(announced_, false)
+  TimePoint deadline = std::exchange(announced_, false) || begins_again
                            ? start_again()
                            : at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
   // Nor is it late when a predecessor never got so far.
@@ -35,7 +39,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     }
     auto trouble = co_await prove();
     if (trouble && *trouble) co_return **trouble;
-    if (trouble && record_.method < methods.size()) {
+    if (trouble) {
       if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
       // What was proved was proved of another Node, or by a record that is no longer ours.
       if (reload_) break;
@@ -54,7 +58,6 @@ asio::awaitable<Event> Agent::Impl::reboot() {
       break;
     }
     // Nothing proceeds without a proof.
-    if (trouble) break;
     deadline = start_again();
     co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));

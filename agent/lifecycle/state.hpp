@@ -47,7 +47,7 @@ enum class Event {
   emptiness_lost,     // a pod that must leave has appeared
   reboot_due,         // proved once more: nothing stands against the reboot
   boot_changed,       // the machine has booted since
-  reboot_blocked,     // for now: somebody wants the machine to stay up
+  reboot_blocked,     // for now: somebody wants the machine to stay up, or is to reboot it in our place
   reboot_overdue,     // it has not, in time
   reboot_impossible,  // nor by the last method
   verified,

@@ -48,6 +48,49 @@ TEST_F(Defects, ARequestedRebootThatFailedIsTriedAgainWhenItIsRequestedAgain) {
   EXPECT_EQ(state("n1"), "idle");
 }
 
+// Somebody sees that neither way works, and configures another one before the time of the second is over.
+TEST_F(Defects, AWayToRebootThatIsConfiguredMeanwhileIsTried) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 99});
+  after(15min, [&] {
+    EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd")) << story();
+    n1.plan().methods = {"command"};
+    n1.plan().ignored_reboots = 0;
+    n1.kill_agent();
+  });
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd", "command")) << story();
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
+  expect_updated(n1);
+}
+
+TEST_F(Defects, AWayThatIsConfiguredMeanwhileHasItsOwnTime) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 99});
+  after(19min, [&] {
+    n1.plan().methods = {"command"};
+    n1.kill_agent();
+  });
+  after(28min, [&] { EXPECT_EQ(state("n1"), "rebooting") << story(); });
+  run_fleet();
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd", "command")) << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootFailed");
+}
+
+TEST_F(Defects, ANodeThatOthersAreToRebootFromNowOnIsReadyForThem) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 99});
+  after(15min, [&] {
+    n1.plan().methods = {};
+    n1.kill_agent();
+  });
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_TRUE(n1.shows_ready());
+    n1.power_cycle();
+  });
+  run_fleet();
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
+  expect_updated(n1);
+}
+
 TEST_F(Defects, APersonMayHaveARolledBackUpdateTriedAgain) {
   Machine& n1 = machine("n1", {.rolls_back = true});
   after(1h, [&] {
