@@ -323,8 +323,10 @@ constexpr std::array table{
            "See the update tool on the node; the message has both versions."},
     Reason{
         "RolledBack", boot, trouble,
-        "The old version runs again: the new one did not boot, or was rolled back. It is not tried again on this node.",
-        "See why it did not boot; a newer version is tried by itself."},
+        "The old version runs again: the new one did not boot, or was rolled back. It is not tried again on this node. "
+        "While the node is degraded its turn holds the others, which may want the same version.",
+        "See why it did not boot, and have what is wanted by then tried: `haulout request-reboot`. Only a node that is "
+        "idle tries a newer version by itself."},
 };
 
 }  // namespace

@@ -17,6 +17,36 @@ struct Defects : Fleet {
   }
 };
 
+// Whatever the system says by then: other nodes may still want the version that failed, and only this turn holds them.
+TEST(Defects_RolledBack, ANodeKeepsItsTurnUntilAPersonSaysThatItGoesOn) {
+  struct TwoNodes : Defects {
+    void TestBody() override {}
+    void go(const char* wanted_later) {
+      Machine& n1 = machine("n1", {.rolls_back = true});
+      Machine& n2 = machine("n2", {.target = ""});
+      after(10min, [&] { n2.want("1.1"); });
+      after(20min, [&] { n1.want(wanted_later); });
+      after(12h, [&] {
+        EXPECT_EQ(state("n1"), "degraded") << story();
+        EXPECT_EQ(label("n1", "haulout.dev/reason"), "RolledBack");
+        EXPECT_EQ(n1.boots(), 1u);
+        EXPECT_EQ(n2.boots(), 0u);
+        n1.plan().rolls_back = false;
+        request_reboot("n1");
+      });
+      run_fleet(14h);
+      EXPECT_EQ(n1.version(), *wanted_later ? wanted_later : "1.0") << story();
+      EXPECT_EQ(state("n1"), "idle");
+      expect_updated(n2);
+      EXPECT_EQ(slots_held(), 0u);
+    }
+  };
+  for (const char* wanted_later : {"1.2", ""}) {
+    SCOPED_TRACE(*wanted_later ? "a newer version" : "nothing any more");
+    TwoNodes().go(wanted_later);
+  }
+}
+
 // The kubelet registers its Node anew while the agent lives on, as on bare metal.
 TEST_F(Defects, ANodeThatIsMadeAnewUnderALivingAgent) {
   Machine& n1 = machine("n1", {.target = ""});
