@@ -74,8 +74,18 @@ class Agent::Impl {
 
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
-  // As wait(), and until there is news of the gates.
-  boost::asio::awaitable<void> wait_at_gates(TimePoint until);
+  // What others may change about the question that gates and turns are asked: labels of the Node, which say where it
+  // belongs, annotations of people, and the need.
+  struct Asked {
+    std::map<std::string, std::string> words{};
+    Pending pending{};
+    bool operator==(const Asked&) const = default;
+  };
+  Asked asked_now() const;
+  // Until there is news of the gates, or the question is another one than the one that was `asked`. What this agent
+  // itself writes to its Node, and what the kubelet reports there, changes nothing.
+  boost::asio::awaitable<void> wait_at_gates(Asked asked, TimePoint until);
+  boost::asio::awaitable<void> until_asked_anew(Asked asked, TimePoint until);
   boost::asio::awaitable<void> follow_gates();
   // Whether a closed gate gives up what is under way. An error: nobody knows.
   Task<bool> given_up();
@@ -105,9 +115,9 @@ class Agent::Impl {
   // The one that runs. Whoever cannot tell could not tell afterwards, either, whether the update took place.
   Task<> learn_version();
   boost::asio::awaitable<Event> wait_for_turn();
-  boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff);
+  boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff, Asked asked);
   boost::asio::awaitable<void> stay_in_line();
-  boost::asio::awaitable<void> until_line_moves(std::map<std::string, std::string> before, TimePoint until);
+  boost::asio::awaitable<void> until_line_moves(Asked before, TimePoint until);
   boost::asio::awaitable<void> follow_turn();
 
   // draining.cpp

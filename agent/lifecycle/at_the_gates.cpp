@@ -1,5 +1,7 @@
 // The gates as the driver sees them: asked, followed, and what a closed one means for what is under way.
+#include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -23,11 +25,25 @@ asio::awaitable<GateAnswer> Agent::Impl::ask_gates(When when) {
   co_return co_await parts_.gates.ask({node_, record_, pending_, requested, when}, within(request_timeout));
 }
 
-asio::awaitable<void> Agent::Impl::wait_at_gates(TimePoint until) {
-  co_await with_task_group([this, until](TaskGroup& group) {
+Agent::Impl::Asked Agent::Impl::asked_now() const {
+  Asked asked{.pending = pending_};
+  for (const auto& [key, value] : node_.labels)
+    if (key != state_label && key != reason_label && key != reboot_required_label) asked.words.emplace(key, value);
+  for (const std::string_view key : {pause_annotation, request_annotation})
+    if (const auto value = k8s::value_at(node_.annotations, key)) asked.words.emplace(key, *value);
+  return asked;
+}
+
+asio::awaitable<void> Agent::Impl::wait_at_gates(Asked asked, TimePoint until) {
+  gates_moved_ = false;
+  co_await with_task_group([this, &asked, until](TaskGroup& group) {
     group.spawn(follow_gates());
-    return wait(until);
+    return until_asked_anew(std::move(asked), until);
   });
+}
+
+asio::awaitable<void> Agent::Impl::until_asked_anew(Asked asked, TimePoint until) {
+  while (!reload_ && !gates_moved_ && asked_now() == asked && now() < until) co_await wait(until);
 }
 
 asio::awaitable<void> Agent::Impl::follow_gates() {

@@ -1,10 +1,8 @@
 // From the need to the turn.
 #include <fmt/chrono.h>
 
-#include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/text.hpp"
-#include "k8s/entries.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -15,18 +13,6 @@ namespace {
 constexpr Duration line_look = std::chrono::minutes(5);
 // The wall clock may be put forward: a time of the day is looked at this often until it comes.
 constexpr Duration clock_look = std::chrono::minutes(10);
-
-using Entries = std::map<std::string, std::string>;
-
-// Labels, which say where the node belongs, and annotations of people.
-Entries words_of_others(const k8s::Node& node) {
-  Entries words;
-  for (const auto& [key, value] : node.labels)
-    if (key != state_label && key != reason_label && key != reboot_required_label) words.emplace(key, value);
-  for (const std::string_view key : {pause_annotation, request_annotation})
-    if (const auto value = k8s::value_at(node.annotations, key)) words.emplace(key, *value);
-  return words;
-}
 
 }  // namespace
 
@@ -64,6 +50,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
     // Written by a clock that was ahead: no wait is longer than the longest that there is.
     const WallTime latest = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.backoff_cap);
     if (record_.not_before) record_.not_before = std::min(*record_.not_before, latest);
+    const Asked asked = asked_now();
     const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
     if (const Gate* brake = gates.closed_with(Gate::Effect::degrades)) {
       cause_ = brake->reason;
@@ -89,7 +76,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
       until = now() + std::chrono::minutes(5);
       co_await show(known ? "CannotReboot" : "BackendUnknown", (known ? can : known).error().message());
     }
-    co_await wait_at_gates(until);
+    co_await wait_at_gates(asked, until);
   }
   co_return Event::not_needed;
 }
@@ -110,9 +97,10 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   turns_moved_ = true;
   while (!reload_) {
     if (!wanted()) co_return Event::not_needed;
+    const Asked asked = asked_now();
     if (!(co_await ask_gates(GateQuestion::When::before_turn)).open()) co_return Event::gate_closed;
     if (turns_moved_) {
-      const auto decided = co_await ask_for_turn(backoff);
+      const auto decided = co_await ask_for_turn(backoff, asked);
       if (decided) co_return *decided;
     }
     if (!turns_moved_) co_await stay_in_line();
@@ -121,7 +109,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
 }
 
 // Nothing: not yet; turns_moved_ says whether to ask again.
-asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff) {
+asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff, Asked asked) {
   auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
   if (turn && !turn->ours) {
     backoff.reset();
@@ -132,6 +120,9 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
   if (!turn) {
     co_await show("SlotsUnavailable", turn.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+    // What the Node lacks only somebody's word on it can mend.
+    if (turn.error().code() == Errc::invalid)
+      co_await wait_at_gates(std::move(asked), now() + rng_.between(line_look, 2 * line_look));
     co_return std::nullopt;
   }
   slot_ = turn->slot;
@@ -145,17 +136,15 @@ asio::awaitable<void> Agent::Impl::stay_in_line() {
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(follow_turn());
     group.spawn(follow_gates());
-    return until_line_moves(words_of_others(node_), now() + rng_.between(line_look, 2 * line_look));
+    return until_line_moves(asked_now(), now() + rng_.between(line_look, 2 * line_look));
   });
 }
 
-// What this agent itself writes to its Node, and what the kubelet reports there, changes nothing.
-asio::awaitable<void> Agent::Impl::until_line_moves(Entries before, TimePoint until) {
+asio::awaitable<void> Agent::Impl::until_line_moves(Asked before, TimePoint until) {
   gates_moved_ = false;
   while (!reload_ && !turns_moved_ && !gates_moved_ && wanted() && now() < until) {
     co_await wait(until);
-    const Entries after = words_of_others(node_);
-    if (after == before) continue;
+    if (asked_now().words == before.words) continue;
     turns_moved_ = true;  // the node may have come into another pool
     break;
   }

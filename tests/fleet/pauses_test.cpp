@@ -171,5 +171,35 @@ TEST(P7_CrashOnlyPauses, KilledInADrainThatIsGivenUp) {
     }
 }
 
+// P10: a controller that writes to the Node every few seconds tells nothing of the gates.
+TEST_F(Pauses, ANodeThatIsWrittenAllTheTimeDoesNotAskItsGatesAllTheTime) {
+  pause_cluster("freeze");
+  Machine& n1 = machine("n1");
+  std::size_t before = 0;
+  for (int i = 0; i < 720; ++i) after(10min + i * 5s, [&, i] { annotate("noise", std::to_string(i)); });
+  after(10min, [&] { before = n1.requests(); });
+  after(70min, [&] {
+    EXPECT_LE(n1.requests() - before, 60u) << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "Paused");
+    cluster.remove("configmaps", "haulout", "haulout");
+  });
+  after(70min + 2s, [&] { EXPECT_NE(state("n1"), "pending") << story(); });
+  run_fleet();
+  expect_updated(n1);
+}
+
+TEST_F(Pauses, ThatOfTheNodeIsNoticedAmongWhatElseIsWrittenThere) {
+  pause_cluster("freeze");
+  Machine& n1 = machine("n1");
+  after(10min, [&] { annotate("haulout.dev/pause", "; disk swap"); });
+  after(10min + 1s, [&] {
+    EXPECT_THAT(message(), HasSubstr("disk swap")) << story();
+    annotate("haulout.dev/pause", nullptr);
+    cluster.remove("configmaps", "haulout", "haulout");
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
 }  // namespace
 }  // namespace haulout::fleet

@@ -144,6 +144,24 @@ TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("locked"));
 }
 
+// P10: only somebody's word on the Node can mend that, and it is heeded at once.
+TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
+  slots.grouping.pool_label = "role";
+  Machine& n1 = machine("n1");
+  std::size_t before = 0;
+  after(30min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "SlotsUnavailable") << story();
+    before = n1.requests();
+  });
+  after(90min, [&] {
+    EXPECT_LE(n1.requests() - before, 60u) << story();
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"role", "web"}}}}}});
+  });
+  after(90min + 5s, [&] { EXPECT_EQ(state("n1"), "draining") << story(); });
+  run_fleet();
+  expect_updated(n1);
+}
+
 // Whoever cannot tell which version runs cannot tell afterwards whether the update took place. It holds nobody up.
 TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   Machine& n1 = machine("n1", {.version_unknown = true});
