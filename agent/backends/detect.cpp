@@ -5,13 +5,11 @@
 #include <algorithm>
 
 #include "agent/backends/debian_backend.hpp"
+#include "agent/backends/sentinel.hpp"
 #include "agent/hosts/os_release.hpp"
 
 namespace haulout::agent {
 namespace {
-
-// transactional-update's mark of a new snapshot (MicroOS, Leap Micro).
-constexpr const char* suse_sentinel = "/run/reboot-needed";
 
 Error contradiction(std::string text) {
   return Error(Errc::invalid, std::move(text));
@@ -49,7 +47,7 @@ std::optional<FoundBackend> by_release(const OsRelease& release) {
   if (release.id == "bottlerocket") return FoundBackend{"bottlerocket", "", os};
   if (release.is_like("flatcar")) return FoundBackend{"flatcar", "", os};
   if (is_transactional_suse(release))
-    return FoundBackend{"file", suse_sentinel, fmt::format("{}, which leaves {}", os, suse_sentinel)};
+    return FoundBackend{"file", std::string(suse_sentinel), fmt::format("{}, which leaves {}", os, suse_sentinel)};
   if (DebianBackend::detect(release)) return FoundBackend{"debian", "", os};
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // A sentinel file (--sentinel FILE): something else updates the system and leaves that file when it wants a reboot. The
-// tool has no versions, and nothing has to be put in place.
+// tool has no versions, and nothing has to be put in place. That of transactional-update comes and goes with each of
+// its runs: once it was there, its absence is unknown for a while, and then a no.
 //
 // Files beneath the host's root, read as they are asked for. Clock and Rng must outlive the back end; it must be
 // destroyed before the io_context that it runs on.
@@ -21,11 +22,15 @@ class FileBackend final : public Backend {
   boost::asio::awaitable<void> changed() override;
 
  private:
+  Pending steadied(Pending answer);
+
   HostRoot root_;
   Clock& clock_;
   Rng& rng_;
   std::string sentinel_;
   FileWatch watch_;
+  bool was_there_ = false;
+  std::optional<TimePoint> missing_since_;
 };
 
 }  // namespace haulout::agent

@@ -6,6 +6,9 @@
 
 namespace haulout::agent {
 
+// transactional-update's mark of a new snapshot (MicroOS, Leap Micro).
+inline constexpr std::string_view suse_sentinel = "/run/reboot-needed";
+
 // yes when it is there, its first line being the reason, or its name where it is empty; no when it is not there or a
 // directory of its path is missing; unknown when that cannot be told.
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name);

@@ -85,6 +85,29 @@ TEST_F(FileBackendTest, WhatHappensBetweenAskingAndWaitingIsNotLost) {
   EXPECT_THAT(woken_after(backend), only_the_safety_net()) << "told twice";
 }
 
+// transactional-update takes its mark away whenever it starts, and puts it back when it fails or has made a snapshot.
+TEST_F(FileBackendTest, TheMarkOfTransactionalUpdateIsNotGoneWhileItMayComeBack) {
+  FileBackend suse(root, clock, rng, "/run/reboot-needed");
+  EXPECT_EQ(pending(suse).need, Need::no) << "nor does a boot leave one";
+  dir.write("run/reboot-needed", "reboot\n");
+  EXPECT_EQ(pending(suse).need, Need::yes);
+  run(clock.sleep_until(clock.now() + 5h));
+  fs::remove(dir / "run/reboot-needed");
+  EXPECT_EQ(pending(suse).need, Need::unknown);
+  run(clock.sleep_until(clock.now() + 14min));
+  EXPECT_THAT(pending(suse).problem, HasSubstr("/run/reboot-needed"));
+  dir.write("run/reboot-needed", "reboot\n");
+  EXPECT_EQ(pending(suse).need, Need::yes);
+  fs::remove(dir / "run/reboot-needed");
+  EXPECT_EQ(pending(suse).need, Need::unknown) << "the time begins anew";
+  run(clock.sleep_until(clock.now() + 14min));
+  EXPECT_EQ(pending(suse).need, Need::unknown);
+  run(clock.sleep_until(clock.now() + 1min));
+  EXPECT_EQ(pending(suse), Pending{.need = Need::no});
+  run(clock.sleep_until(clock.now() + 1min));
+  EXPECT_EQ(pending(suse), Pending{.need = Need::no});
+}
+
 TEST_F(FileBackendTest, OtherFilesDoNotWakeIt) {
   EXPECT_EQ(need(), Need::no);
   EXPECT_THAT(woken_after(backend, [&] { dir.write("run/sentinel.tmp", ""); }), only_the_safety_net());

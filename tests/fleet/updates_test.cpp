@@ -181,6 +181,28 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   expect_updated(n1);
 }
 
+// The update tool is at work again: whether its reboot is still wanted is not known meanwhile, and no drain is undone.
+TEST_F(Updates, ANodeThatIsReadyWaitsWhileNobodyKnowsOfTheNeed) {
+  Machine& n1 = machine("n1");
+  after(2s, [&] { n1.block("apt"); });
+  after(1min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.plan().unknown = true;
+    n1.want("1.1");
+    n1.block("");
+  });
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown");
+    n1.plan().unknown = false;
+  });
+  run_fleet();
+  EXPECT_EQ(
+      std::count(checks.states.begin(), checks.states.end(), std::pair<std::string, std::string>("n1", "draining")), 1)
+      << story();
+  expect_updated(n1);
+}
+
 TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
   Machine& n1 = machine("n1");
   bool seen = false;
