@@ -135,6 +135,23 @@ TEST(P8_NeverSilentlyStuck, ADrainThatIsGoneOnWithEndsThoughNobodyKnowsOfItsTurn
     }
 }
 
+// Nor does putting the update in place once more, which may take an hour, keep an agent from it.
+TEST_F(Unproved, WhoeverUncordonsWhileTheUpdateIsPutInPlaceOnceMoreIsHeeded) {
+  Machine& n1 = machine("n1");
+  held_pod();
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.plan().apply_takes = 1h;
+    n1.kill_agent();
+  });
+  after(4min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "ApplyingUpdate") << story();
+    uncordon("n1");
+  });
+  after(4min + 5s, [&] { EXPECT_EQ(state("n1"), "pending") << story(); });
+  run_for(5min);
+}
+
 // A turn that is lost while the pods are listed: the list that comes back empty does not bring `ready` back.
 TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
   struct OneNode : Unproved {
