@@ -79,6 +79,8 @@ struct TrackedPod {
   TimePoint told_at{};    // by the watch, last
   TimePoint listed_at{};  // when the last list that had it was asked for
   TimePoint last_answer{};
+  // Before it was on its way out, as far as was seen. What the kubelet has stopped has finished, too (since 1.27).
+  bool had_finished = false;
   OrderKey order;
   k8s::Pod pod;
   Decision decision;
@@ -188,6 +190,7 @@ class Pipeline {
   void remove_from_order(const TrackedPod& tracked);
   void change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now);
   void apply_decision(TrackedPod& tracked, TimePoint now);
+  static void see(TrackedPod& tracked, const k8s::Pod& pod);
   void note_late(TrackedPod& tracked, TimePoint now);
   void send(TrackedPod& tracked);
   BudgetBook::Gate gate_of(const TrackedPod& tracked) const;

@@ -43,9 +43,14 @@ bool is_newer(const std::string& version, const std::string& than) {
 
 }  // namespace
 
+void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
+  tracked.pod = pod;
+  if (!pod.terminating()) tracked.had_finished = pod.finished();
+}
+
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
-  tracked.pod = pod;
+  see(tracked, pod);
   tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order);
   tracked.report.ns = pod.ns;
   tracked.report.name = pod.name;
@@ -100,7 +105,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool revived = tracked.pod.terminating() && !pod.terminating();
   // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
   const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
-  tracked.pod = pod;
+  see(tracked, pod);
   if (other_budgets) tracked.budgets = book_.selection(pod);
   if (pod.terminating() && tracked.state != PodState::left) {
     see_terminating(tracked, now);

@@ -18,7 +18,7 @@ inline constexpr Duration reattach_margin = std::chrono::seconds(30);
 struct ReattachFacts {
   enum class Elsewhere { nowhere, attaching, attached };  // the furthest of all other nodes
 
-  bool comes_back = false;  // a pod that used it has a controller, has not finished, and leaves its claim behind
+  bool comes_back = false;  // a pod that used it has a controller, had not finished, and leaves its claim behind
   bool used_here = false;   // a pod of this node uses its claim, or it is attached here, once more
   Elsewhere elsewhere = Elsewhere::nowhere;
   TimePoint now{};

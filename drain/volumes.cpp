@@ -20,9 +20,10 @@ std::string subject_of(const VolumeReport& report) {
   return "PersistentVolume " + report.volume;
 }
 
-// Who is evicted while it is finishing may have finished before: then nothing takes its place.
-void add_what_comes_back(const k8s::Pod& pod, std::set<std::string>& claims) {
-  if (!pod.controller || pod.finished()) return;
+// Nothing takes the place of what had finished.
+void add_what_comes_back(const TrackedPod& tracked, std::set<std::string>& claims) {
+  const k8s::Pod& pod = tracked.pod;
+  if (!pod.controller || tracked.had_finished) return;
   for (const std::string& claim : pod.claims)
     if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) == pod.own_claims.end())
       claims.insert(pod.ns + "/" + claim);
@@ -47,7 +48,7 @@ ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
     // The kubelet unmounts the volumes of a finished pod.
     auto& claims = gone || (stays && tracked.pod.finished()) ? use.left : stays ? use.staying : use.leaving;
     for (const std::string& claim : tracked.pod.claims) claims.insert(tracked.pod.ns + "/" + claim);
-    if (!stays) add_what_comes_back(tracked.pod, use.coming_back);
+    if (!stays) add_what_comes_back(tracked, use.coming_back);
   }
   return use;
 }

@@ -19,6 +19,14 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
   pod["status"]["containerStatuses"] = std::move(statuses);
 }
 
+// What was stopped, or never started, has failed before it goes, as its containers have; what had ended stays as it is.
+void set_ended(Json& pod, WallTime now) {
+  if (pod_finished(pod)) return;
+  const int exit_code = text(pod, "/status/phase") == "Running" ? 143 : 137;
+  set_containers(pod, "terminated", {{"exitCode", exit_code}, {"finishedAt", k8s::format_time(now)}}, false);
+  pod["status"]["phase"] = "Failed";
+}
+
 // Past its grace period by this, a pod counts as stuck (drain/pipeline.hpp: place_margin).
 constexpr Duration overdue = std::chrono::seconds(60);
 
@@ -157,7 +165,7 @@ void Kubelet::report_stopped(const Key& key, const std::string& uid) {
   if (!pod || uid_of(*pod) != uid || !terminating(*pod)) return;
   world_.store.modify(key, [&](Json& next) {
     const WallTime now = world_.wall_now();
-    set_containers(next, "terminated", {{"exitCode", 0}, {"finishedAt", k8s::format_time(now)}}, false);
+    set_ended(next, now);
     for (const char* type : {"Ready", "ContainersReady"})
       set_condition(next, {{"type", type}, {"status", "False"}}, now);
   });

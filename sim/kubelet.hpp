@@ -1,5 +1,6 @@
-// The kubelets of all nodes: start pods that are bound, report them Ready, stop them when they are asked to, and remove
-// them from the API when they have stopped. A pod that was on its way out when it was loaded goes on from where it was.
+// The kubelets of all nodes: start pods that are bound, report them Ready, stop them when they are asked to, report
+// that they have failed (as since 1.27 each pod has or has succeeded before it goes) and remove them from the API. A
+// pod that was on its way out when it was loaded goes on from where it was.
 #pragma once
 
 #include <map>

@@ -218,5 +218,21 @@ TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+// Its kubelet says that it has failed, once it has stopped it.
+TEST_F(PipelineTest, WhatAPodWasBeforeItWasOnItsWayOutIsKept) {
+  make();
+  auto stopped = a_pod("stopped"), finished = a_pod("finished");
+  finished.phase = k8s::PodPhase::succeeded;
+  auto not_seen_before = terminating(a_pod("not-seen-before"));
+  not_seen_before.phase = k8s::PodPhase::failed;
+  plan({stopped, finished, not_seen_before});
+  for (k8s::Pod* pod : {&stopped, &finished}) *pod = terminating(*pod);
+  stopped.phase = k8s::PodPhase::failed;
+  for (const k8s::Pod& pod : {stopped, finished}) pipeline->pod_changed(pod, now);
+  EXPECT_FALSE(tracked(stopped).had_finished);
+  EXPECT_TRUE(tracked(finished).had_finished);
+  EXPECT_FALSE(tracked(not_seen_before).had_finished);
+}
+
 }  // namespace
 }  // namespace haulout::drain

@@ -197,20 +197,21 @@ TEST_F(ReattachBookTest, NotBeyondTheTimeOfTheDrain) {
 
 TEST(ClaimUseTest, WhatComesBack) {
   std::map<std::string, TrackedPod> pods;
-  const auto add = [&](const std::string& name, PodState state) -> k8s::Pod& {
+  const auto add = [&](const std::string& name, PodState state) -> TrackedPod& {
     TrackedPod& tracked = pods[name];
     tracked.pod = testing::owned_by(testing::a_pod(name), "apps/v1", "StatefulSet", "db", "sts-uid");
     tracked.pod.claims = {name};
     tracked.state = state;
-    return tracked.pod;
+    return tracked;
   };
   add("vanished", PodState::vanished);
   add("leaves", PodState::terminating);
   add("stays", PodState::left);
-  add("unmanaged", PodState::vanished).controller.reset();
-  add("finished", PodState::vanished).phase = k8s::PodPhase::succeeded;
-  add("ephemeral", PodState::vanished).own_claims = {"ephemeral"};
-  EXPECT_THAT(claim_use(pods).coming_back, ElementsAre("shop/leaves", "shop/vanished"));
+  add("stopped", PodState::terminating).pod.phase = k8s::PodPhase::failed;
+  add("unmanaged", PodState::vanished).pod.controller.reset();
+  add("finished", PodState::vanished).had_finished = true;
+  add("ephemeral", PodState::vanished).pod.own_claims = {"ephemeral"};
+  EXPECT_THAT(claim_use(pods).coming_back, ElementsAre("shop/leaves", "shop/stopped", "shop/vanished"));
 }
 
 }  // namespace

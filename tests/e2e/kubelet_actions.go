@@ -44,9 +44,16 @@ func (k *Kubelets) report(pod *corev1.Pod) {
 		phase, ready = corev1.PodPhase(becomes), corev1.ConditionFalse
 		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now}}
 	}
-	status := corev1.PodStatus{Phase: phase, StartTime: &now}
-	for _, kind := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-		condition := corev1.PodCondition{Type: kind, Status: ready, LastTransitionTime: now}
+	status := statusOf(pod, phase, state, ready, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady)
+	status.StartTime = &now
+	k.patchStatus("start", pod, status)
+}
+
+func statusOf(pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerState, ready corev1.ConditionStatus,
+	conditions ...corev1.PodConditionType) corev1.PodStatus {
+	status := corev1.PodStatus{Phase: phase}
+	for _, kind := range conditions {
+		condition := corev1.PodCondition{Type: kind, Status: ready, LastTransitionTime: metav1.Now()}
 		status.Conditions = append(status.Conditions, condition)
 	}
 	for _, container := range pod.Spec.Containers {
@@ -54,16 +61,40 @@ func (k *Kubelets) report(pod *corev1.Pod) {
 			Name: container.Name, Image: container.Image, State: state, Ready: ready == corev1.ConditionTrue,
 		})
 	}
+	return status
+}
+
+func (k *Kubelets) patchStatus(what string, pod *corev1.Pod, status corev1.PodStatus) {
 	// The UID is immutable, so that it guards the patch against a namesake.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		panic(err)
 	}
-	k.persist("start", pod, func() error {
+	k.persist(what, pod, func() error {
 		_, err := k.client.CoreV1().Pods(pod.Namespace).Patch(
 			k.ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	})
+}
+
+// reportStopped says that the pod has failed, as it has since 1.27 before it goes, unless it had finished before.
+func (k *Kubelets) reportStopped(pod *corev1.Pod) {
+	if finished(pod) {
+		return
+	}
+	exitCode := int32(137)
+	if pod.Status.Phase == corev1.PodRunning {
+		exitCode = 143
+	}
+	state := corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: exitCode, FinishedAt: metav1.Now()},
+	}
+	k.patchStatus("stop", pod, statusOf(pod, corev1.PodFailed, state, corev1.ConditionFalse,
+		corev1.ContainersReady, corev1.PodReady))
+}
+
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // end is the kubelet's last word about a pod: its containers have stopped.
@@ -78,6 +109,7 @@ func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 	if done {
 		return
 	}
+	k.reportStopped(pod)
 	k.persist("end", pod, func() error {
 		options := *metav1.NewDeleteOptions(0)
 		options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))

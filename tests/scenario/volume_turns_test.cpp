@@ -152,13 +152,24 @@ TEST_F(VolumeTurns, P9_WhoIsHeldHoldsNoTierAndNoPlaceUp) {
 }
 
 TEST_F(VolumeTurns, APodThatDoesNotEndHoldsTheOthersAMinute) {
-  add_pod_with_volume("a-0", "disks.example.com", {.metadata = {{"finalizers", {"example.com/hold"}}}});
+  add_pod_with_volume("a-0", "disks.example.com", {.annotations = {{"sim.haulout.dev/never-terminates", "true"}}});
   add_pod_with_volume("a-1", "disks.example.com");
   options.timeout = 10min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_GE(evicted_after("a-1"), 69s);
   EXPECT_LT(evicted_after("a-1"), 72s);
+}
+
+// Its containers have ended, and its volume is detached.
+TEST_F(VolumeTurns, APodThatItsFinalizerHoldsHoldsTheOthersNoLonger) {
+  add_pod_with_volume("a-0", "disks.example.com", {.metadata = {{"finalizers", {"example.com/hold"}}}});
+  add_pod_with_volume("a-1", "disks.example.com");
+  options.timeout = 10min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_GE(evicted_after("a-1"), 30s);
+  EXPECT_LT(evicted_after("a-1"), 35s);
 }
 
 TEST_F(VolumeTurns, ALeakedVolumeHoldsNobody) {
