@@ -69,6 +69,13 @@ bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTim
   return wall - *pod.deletion_timestamp > limit;
 }
 
+// The kubelet says that of whatever it has stopped, too (since 1.27), before it has unmounted its volumes: of a pod on
+// its way out it tells nothing of what that was before. Only kubectl's rule, that finished pods may go whatever else
+// they are, needs no more.
+bool counts_as_finished(const k8s::Pod& pod, const Policy& policy) {
+  return pod.finished() && (!pod.terminating() || (policy.finished == Treatment::evict && !is_daemon_pod(pod)));
+}
+
 }  // namespace
 
 bool is_mirror(const k8s::Pod& pod) {
@@ -109,11 +116,12 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, "TerminatingTooLong", "has been terminating for longer than we were told to wait"});
-  if (pod.finished() && !mirror)
+  const bool finished = counts_as_finished(pod, policy);
+  if (finished && !mirror)
     found.push_back({verdict_of(policy.finished), "Finished",
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, nothing of it runs"
                                                            : "has failed, nothing of it runs"});
-  if (!pod.finished()) {
+  if (!finished) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
     if (pod.has_empty_dir)
       found.push_back(

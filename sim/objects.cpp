@@ -79,7 +79,7 @@ bool is_mirror(const Json& pod) {
 }
 
 bool may_stay(const Json& pod) {
-  return text(controller_of(pod), "/kind") == "DaemonSet" || is_mirror(pod) || pod_finished(pod);
+  return text(controller_of(pod), "/kind") == "DaemonSet" || is_mirror(pod) || (pod_finished(pod) && !terminating(pod));
 }
 
 bool pod_ready(const Json& pod) {

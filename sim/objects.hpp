@@ -62,7 +62,7 @@ std::string annotation(const Json& object, const char* key);
 bool has_finalizers(const Json& object);
 
 bool is_mirror(const Json& pod);
-// A DaemonSet's pod, a static one, a finished one: what a drain may leave where it is.
+// A DaemonSet's pod, a static one, one that had finished before anybody deleted it: what a drain may leave where it is.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
 // Names of the PersistentVolumeClaims that it mounts.

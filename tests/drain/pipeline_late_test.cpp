@@ -96,6 +96,28 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
 }
 
+// A finished pod is deleted, or one that stays for another reason is: nobody has waited for either.
+TEST_F(PipelineTest, WhatIsLeftIsLeftUntilItHasGone) {
+  policy.unmanaged = Treatment::skip;
+  make();
+  auto job = a_pod("job"), bare = a_pod("bare");
+  job.phase = k8s::PodPhase::succeeded;
+  bare.controller.reset();
+  plan({job, bare});
+  for (k8s::Pod* pod : {&job, &bare}) {
+    *pod = terminating(*pod);
+    pipeline->pod_changed(*pod, now);
+    if (pod == &bare) pod->phase = k8s::PodPhase::failed;
+    pipeline->pod_changed(*pod, now);
+  }
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_THAT(events, IsEmpty());
+  job.deletion_timestamp.reset();
+  job.phase = k8s::PodPhase::running;
+  pipeline->pod_listed(job, now, now);
+  EXPECT_THAT(take(), ElementsAre("job")) << "an etcd was restored from a backup";
+}
+
 // Known from a list that was made for another's sake; the view lists anew, and knows nothing of it.
 TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   make();

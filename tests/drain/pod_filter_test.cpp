@@ -35,6 +35,10 @@ struct Row {
 TEST(PodFilter, WhatEachKindOfPodGets) {
   const auto daemon = owned_by(a_pod("d"), "apps/v1", "DaemonSet", "log", "ds-uid");
   const auto finished = [](k8s::Pod& pod) { pod.phase = k8s::PodPhase::succeeded; };
+  const auto stopped = [](k8s::Pod pod) {
+    pod.phase = k8s::PodPhase::failed;
+    return terminating(pod);
+  };
   const Row rows[] = {
       {"ordinary", a_pod("web"), Verdict::evict, Verdict::evict, ""},
       {"mirror", with(a_pod("m"), [](auto& p) { p.annotations["kubernetes.io/config.mirror"] = "x"; }), Verdict::skip,
@@ -75,6 +79,16 @@ TEST(PodFilter, WhatEachKindOfPodGets) {
       {"protected and leaving",
        with(terminating(a_pod("p")), [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }),
        Verdict::evict, Verdict::evict, ""},
+      // Its kubelet has stopped it, and says so before its volumes are unmounted.
+      {"stopped", stopped(a_pod("s")), Verdict::evict, Verdict::evict, ""},
+      {"stopped, unmanaged, emptyDir",
+       with(stopped(a_pod("s")),
+            [](auto& p) {
+              p.controller.reset();
+              p.has_empty_dir = true;
+            }),
+       Verdict::evict, Verdict::evict, ""},
+      {"stopped daemon pod", stopped(daemon), Verdict::refuse, Verdict::skip, "DaemonSetManaged"},
   };
   const DaemonSetStates states{{"ds-uid", DaemonSetState::exists}, {"gone-uid", DaemonSetState::gone}};
   for (const Row& row : rows) {

@@ -238,6 +238,25 @@ TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
+// Its successor finds a pod whose phase is Failed, since the kubelet has stopped it, and whose finalizer holds it.
+TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
+  Machine& n1 = machine("n1");
+  PodSpec held;
+  held.metadata = {{"finalizers", {"example.com/hold"}}};
+  add(a_pod("held-0", held));
+  after(2min, [&] {
+    EXPECT_EQ(sim::text(cluster.get("pods", "shop", "held-0"), "/status/phase"), "Failed") << story();
+    n1.kill_agent();
+  });
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_FALSE(n1.shows_ready());
+    cluster.patch("pods", "shop", "held-0", {{"metadata", {{"finalizers", nullptr}}}});
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
 // Half a request per minute, and a wake-up of the processor in five seconds at most: while they start, and later.
 TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});

@@ -77,8 +77,9 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned life = 0;  // one more whenever a backup has brought an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
-    bool taken_ready = false;  // when its eviction was first sent
-    k8s::Pod pod;              // as the drain would decode it; of our node only
+    bool taken_ready = false;   // when its eviction was first sent
+    k8s::Pod pod;               // as the drain would decode it; of our node only
+    bool had_finished = false;  // before anybody deleted it; of our node only
   };
 
   // invariants.cpp: at every step

@@ -18,6 +18,7 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 }  // namespace
 
 drain::Verdict Invariants::verdict(const Instance& pod) const {
+  if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
   const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
@@ -48,6 +49,7 @@ void Invariants::see(const sim::Change& change) {
   if (on_our_node(pod))
     if (auto decoded = k8s::decode_pod(change.object->dump())) {
       pod.pod = *std::move(decoded);
+      if (!pod.pod.terminating()) pod.had_finished = pod.pod.finished();
       // What exists was seen before its pods.
       if (drain::is_daemon_pod(pod.pod)) daemon_sets_.try_emplace(pod.pod.controller->uid, drain::DaemonSetState::gone);
     }

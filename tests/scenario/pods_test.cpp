@@ -199,6 +199,18 @@ TEST_F(Scenario, S50_FinishedPodsAreLeft) {
   EXPECT_THAT(pods_on("n1"), SizeIs(50));
 }
 
+// Its kubelet has stopped it, so that its phase is Failed; it is still there.
+TEST_F(Scenario, P3_APodThatAnEarlierDrainHasEvictedIsWaitedForUntilItHasGone) {
+  add(a_pod("held", {.grace = 1, .metadata = {{"finalizers", {"example.com/hold"}}}}));
+  cluster.delete_gracefully("pods", "shop", "held");
+  after(0s, [this] { EXPECT_EQ(sim::text(cluster.get("pods", "shop", "held"), "/status/phase"), "Failed"); });
+  after(5min, [this] { cluster.patch("pods", "shop", "held", {{"metadata", {{"finalizers", nullptr}}}}); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 5min);
+  EXPECT_TRUE(pod(report, "held").vanished_at);
+}
+
 TEST_F(Scenario, S75_PriorityOrdering) {
   add(a_pod("dns", {.spec = {{"priority", 2000000000}, {"priorityClassName", "system-cluster-critical"}}}));
   add_pods(3);
