@@ -22,11 +22,10 @@ bool Drain::Impl::requires_volumes() const {
   return options_.volumes == VolumeWait::required || options_.volume_turns == VolumeWait::required;
 }
 
-// A run that goes on where another process stopped knows nothing of the pods that left before. A command has a new run
-// each time: there our mark on the node says that something was begun.
+// A run that goes on where another process stopped knows nothing of the pods that left before. A mark of any other run
+// says nothing of volumes.
 bool Drain::Impl::resumes() const {
   const auto mark = mark_of(node_);
-  if (requires_volumes()) return mark.has_value();
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 

@@ -1,4 +1,5 @@
 // Volumes: what is attached to the node when its pods have gone.
+#include "drain/cordon.hpp"
 #include "tests/scenario/volumes_fixture.hpp"
 
 namespace haulout::scenario {
@@ -63,6 +64,26 @@ TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   EXPECT_TRUE(told.raised("VA_LEAKED"));
   EXPECT_THAT(report.diagnoses, SizeIs(2));
   EXPECT_EQ(attached_to("n1"), 2u) << "nobody deletes them but a human";
+}
+
+// Of `haulout cordon` or of an earlier drain, whose cordon somebody may have taken back since: it says nothing of
+// volumes.
+TEST_F(Volumes, S65_ALeakedAttachmentHoldsNoCommandUpThatFindsAMark) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  options.volumes = drain::VolumeWait::required;
+  options.run_id = "this";
+  options.timeout = 10min;
+  for (const bool cordoned : {true, false}) {
+    const drain::CordonMark mark{"an earlier run", "ann", clock.wall_now()};
+    cluster.patch("nodes", "", "n1",
+                  {{"metadata", {{"annotations", {{"haulout.dev/cordon", drain::encode_mark(mark)}}}}},
+                   {"spec", {{"unschedulable", cordoned}}}});
+    const auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::drained)) << cordoned;
+    EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked) << cordoned;
+    EXPECT_LT(took(), 20s) << cordoned;
+  }
 }
 
 TEST_F(Volumes, ALeakedAttachmentThatSomebodyRemovesIsNoDiagnosisAnyMore) {
