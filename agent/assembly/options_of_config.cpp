@@ -32,6 +32,11 @@ drain::Options drain_options_of(const AgentConfig& config) {
   return options;
 }
 
+void suit_volumes(drain::Options& options, bool permitted) {
+  for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
+    if (*wait != drain::VolumeWait::off) *wait = permitted ? drain::VolumeWait::required : drain::VolumeWait::off;
+}
+
 LifecycleTimes times_of(const AgentConfig& config) {
   LifecycleTimes times;
   times.backoff = config.backoff;

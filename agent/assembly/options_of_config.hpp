@@ -11,6 +11,9 @@
 namespace haulout::agent {
 
 drain::Options drain_options_of(const AgentConfig& config);
+// Whether VolumeAttachments and PersistentVolumes may be read was found out at the start. Where they may not, nobody
+// waits for them; where they may, that is what it takes to be drained, and a refusal later on lets no volume go (P4).
+void suit_volumes(drain::Options& options, bool permitted);
 LifecycleTimes times_of(const AgentConfig& config);
 // All but the node and what its credential allows. Borrows the configuration.
 AgentOptions agent_options_of(const AgentConfig& config);

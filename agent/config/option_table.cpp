@@ -184,8 +184,9 @@ OptionGroup the_drain() {
            "haulout.dev/drain-order comes before."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
            "The node is ready only when the volumes of the pods that left are detached from it: their "
-           "VolumeAttachments are gone. Where those cannot be seen, as with a kubelet's credentials, they are not "
-           "waited for, and it is said so."},
+           "VolumeAttachments are gone. Where those cannot be seen when the agent starts, as with a kubelet's "
+           "credentials, they are not waited for, and it is said so; a right that is lost later ends a drain before it "
+           "has begun."},
           {"volume-limit", duration(&C::volume_limit, Zero::allowed), "2m",
            "A volume that is still attached this long after its last pod has gone is stuck, which is said; 0: none "
            "ever "

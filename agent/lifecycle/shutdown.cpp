@@ -93,8 +93,10 @@ asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) 
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the duty of whoever comes after
-  // The machine goes down however long it has been empty.
+  // The machine goes down however long it has been empty, and whoever may see its volumes.
   options.settle = Duration::zero();
+  for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
+    if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;
   options.timeout = std::max(Duration::zero(), limit - last_words - now());
   drain::Drain drain(client_, rng_, parts_.drain_observer, options, options_.node);
   co_return co_await drain.run();

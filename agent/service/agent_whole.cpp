@@ -86,8 +86,7 @@ AgentOptions AgentWhole::options() const {
   AgentOptions options = agent_options_of(around_.config);
   options.node = authority_.node.name;
   options.drain.own_pod_uid = authority_.pod_uid;
-  // Said at the start, not anew in each drain.
-  if (!authority_.rights.volumes) options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::off;
+  suit_volumes(options.drain, authority_.rights.volumes);
   options.authority = to_string(authority_.kind);
   return options;
 }

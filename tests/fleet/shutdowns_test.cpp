@@ -97,6 +97,22 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
 }
 
+// They would go down with the machine.
+TEST_F(Shutdowns, PodsLeaveThoughNobodyMaySeeTheVolumesAnyMore) {
+  options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::required;
+  Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  web(4, 5);
+  look_at_the_end_of("n1");
+  after(5min, [&] {
+    cluster.forbid("list", "volumeattachments");
+    n1.shut_down();
+  });
+  run_fleet();
+  EXPECT_EQ(last.pods, 0u) << story();
+  EXPECT_EQ(last.reason, "ShutdownDrained") << story();
+}
+
 TEST_F(Shutdowns, WhatLogindDoesNotWaitForIsNamed) {
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 5s});
   machine("n2", {.target = ""});

@@ -115,5 +115,24 @@ TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeWithoutItsControllerForNobo
   EXPECT_FALSE(booted_with_a_volume);
 }
 
+// The right was there when the agent started: it is asked for again, and nothing is rebooted meanwhile.
+TEST_F(FleetVolumes, ARightThatIsLostLaterLetsNoVolumeGo) {
+  options.drain.volumes = drain::VolumeWait::required;
+  Machine& n1 = machine("n1");
+  database("10m");
+  cluster.forbid("list", "volumeattachments");
+  after(20min, [&] {
+    EXPECT_EQ(n1.boots(), 0u) << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackingOff") << story();
+    EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"), ::testing::HasSubstr("volumes of node n1"));
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_FALSE(cluster.get("pods", "shop", "db-0").is_null());
+    cluster.permit("list", "volumeattachments");
+  });
+  run_fleet(3h);
+  expect_updated(n1);
+  EXPECT_FALSE(booted_with_a_volume);
+}
+
 }  // namespace
 }  // namespace haulout::fleet
