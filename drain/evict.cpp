@@ -70,7 +70,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
   // Before the loop: what is parked for want of this counts as tried, and keeps no tier any more.
-  co_return co_await list_controlled_pods();
+  co_return co_await list_controlled_pods() && co_await list_volumes();
 }
 
 asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {

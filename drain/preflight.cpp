@@ -191,6 +191,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
   if (!co_await review_permissions()) co_return false;
   if (!co_await list_controlled_pods()) co_return false;
   if (!co_await check_fit()) co_return false;
+  if (resumes()) volumes_.expect_all();
   if (!co_await list_volumes()) co_return false;
   planned_at_ = now();
   emit(EventType::planned);

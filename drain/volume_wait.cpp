@@ -1,6 +1,6 @@
-// Drain's view of the VolumeAttachments of its node: listed before anything is touched, followed when there is one or a
-// pod that must leave has a claim. Where they may not be seen they are not waited for, and that is said; but what could
-// be seen once is waited for until it is seen to have gone.
+// Drain's view of the VolumeAttachments of its node: listed before anything is touched, and with an old plan before the
+// first eviction; followed when there is one or a pod that must leave has a claim. Where they may not be seen they are
+// not waited for, and that is said; but what could be seen once is waited for until it is seen to have gone.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"
@@ -34,20 +34,22 @@ bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
   return attachment.node_name == node_name_ || options_.reattach_limit > Duration::zero();
 }
 
-// Before the first eviction: what is attached then is expected to be detached in the end.
+// Before the first eviction, once more if the plan is old by then: what is attached is expected to be detached in the
+// end. What could be seen when the plan was made has to be seen again.
 asio::awaitable<bool> Drain::Impl::list_volumes() {
-  if (resumes()) volumes_.expect_all();
   if (!wants_volumes()) co_return true;
+  const TimePoint asked = now();
+  const bool can_be_seen = requires_volumes() || listed_volumes_;
   const std::string what = "the volumes of node " + node_name_ + " could not be listed";
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
       what, [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
-  if (!listed && (requires_volumes() || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
+  if (!listed && (can_be_seen || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
     volumes_error_ = listed.error();
     co_return true;
   }
   std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
-  volumes_.reconcile(listed->items, now(), now(), clock_.wall_now());
+  volumes_.reconcile(listed->items, asked, now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
   co_return co_await resolve_at_first();
 }
