@@ -42,13 +42,17 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   const bool can_be_seen = requires_volumes() || listed_volumes_;
   const std::string what = "the volumes of node " + node_name_ + " could not be listed";
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
-      what, [this](TimePoint limit) { return client_.list_volume_attachments(limit); }, list_timeout);
+      what,
+      [this](TimePoint limit) {
+        return client_.list_volume_attachments(
+            [this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); }, limit);
+      },
+      list_timeout);
   if (!listed && (can_be_seen || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
     volumes_error_ = listed.error();
     co_return true;
   }
-  std::erase_if(listed->items, [this](const auto& attachment) { return !concerns(attachment); });
   volumes_.reconcile(listed->items, asked, now(), clock_.wall_now());
   listed_volumes_ = *std::move(listed);
   co_return co_await resolve_at_first();
@@ -133,7 +137,9 @@ asio::awaitable<void> Drain::Impl::doubt_volumes() {
 
 Task<> Drain::Impl::volumes_listed() {
   const TimePoint asked = now();
-  auto listed = co_await client_.list_volume_attachments(within(list_timeout));
+  auto listed = co_await client_.list_volume_attachments(
+      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; },
+      within(list_timeout));
   if (!listed) {
     if (!cut_off(listed.error())) volumes_trouble_ = listed.error();
     co_return std::move(listed).error();

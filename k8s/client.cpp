@@ -99,10 +99,12 @@ Task<List<PodDisruptionBudget>> Client::list_pdbs(TimePoint deadline) {
   co_return co_await list<PodDisruptionBudget>(Resource::pod_disruption_budgets, std::move(options), deadline);
 }
 
-Task<List<VolumeAttachment>> Client::list_volume_attachments(TimePoint deadline) {
+Task<List<VolumeAttachment>> Client::list_volume_attachments(std::function<bool(const VolumeAttachment&)> wanted,
+                                                             TimePoint deadline) {
   ListOptions options;
   options.limit = options_.page_size;
-  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline);
+  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline, Duration::max(),
+                                            std::move(wanted));
 }
 
 Task<NodeVolumes> Client::get_node_volumes(std::string node, TimePoint deadline) {
@@ -245,9 +247,10 @@ Task<> Client::repeat_event(std::string ns, std::string name, std::int32_t count
 }
 
 template <class T>
-Task<List<T>> Client::list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout) {
+Task<List<T>> Client::list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
+                           std::function<bool(const T&)> wanted) {
   for (int restarts = 0;; ++restarts) {
-    auto all = co_await list_pages<T>(resource, options, deadline, page_timeout);
+    auto all = co_await list_pages<T>(resource, options, deadline, page_timeout, wanted);
     const bool lost_its_place = !all && is_expired(all.error()) && options.limit != 0;
     if (!lost_its_place) co_return all;
     if (restarts == restarts_before_unpaged) options.limit = 0;
@@ -255,12 +258,14 @@ Task<List<T>> Client::list(Resource resource, ListOptions options, TimePoint dea
 }
 
 template <class T>
-Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout) {
+Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
+                                 std::function<bool(const T&)> wanted) {
   List<T> all;
   for (;;) {
     const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
     CO_TRY(const auto response, co_await send(k8s::list(resource, options), page_deadline));
     CO_TRY(auto page, decode_list<T>(response.body));
+    if (wanted) std::erase_if(page.items, [&](const T& object) { return !wanted(object); });
     // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page.meta.resource_version);
     std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
@@ -272,11 +277,14 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
   }
 }
 
-template Task<List<Pod>> Client::list(Resource, ListOptions, TimePoint, Duration);
-template Task<List<Node>> Client::list(Resource, ListOptions, TimePoint, Duration);
-template Task<List<PodDisruptionBudget>> Client::list(Resource, ListOptions, TimePoint, Duration);
-template Task<List<VolumeAttachment>> Client::list(Resource, ListOptions, TimePoint, Duration);
-template Task<List<Lease>> Client::list(Resource, ListOptions, TimePoint, Duration);
-template Task<List<ConfigMap>> Client::list(Resource, ListOptions, TimePoint, Duration);
+template Task<List<Pod>> Client::list(Resource, ListOptions, TimePoint, Duration, std::function<bool(const Pod&)>);
+template Task<List<Node>> Client::list(Resource, ListOptions, TimePoint, Duration, std::function<bool(const Node&)>);
+template Task<List<PodDisruptionBudget>> Client::list(Resource, ListOptions, TimePoint, Duration,
+                                                      std::function<bool(const PodDisruptionBudget&)>);
+template Task<List<VolumeAttachment>> Client::list(Resource, ListOptions, TimePoint, Duration,
+                                                   std::function<bool(const VolumeAttachment&)>);
+template Task<List<Lease>> Client::list(Resource, ListOptions, TimePoint, Duration, std::function<bool(const Lease&)>);
+template Task<List<ConfigMap>> Client::list(Resource, ListOptions, TimePoint, Duration,
+                                            std::function<bool(const ConfigMap&)>);
 
 }  // namespace haulout::k8s

@@ -3,6 +3,7 @@
 // status. Cancellable; must outlive its calls. Owns nothing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,8 +30,10 @@ class Client {
   // Most recent, all namespaces. The node name must not be empty: that selector would match every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
   Task<List<PodDisruptionBudget>> list_pdbs(TimePoint deadline);
-  // Of all nodes: the API selects VolumeAttachments by name only.
-  Task<List<VolumeAttachment>> list_volume_attachments(TimePoint deadline);
+  // The API selects VolumeAttachments by name only: those of all nodes come, and what is not `wanted` is dropped page
+  // by page.
+  Task<List<VolumeAttachment>> list_volume_attachments(std::function<bool(const VolumeAttachment&)> wanted,
+                                                       TimePoint deadline);
   Task<NodeVolumes> get_node_volumes(std::string node, TimePoint deadline);
   Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
   Task<PersistentVolumeClaim> get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline);
@@ -68,10 +71,11 @@ class Client {
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
 
   // All pages of a collection of Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease or ConfigMap, most recent;
-  // `options.limit` is the page size. No page may take longer than `page_timeout`.
+  // `options.limit` is the page size. No page may take longer than `page_timeout`. Of each page only objects that
+  // `wanted` says yes to are kept, if it is set.
   template <class T>
   Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
-                     Duration page_timeout = Duration::max());
+                     Duration page_timeout = Duration::max(), std::function<bool(const T&)> wanted = {});
 
   // Wall time as the API server has it: the Date of its last answer and what has passed since, so that a jump of our
   // own clock moves nothing. Whole seconds at best; our own clock before the first answer.
@@ -87,7 +91,8 @@ class Client {
   Task<http::Response> send(http::Request request, TimePoint deadline);
   void see_date(const http::Headers& headers);
   template <class T>
-  Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout);
+  Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
+                           std::function<bool(const T&)> wanted);
 
   http::Transport& transport_;
   Clock& clock_;

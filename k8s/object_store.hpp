@@ -24,6 +24,8 @@ class ObjectStore {
 
   // Only objects that it says yes to are kept and told of.
   void keep_only(std::function<bool(const T&)> wanted) { wanted_ = std::move(wanted); }
+  // Unset: all are.
+  const std::function<bool(const T&)>& wanted() const { return wanted_; }
 
   // Events.
   void put(T object);

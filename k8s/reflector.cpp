@@ -91,7 +91,7 @@ Task<List<T>> Reflector<T>::list() {
   list_options.field_selector = options_.field_selector;
   list_options.label_selector = options_.label_selector;
   list_options.limit = options_.page_size;
-  return client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout);
+  return client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout, store_.wanted());
 }
 
 template <class T>

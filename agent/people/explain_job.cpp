@@ -14,7 +14,8 @@ Task<> ExplainJob::act(std::string node) {
   CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
   // Before the pods: one that has come since is among them, and its volumes are not nobody's.
-  auto attachments = co_await tools_.client.list_volume_attachments(deadline());
+  auto attachments = co_await tools_.client.list_volume_attachments(
+      [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; }, deadline());
   auto pods = co_await tools_.client.list_pods_on(node, deadline());
   if (pods)
     facts.pods = std::move(pods->items);

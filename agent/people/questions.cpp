@@ -57,9 +57,8 @@ asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAtt
   // Whose they are is known by the pods.
   if (facts_.pods_problem) co_return;
   if (!attachments) co_return not_known(what, attachments.error());
-  std::erase_if(attachments->items, [this](const k8s::VolumeAttachment& attachment) {
-    return attachment.node_name != facts_.node.name || attachment.persistent_volume.empty();
-  });
+  std::erase_if(attachments->items,
+                [](const k8s::VolumeAttachment& attachment) { return attachment.persistent_volume.empty(); });
   if (attachments->items.empty()) co_return;
   const auto node = co_await client_.get_node_volumes(facts_.node.name, deadline_());
   if (!node) co_return not_known(what, node.error());

@@ -18,7 +18,7 @@ class Questions {
   // `deadline`: of a request that is sent now.
   Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now);
 
-  // `attachments`: listed before the pods were: whose pod has come since is not nobody's.
+  // `attachments`: of the node, listed before the pods were: whose pod has come since is not nobody's.
   boost::asio::awaitable<Asked> ask(Result<k8s::List<k8s::VolumeAttachment>> attachments);
 
  private:

@@ -11,6 +11,7 @@ namespace haulout::k8s {
 namespace {
 
 using haulout::testing::json_response;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
@@ -41,6 +42,23 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(target(1), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2&continue=t1");
   EXPECT_EQ(target(2), "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2&continue=t2");
   EXPECT_EQ(transport.requests()[0].deadline, soon);
+}
+
+// A cluster may have ten thousand of them, and a node a few.
+TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
+  transport.answer(json_response(200, page("a", "t1")));
+  transport.answer(json_response(200, page("b", "t2")));
+  transport.answer(json_response(200, page("c")));
+  std::vector<std::string> asked;
+  const auto is_b = [&](const Pod& pod) {
+    asked.push_back(pod.name + std::to_string(transport.requests().size()));
+    return pod.name == "b";
+  };
+  const auto list = run(client.list<Pod>(Resource::pods, ListOptions(), soon, Duration::max(), is_b));
+  ASSERT_TRUE(list);
+  EXPECT_THAT(asked, ElementsAre("a1", "b2", "c3"));
+  ASSERT_EQ(list->items.size(), 1u);
+  EXPECT_EQ(list->items[0].name, "b");
 }
 
 // Whoever sets our clock does not set the server's.

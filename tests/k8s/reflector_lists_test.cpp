@@ -101,12 +101,17 @@ TEST_F(ReflectorListsTest, AListBesideTheWatchThatFailsChangesNothing) {
 }
 
 TEST_F(ReflectorListsTest, WhatIsNotWantedIsNotKept) {
-  reflector.keep_only([](const Pod& pod) { return pod.name != "other"; });
+  std::string listed;
+  reflector.keep_only([&](const Pod& pod) {
+    if (changes.empty()) listed += pod.name + " ";
+    return pod.name != "other";
+  });
   answer_list("10", {fixtures::pod("a", "ua", "1"), fixtures::pod("other", "uo", "2")});
   transport.stream({bytes(added("b", "ub", "11") + modified("other", "uo", "12") + deleted("other", "uo", "13"))});
   run_for(5s);
   EXPECT_THAT(changes, ElementsAre("+ua@1", "+ub@11"));
   EXPECT_EQ(reflector.objects().size(), 2u);
+  EXPECT_EQ(listed, "a other a ") << "what a list has of others is dropped before the view takes it over";
 }
 
 TEST_F(ReflectorListsTest, OneDenialProvesNothing) {
