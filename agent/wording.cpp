@@ -100,7 +100,7 @@ void add_left_pods(std::vector<std::string>& lines, const Report& report, bool d
     lines.push_back(fmt::format("  {} not tried yet: {}", count_of(untried.size(), "pod"), joined(untried, ", ")));
   for (const drain::VolumeReport& volume : report.volumes)
     if (volume.outcome == drain::VolumeOutcome::detaching)
-      lines.push_back(fmt::format("  {} is still attached: {}", name_of(volume), printable(volume.message)));
+      lines.push_back(fmt::format("  {} is still attached: {}", volume.text(), printable(volume.message)));
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     if (!told.contains(&diagnosis))
       lines.push_back(fmt::format("  {} {}: {}", diagnosis.code, diagnosis.subject, printable(diagnosis.message)));

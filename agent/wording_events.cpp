@@ -41,10 +41,10 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
 std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.volume == nullptr) return std::nullopt;
   if (event.type == EventType::volume_reattach) return reattach_line(*event.volume);
-  if (event.type == EventType::volume_detached) return name_of(*event.volume) + " detached";
+  if (event.type == EventType::volume_detached) return event.volume->text() + " detached";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
-    return name_of(*event.volume) + " is no longer waited for";
-  return fmt::format("{} is still attached: {}", name_of(*event.volume), printable(event.volume->message));
+    return event.volume->text() + " is no longer waited for";
+  return fmt::format("{} is still attached: {}", event.volume->text(), printable(event.volume->message));
 }
 
 std::optional<std::string> diagnosis_line(const drain::Event& event) {
@@ -73,22 +73,17 @@ std::string because(const PodReport& pod) {
          (pod.reason.empty() ? "" : " [" + pod.reason + "]");
 }
 
-std::string name_of(const drain::VolumeReport& volume) {
-  return fmt::format("volume {}{}", volume.volume, volume.claim.empty() ? "" : " (claim " + volume.claim + ")");
-}
-
 std::string reattach_line(const drain::VolumeReport& volume) {
   switch (volume.reattach) {
     case drain::Reattach::waiting:
-      return fmt::format("{} is detached, waiting for another node to have it: {}", name_of(volume),
+      return fmt::format("{} is detached, waiting for another node to have it: {}", volume.text(),
                          printable(volume.message));
-    case drain::Reattach::attached:
-      return fmt::format("{} is attached to node {}", name_of(volume), volume.attached_to);
-    case drain::Reattach::late: return fmt::format("Warning: {}: {}", name_of(volume), printable(volume.message));
+    case drain::Reattach::attached: return fmt::format("{} is attached to node {}", volume.text(), volume.attached_to);
+    case drain::Reattach::late: return fmt::format("Warning: {}: {}", volume.text(), printable(volume.message));
     case drain::Reattach::unclaimed:
     case drain::Reattach::none: break;
   }
-  return fmt::format("{} is not waited for elsewhere: {}", name_of(volume), printable(volume.message));
+  return fmt::format("{} is not waited for elsewhere: {}", volume.text(), printable(volume.message));
 }
 
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording) {

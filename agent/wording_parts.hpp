@@ -12,8 +12,6 @@ namespace haulout::agent {
 std::string dry_run_suffix(drain::DryRunMode mode);
 // Why a pod has not gone, with the reason's name.
 std::string because(const drain::PodReport& pod);
-// "volume pv-data (claim shop/data)".
-std::string name_of(const drain::VolumeReport& volume);
 // What became of a volume that is to be attached elsewhere.
 std::string reattach_line(const drain::VolumeReport& volume);
 

@@ -111,6 +111,7 @@ void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* di
   Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}, volume};
   if (pipeline_) event.progress = pipeline_->progress();
   event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
+  if (waits_for_volumes()) event.progress.unclear = volumes_.count(VolumeOutcome::unclear);
   observer_.on_event(event);
 }
 

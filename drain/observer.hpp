@@ -43,6 +43,7 @@ struct Progress {
   std::size_t waiting = 0;  // parked
   std::size_t skipped = 0;
   std::size_t detaching = 0;  // volumes that are waited for
+  std::size_t unclear = 0;    // likewise, though it is not known yet whether any pod has used them
 };
 
 struct Event {

@@ -1,5 +1,7 @@
 #include "drain/report.hpp"
 
+#include <fmt/format.h>
+
 #include "drain/observer.hpp"
 
 namespace haulout::drain {
@@ -89,6 +91,10 @@ std::string_view to_string(EventType type) {
     case EventType::finished: return "finished";
   }
   return "unknown";
+}
+
+std::string VolumeReport::text() const {
+  return fmt::format("volume {}{}", volume, claim.empty() ? "" : " (claim " + claim + ")");
 }
 
 }  // namespace haulout::drain

@@ -84,6 +84,9 @@ struct VolumeReport {
   std::optional<WallTime> detached_at;
   Reattach reattach = Reattach::none;
   std::string attached_to;  // the Node that has it, when another one does
+
+  // "volume pv-data (claim shop/data)".
+  std::string text() const;
 };
 
 struct CordonReport {

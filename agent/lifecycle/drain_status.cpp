@@ -24,6 +24,11 @@ bool concerns(const std::vector<std::string>& volumes, const std::map<std::strin
   return std::any_of(volumes.begin(), volumes.end(), [&](const auto& volume) { return attached.contains(volume); });
 }
 
+std::string of_unclear(std::size_t count) {
+  return fmt::format("{} {} still attached, and it is not known yet whether a pod of the node has used {}",
+                     count_of(count, "volume"), count == 1 ? "is" : "are", count == 1 ? "it" : "them");
+}
+
 bool is_of_node(const Diagnosis& finding) {
   return finding.scope.pods.empty() && finding.scope.volumes.empty();
 }
@@ -74,15 +79,14 @@ void DrainStatus::on_event(const drain::Event& event) {
              (event.type == evicted || event.type == vanished || event.type == terminating || event.type == left)) {
     waiting_.erase(event.pod->uid);
   } else if (event.volume && event.type == volume_waiting && event.volume->outcome == drain::VolumeOutcome::detaching) {
-    attached_[event.volume->attachment] = fmt::format("volume {} (claim {}) is still attached: {}",
-                                                      event.volume->volume, event.volume->claim, event.volume->message);
+    attached_[event.volume->attachment] =
+        fmt::format("{} is still attached: {}", event.volume->text(), event.volume->message);
   } else if (event.volume && (event.type == volume_waiting || event.type == volume_detached)) {
     attached_.erase(event.volume->attachment);
   } else if (event.volume && event.type == volume_reattach) {
     if (event.volume->reattach == drain::Reattach::waiting)
-      reattaching_[event.volume->attachment] =
-          fmt::format("volume {} (claim {}) is detached, and waited for until another node has it: {}",
-                      event.volume->volume, event.volume->claim, event.volume->message);
+      reattaching_[event.volume->attachment] = fmt::format(
+          "{} is detached, and waited for until another node has it: {}", event.volume->text(), event.volume->message);
     else
       reattaching_.erase(event.volume->attachment);
   } else if (event.type == disconnected || event.type == reconnected) {
@@ -114,7 +118,7 @@ const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
 
 std::string DrainStatus::reason(const Findings& findings) const {
   if (const Waiting* waiting = first()) return waiting->reason;
-  if (!waits_for_volumes()) return "Evicting";
+  if (!waits_for_volumes()) return waits_for_unclear() ? "DetachingVolumes" : "Evicting";
   if (attached_.empty()) return "ReattachingVolumes";
   return stuck_volume(findings) ? "VolumeStuck" : "DetachingVolumes";
 }
@@ -147,6 +151,7 @@ std::string DrainStatus::message(const Findings& findings) const {
   if (!trouble_.empty()) return trouble_;
   const Diagnosis* cause = find(findings, [](const Diagnosis& finding) { return finding.scope.holds; });
   const std::string text = cause                     ? words_of(*cause)
+                           : waits_for_unclear()     ? of_unclear(progress_.unclear)
                            : progress_.to_evict == 0 ? "looking for pods that must leave"
                                                      : fmt::format("{} of {} {} gone", progress_.vanished,
                                                                    count_of(progress_.to_evict, "pod"),

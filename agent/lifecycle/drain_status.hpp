@@ -41,9 +41,9 @@ class DrainStatus final : public drain::DrainObserver {
   std::string of_volumes(const Findings& findings) const;
   const drain::Diagnosis* stuck_volume(const Findings& findings) const;
   const drain::Diagnosis* of_attached(const Findings& findings) const;
-  bool waits_for_volumes() const {
-    return progress_.vanished == progress_.to_evict && !(attached_.empty() && reattaching_.empty());
-  }
+  bool pods_have_gone() const { return progress_.vanished == progress_.to_evict; }
+  bool waits_for_volumes() const { return pods_have_gone() && !(attached_.empty() && reattaching_.empty()); }
+  bool waits_for_unclear() const { return pods_have_gone() && progress_.unclear > 0; }
 
   drain::DrainObserver& next_;
   std::function<void()> changed_;

@@ -134,11 +134,11 @@ class DrainStatusVolumesTest : public DrainStatusTest {
     attach("csi-1", "pv-1");
     attach("csi-2", "pv-2");
   }
-  void attach(const std::string& attachment, const std::string& name) {
+  void attach(const std::string& attachment, const std::string& name, const std::string& claim = "shop/data") {
     drain::VolumeReport volume;
     volume.attachment = attachment;
     volume.volume = name;
-    volume.claim = "shop/data";
+    volume.claim = claim;
     volume.outcome = drain::VolumeOutcome::detaching;
     volume.message = "csi.example.com is detaching it";
     status.on_event(
@@ -163,6 +163,29 @@ TEST_F(DrainStatusVolumesTest, AVolumeThatIsStuckIsSomebodysWorkAndComesFirst) {
   EXPECT_EQ(message(), "PersistentVolume of csi-2: VOLUME_STUCK of csi-2; look at its controller (and 1 volume more)");
   see_pod(EventType::parked);
   EXPECT_EQ(reason(), "BlockedByBudget") << "the pods come first";
+}
+
+TEST_F(DrainStatusVolumesTest, AVolumeWithoutAClaimHasNone) {
+  status.begin();
+  attach("csi-3", "pv-3", "");
+  EXPECT_EQ(message(), "volume pv-3 is still attached: csi.example.com is detaching it");
+}
+
+TEST_F(DrainStatusTest, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWaitedFor) {
+  const auto see = [&](std::size_t vanished, std::size_t unclear) {
+    const drain::Progress progress{.to_evict = 3, .vanished = vanished, .unclear = unclear};
+    status.on_event({.type = EventType::vanished, .at = {}, .node = node, .message = {}, .progress = progress});
+  };
+  see(2, 1);
+  EXPECT_EQ(reason(), "Evicting");
+  EXPECT_EQ(message(), "2 of 3 pods have gone");
+  see(3, 1);
+  EXPECT_EQ(reason(), "DetachingVolumes");
+  EXPECT_EQ(message(), "1 volume is still attached, and it is not known yet whether a pod of the node has used it");
+  findings = {{"VOLUMES_UNSEEN", "volumes of node n1", "whether they are detached cannot be seen: timeout", {}}};
+  EXPECT_EQ(message(), "volumes of node n1: whether they are detached cannot be seen: timeout");
+  see(3, 0);
+  EXPECT_EQ(reason(), "Evicting");
 }
 
 TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {

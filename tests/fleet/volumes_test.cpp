@@ -77,6 +77,23 @@ TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
   EXPECT_THAT(agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")).leaked, ::testing::IsEmpty());
 }
 
+// Its pods may have left before anybody looked: for 15 s the drain waits for that alone.
+TEST_F(FleetVolumes, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWhatItWaitsFor) {
+  Machine& n1 = machine("n1");
+  add(a_volume("old"));
+  add(scenario::a_volume_attachment("pv-old"));
+  PodSpec short_lived;
+  short_lived.grace = 2;
+  add(a_pod("web-0", short_lived));
+  std::set<std::string> reasons;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource == "nodes" && state("n1") == "draining") reasons.insert(label("n1", "haulout.dev/reason"));
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_THAT(reasons, ::testing::Contains("DetachingVolumes")) << story();
+}
+
 TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
   options.drain.end_at_volume_limit = true;
   Machine& n1 = machine("n1");
