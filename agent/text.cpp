@@ -75,6 +75,16 @@ std::string clipped(std::string_view text, std::size_t width, bool utf8) {
   return kept == 0 ? result : result.append(mark);
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  std::string_view rest = text;
+  std::string result;
+  for (std::size_t count = 0; !rest.empty(); ++count) {
+    if (count == most) return result;
+    result += take_character(rest);
+  }
+  return result;
+}
+
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (!text.empty()) {

@@ -181,12 +181,13 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
         return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
       },
       request_timeout);
-  changes_cordon_ = false;
+  // The answer to the patch may be all that is missing.
+  const bool unanswered = !change && may_heal(change.error()) && changes_cordon_;
+  changes_cordon_ = unanswered;
   if (!change) {
     if (k8s::is_gone(change.error())) co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
     give_up(change.error(), what);
-    // The answer to the patch may be all that is missing.
-    if (may_heal(change.error())) co_await undo_unanswered_cordon();
+    if (unanswered) co_await undo_unanswered_cordon();
     co_return false;
   }
   if (change->before.uid != node_.uid)
@@ -213,7 +214,6 @@ void Drain::Impl::show_cordon(const k8s::Node& node) {
 
 // The patch whose answer never came may have taken effect.
 asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
-  if (node_.unschedulable || options_.dry_run != DryRunMode::none) co_return;
   deadline_ = saturating_add(now(), request_timeout);
   auto node = co_await insist<k8s::Node>(
       "whether node " + node_name_ + " is cordoned could not be read",
@@ -222,6 +222,7 @@ asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
     report_.message += "; whether it is cordoned now could not be read: " + node.error().message();
     co_return;
   }
+  changes_cordon_ = false;
   const auto mark = mark_of(*node);
   cordoned_by_us_ = mark && mark->run == options_.run_id && cordon_owner(*node) == CordonOwner::haulout;
   show_cordon(*node);
@@ -238,9 +239,12 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
       "the cordon of node " + node_name_ + " could not be taken back",
       [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); },
       request_timeout);
-  changes_cordon_ = false;
+  changes_cordon_ = !restored && may_heal(restored.error());
   if (!restored) {
-    report_.message += "; the node is still cordoned, taking the cordon back failed: " + restored.error().message();
+    report_.message +=
+        fmt::format("; {}, taking the cordon back failed: {}",
+                    changes_cordon_ ? "whether the node is still cordoned is not known" : "the node is still cordoned",
+                    restored.error().message());
     co_return;
   }
   const bool taken_back = report_.cordon.after && !restored->after.unschedulable;

@@ -29,7 +29,9 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   const TimePoint limit = options_.fit == FitPolicy::warn ? now() + patience_with_others : TimePoint::max();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
       what,
-      [&](TimePoint until) { return placement::check_fit(client_, {leaving, closed}, options_.page_size, until); },
+      [&](TimePoint until) {
+        return placement::check_fit(client_, {leaving, closed}, options_.page_size, std::min(until, limit));
+      },
       placement::fit_limit, limit);
   if (!fits) {
     if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");

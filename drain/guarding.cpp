@@ -77,7 +77,7 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
   auto scaled = co_await look_up_scale(top->owner, ns, std::min(until, others_until));
   if (!scaled && may_heal(scaled.error()) && now() < until)
     scaled = nothing_known_of(top->owner, ns, scaled.error().message());
-  if (scaled && !scaled->replicas && !scaled->gone && top->below) co_return *std::move(top->below);
+  if (scaled && scaled->cannot_scale && top->below) co_return *std::move(top->below);
   co_return scaled;
 }
 

@@ -89,7 +89,8 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
     return;
   }
   add_to_order(tracked);
-  if (tracked.pod.terminating()) {
+  const bool refused = !started_ && decision.verdict == Verdict::refuse;
+  if (tracked.pod.terminating() && !refused) {
     see_terminating(tracked, now);
   } else if (tracked.hold == TrackedPod::Hold::pinned) {
     return;

@@ -104,7 +104,8 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   const bool revived = tracked.pod.terminating() && !pod.terminating();
   // Who may stay may go, too, and has finished then: that is no news.
-  const bool goes_unasked = tracked.state == PodState::left && pod.terminating() && pod.finished();
+  const bool goes_unasked = tracked.state == PodState::left && tracked.report.outcome == PodOutcome::skipped &&
+                            pod.terminating() && pod.finished();
   // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
   const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
   see(tracked, pod);

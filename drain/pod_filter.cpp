@@ -123,6 +123,9 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                                                            : "has failed, nothing of it runs"});
   if (!finished) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
+  }
+  // Of what the kubelet has stopped there is nothing left to protect.
+  if (!pod.finished()) {
     if (pod.has_empty_dir)
       found.push_back(
           {verdict_of(policy.empty_dir), "EmptyDir", "has an emptyDir volume, whose data the eviction deletes"});

@@ -1,4 +1,4 @@
-// A fresh connection to an endpoint: resolve, connect to one address after the other, shake hands.
+// A fresh connection to an endpoint: resolve, connect to the address that reacts first, shake hands.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -197,7 +197,8 @@ OptionGroup the_drain() {
           {"serialize-volumes", boolean(&C::serialize_volumes), "false",
            "Pods whose volumes belong to the same CSI driver leave one at a time: the next one when the one before has "
            "vanished and its volumes are detached, or are stuck (`--volume-limit`). For storage that attaches and "
-           "detaches slowly. Where VolumeAttachments cannot be seen they leave side by side, and it is said so."},
+           "detaches slowly. Where VolumeAttachments cannot be seen when the agent starts they leave side by side, and "
+           "it is said so."},
           {"reattach-limit", duration(&C::reattach_limit, Zero::allowed), "0s",
            "Once a pod's volumes are detached here, wait up to this long until another node has them, before the next "
            "pod of that driver leaves (`--serialize-volumes`) and before the drain ends. Only advice: when the time is "

@@ -146,7 +146,7 @@ class Agent::Impl {
   Task<std::optional<Event>> doubt_cordon();
   Task<std::optional<Event>> doubt_gates();
   Task<std::optional<Event>> doubt_emptiness();
-  bool must_leave(const k8s::Pod& pod) const;
+  bool must_leave(const k8s::Pod& pod);
   boost::asio::awaitable<Event> stay_ready();
   boost::asio::awaitable<void> watched_ready(TaskGroup& group);
   boost::asio::awaitable<void> follow_pods();
@@ -238,7 +238,7 @@ class Agent::Impl {
   bool cordoned_ = false;                                       // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                    // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
-  std::set<std::string> left_alone_;                            // UIDs of pods that the drain skipped
+  std::set<std::string> left_alone_;                            // UIDs of pods that stay, as was seen
 };
 
 }  // namespace haulout::agent

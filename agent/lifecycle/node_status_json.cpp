@@ -71,7 +71,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
   put(annotations, node.annotations, record_annotation, encode_record(record));
-  put(annotations, node.annotations, message_annotation, clipped(status.message, longest_message));
+  put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
   if (labels.empty() && annotations.empty()) return std::nullopt;
@@ -112,7 +112,7 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
   Json condition{{"type", maintenance_condition},
                  {"status", value},
                  {"reason", reason},
-                 {"message", clipped(status.message, longest_message)},
+                 {"message", shortened(status.message, longest_message)},
                  {"lastHeartbeatTime", time}};
   if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
   return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,

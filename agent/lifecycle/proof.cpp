@@ -16,9 +16,12 @@ constexpr Duration least_pause = std::chrono::seconds(2);
 
 }  // namespace
 
-bool Agent::Impl::must_leave(const k8s::Pod& pod) const {
+bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (left_alone_.contains(pod.uid)) return false;
-  return drain::decide(pod, options_.drain.policy, {}, wall()).verdict != drain::Verdict::skip;
+  const bool stays = drain::decide(pod, options_.drain.policy, {}, wall()).verdict == drain::Verdict::skip;
+  // Also when somebody deletes it later, and nothing tells any more what it was before.
+  if (stays && !pod.terminating()) left_alone_.insert(pod.uid);
+  return !stays;
 }
 
 Task<std::optional<Event>> Agent::Impl::prove() {

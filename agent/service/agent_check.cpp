@@ -73,6 +73,8 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   const Pending pending = co_await whole_->backend().pending(soon());
   tell(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
        whole_->backend().name() + ": " + words_of(pending));
+  const auto version = co_await whole_->backend().booted(soon());
+  if (!version) tell(Mark::failed, "version", "nobody knows which one runs: " + version.error().message());
   auto boot_id = whole_->host().boot_id();
   tell(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
   const auto methods = whole_->host().reboot_methods();

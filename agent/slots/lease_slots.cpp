@@ -108,8 +108,10 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.empty() && k8s::value_at(lease.labels, pool_label) != pool_;
   });
+  // Another list may end while this one waits for an answer, and puts its own there.
+  const std::vector<k8s::Lease> unlisted = unlisted_;
   std::vector<k8s::Lease> still_unlisted;
-  for (const k8s::Lease& before : unlisted_) {
+  for (const k8s::Lease& before : unlisted) {
     auto lease = co_await client_.get_lease(before.ns, before.name, deadline);
     if (!lease && k8s::is_gone(lease.error())) continue;
     if (!lease) co_return std::move(lease).error();

@@ -290,6 +290,13 @@ TEST(TextTest, WrapsAtBlanks) {
   EXPECT_THAT(wrapped("", 4), IsEmpty());
 }
 
+TEST(TextTest, ShortensByCharacters) {
+  EXPECT_EQ(shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(shortened("abcdef", 5), "abcde");
+  EXPECT_EQ(shortened("数据库", 2), "数据");
+  EXPECT_EQ(shortened("e\u0301\u0301\u0301", 2), "e\u0301");
+}
+
 TEST(TextTest, ClipsByColumns) {
   EXPECT_EQ(clipped("abcdef", 6), "abcdef");
   EXPECT_EQ(clipped("abcdef", 5), "abcd\u2026");

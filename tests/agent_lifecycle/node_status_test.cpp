@@ -42,6 +42,12 @@ TEST(NodeStatus, NothingIsWrittenTwice) {
 
 // What others have written may be in it, and the server refuses annotations of more than 256 KiB together.
 TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
+  std::string invisible = "xxx";
+  for (int i = 0; i < 100'000; ++i) invisible += "\u200b";
+  k8s::Node empty = a_node();
+  const Json cut = Json::parse(*status_patch(empty, Record{}, {State::draining, "", invisible}, Need::yes, false));
+  EXPECT_LE(cut["metadata"]["annotations"]["haulout.dev/message"].get<std::string>().size(), 4096u);
+
   const Status status{State::draining, "BlockedByBudget", std::string(300'000, 'x')};
   Record record;
   record.state = State::draining;

@@ -118,6 +118,19 @@ TEST_F(PipelineTest, WhatIsLeftIsLeftUntilItHasGone) {
   EXPECT_THAT(take(), ElementsAre("job")) << "an etcd was restored from a backup";
 }
 
+TEST_F(PipelineTest, WhatComesBackStoppedWithARestoredEtcdIsWaitedFor) {
+  make();
+  auto pod = a_pod("web");
+  plan({pod});
+  take_and_lose(pod);
+  EXPECT_TRUE(pipeline->clear());
+  pod = terminating(pod);
+  pod.phase = k8s::PodPhase::failed;
+  pipeline->pod_listed(pod, now, now);
+  EXPECT_FALSE(pipeline->clear());
+  EXPECT_EQ(tracked(pod).state, PodState::terminating);
+}
+
 // Known from a list that was made for another's sake; the view lists anew, and knows nothing of it.
 TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   make();

@@ -101,6 +101,20 @@ TEST(PodFilter, WhatEachKindOfPodGets) {
   }
 }
 
+TEST(PodFilter, WhatWasStoppedHasNothingLeftToProtect) {
+  Policy policy;
+  policy.unmanaged = policy.empty_dir = Treatment::refuse;
+  auto bare = a_pod("bare");
+  bare.controller.reset();
+  bare.has_empty_dir = true;
+  bare.phase = k8s::PodPhase::succeeded;
+  EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::skip);
+  bare = terminating(bare);
+  EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::evict) << "waited for";
+  bare.phase = k8s::PodPhase::running;
+  EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::refuse);
+}
+
 TEST(PodFilter, EveryFindingIsKept) {
   auto pod = a_pod("x");
   pod.controller.reset();

@@ -194,6 +194,7 @@ void FleetChecks::see_pod(const sim::Change& change) {
   PodTruth& pod = pods_[sim::uid_of(object)];
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(object, "/spec/nodeName");
+  if (!sim::terminating(object)) pod.had_finished = sim::pod_finished(object);
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, clock_.now());
   const auto available = [](const sim::Object& one) { return one && sim::pod_ready(*one) && !sim::terminating(*one); };
   const bool lost = available(change.before) && (change.type == sim::ChangeType::deleted || !available(change.object));
@@ -281,6 +282,9 @@ void FleetChecks::after_request(Machine& machine, const sim::Call& call, TimePoi
 
 bool FleetChecks::must_leave(const Json& object) const {
   const auto pod = k8s::decode_pod(object.dump());
+  const auto known = pods_.find(sim::uid_of(object));
+  const bool had_finished = known != pods_.end() && known->second.had_finished;
+  if (had_finished && policy_.finished == drain::Treatment::skip) return false;
   return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
 }
 

@@ -53,6 +53,7 @@ class FleetChecks final : public MachineObserver {
   struct PodTruth {
     std::string key, node;
     TimePoint bound = TimePoint::max();
+    bool had_finished = false;  // before anybody deleted it
   };
   // When the last successful read of each kind of the agent that lives left it.
   struct Proof {

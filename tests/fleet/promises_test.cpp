@@ -257,6 +257,25 @@ TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
   expect_updated(n1);
 }
 
+// What finished before the restart is deleted after it, and held by a finalizer then.
+TEST_F(P7_ARestart, InReadyAFinishedPodThatSomebodyDeletesIsNoNews) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  Json job = a_pod("job-0");
+  job["status"]["phase"] = "Succeeded";
+  job["metadata"]["finalizers"] = {"example.com/hold"};
+  add(job);
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.kill_agent();
+  });
+  after(20min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    cluster.delete_gracefully("pods", "shop", "job-0");
+  });
+  after(30min, [&] { EXPECT_EQ(state("n1"), "ready") << story(); });
+  run_for(31min);
+}
+
 // Half a request per minute, and a wake-up of the processor in five seconds at most: while they start, and later.
 TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});

@@ -99,6 +99,18 @@ TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
   EXPECT_FALSE(unschedulable());
 }
 
+TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
+  never_drained();
+  options.timeout = 20s;
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add({.verb = "get", .resource = "nodes", .skip = 2, .fault = {.kind = sim::FaultKind::refuse}});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_TRUE(unschedulable());
+  EXPECT_FALSE(report.cordon.known);
+  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+}
+
 TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {
   add_pods(1);
   options.timeout = 2min;

@@ -10,6 +10,14 @@ class Guards : public Scenario {
   Guards() { options.timeout = std::chrono::minutes(15); }
 
   // All its pods are on n1 when the drain begins, and replacements take a while to become Ready.
+  // The ReplicaSet gets an owner.
+  void put_below(const std::string& name, const char* api, const char* kind) {
+    cluster.patch(
+        "replicasets", "shop", name,
+        {{"metadata",
+          {{"ownerReferences",
+            {{{"apiVersion", api}, {"kind", kind}, {"name", "above"}, {"uid", "above-uid"}, {"controller", true}}}}}}});
+  }
   void deploy(const std::string& name, int replicas, const Json& annotations = Json::object(),
               const std::string& kind = "Deployment") {
     Json workload = a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},

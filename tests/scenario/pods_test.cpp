@@ -200,6 +200,16 @@ TEST_F(Scenario, S50_FinishedPodsAreLeft) {
 }
 
 // Its kubelet has stopped it, so that its phase is Failed; it is still there.
+TEST_F(Scenario, APodOnItsWayOutThatPolicyKeepsIsNamedWithItsReason) {
+  add(a_pod("bare", {.grace = 600, .owner_kind = ""}));
+  cluster.delete_gracefully("pods", "shop", "bare");
+  options.policy.unmanaged = drain::Treatment::refuse;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("shop/bare (Unmanaged)"));
+  EXPECT_EQ(pod(report, "bare").outcome, PodOutcome::refused);
+}
+
 TEST_F(Scenario, P3_APodThatAnEarlierDrainHasEvictedIsWaitedForUntilItHasGone) {
   add(a_pod("held", {.grace = 1, .metadata = {{"finalizers", {"example.com/hold"}}}}));
   cluster.delete_gracefully("pods", "shop", "held");
