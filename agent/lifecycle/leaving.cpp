@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/lifecycle/node_status.hpp"
 #include "agent/text.hpp"
 
 namespace haulout::agent {
@@ -11,7 +12,8 @@ namespace haulout::agent {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon);
+  // The last: booted once more, after it had taken pods again.
+  const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }
 

@@ -91,8 +91,8 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
 }
 
 bool in_maintenance(const Record& record) {
-  const Duties duties = duties_of(record.state);
-  return !record.run.empty() || (duties.maintenance && !(duties.cordon == Duty::keep && record.uncordon));
+  // Of a record that nobody can read, nobody knows.
+  return !record.run.empty() || record.cause == "RecordUnreadable";
 }
 
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,

@@ -71,9 +71,10 @@ asio::awaitable<void> Agent::Impl::leave_by(TaskGroup& group, TimePoint limit) {
 
 asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
   // Again where what we were writing when the shutdown came has reached the server after our look at it.
+  bool begun = false;
   do {
     co_await load();
-    if (leaving_of(record_) == Leaving::has_left) break;
+    if (!std::exchange(begun, true) && leaving_of(record_) == Leaving::has_left) break;
     if (record_.run.empty()) record_.run = new_run();
     const double seconds = std::chrono::duration<double>(limit - now()).count();
     co_await show("ShuttingDown",

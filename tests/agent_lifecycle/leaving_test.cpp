@@ -9,9 +9,10 @@ using drain::Outcome;
 using drain::PodOutcome;
 
 TEST(Leaving, DependsOnWhatIsInForce) {
-  const auto leaving = [](State state, bool uncordon = false) {
+  const auto leaving = [](State state, bool uncordon = false, std::string run = "run-1") {
     Record record;
     record.state = state;
+    record.run = std::move(run);
     record.uncordon = uncordon;
     return leaving_of(record);
   };
@@ -23,6 +24,8 @@ TEST(Leaving, DependsOnWhatIsInForce) {
     EXPECT_EQ(leaving(state), Leaving::has_left) << to_string(state);
   EXPECT_EQ(leaving(State::degraded, true), Leaving::drains) << "it takes pods again";
   EXPECT_EQ(leaving(State::degraded, false), Leaving::has_left);
+  for (const State state : {State::verifying, State::degraded})
+    EXPECT_EQ(leaving(state, false, ""), Leaving::drains) << "went down while it soaked: " << to_string(state);
 }
 
 drain::Report report_of(Outcome outcome, std::vector<PodOutcome> pods) {

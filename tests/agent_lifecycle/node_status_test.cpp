@@ -127,7 +127,8 @@ TEST(NodeStatus, MaintenanceLastsFromTheCordonUntilItIsTakenBack) {
       {State::degraded, false, "run-1", true},  {State::degraded, true, "", false},
       {State::degraded, true, "run-1", true},  // not yet
       {State::pending, false, "run-1", true},  // likewise
-      {State::degraded, false, "", true},      // of a record that nobody can read, for one
+      {State::verifying, false, "", false},    // went down while it soaked, and has taken pods again
+      {State::degraded, false, "", false},     // likewise
   };
   for (const auto& row : rows) {
     Record record;
@@ -136,6 +137,7 @@ TEST(NodeStatus, MaintenanceLastsFromTheCordonUntilItIsTakenBack) {
     record.run = row.run;
     EXPECT_EQ(in_maintenance(record), row.maintenance) << to_string(row.state) << " " << row.run;
   }
+  EXPECT_TRUE(in_maintenance(decode_record("{"))) << "nobody knows";
 }
 
 TEST(NodeStatus, ThePoolIsALabel) {

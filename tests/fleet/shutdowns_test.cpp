@@ -97,6 +97,34 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
 }
 
+// Its state is that of a node that its pods have left, and they are there again.
+TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
+  options.times.soak = 10min;
+  Machine& n1 = machine("n1", {.delays_shutdown = 30s});
+  machine("n2", {.target = ""});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "soaking") << story();
+    web(4, 5);
+  });
+  after(6min, [&] {
+    n1.plan().version_unknown = true;
+    n1.power_cycle();
+  });
+  after(9min, [&] {
+    EXPECT_EQ(state("n1"), "verifying") << story();
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_NE(sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/status"), "True") << story();
+    EXPECT_GT(pods_on("n1"), 0u);
+    look_at_the_end_of("n1");
+    n1.shut_down();
+  });
+  after(10min, [&] { n1.plan().version_unknown = false; });
+  run_fleet();
+  EXPECT_EQ(last.pods, 0u) << story();
+  EXPECT_EQ(last.reason, "ShutdownDrained") << story();
+  expect_in_service("n1");
+}
+
 // They would go down with the machine.
 TEST_F(Shutdowns, PodsLeaveThoughNobodyMaySeeTheVolumesAnyMore) {
   options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::required;
