@@ -17,15 +17,15 @@ constexpr std::array states{
     StateRow{State::idle, "idle", {Duty::no, Duty::no}},
     StateRow{State::pending, "pending", {Duty::no, Duty::no}},
     StateRow{State::waiting, "waiting", {Duty::keep, Duty::no}},
-    StateRow{State::draining, "draining", {Duty::yes, Duty::yes, true}},
-    StateRow{State::ready, "ready", {Duty::yes, Duty::yes, true, true}},
-    StateRow{State::rebooting, "rebooting", {Duty::yes, Duty::yes, true}},
-    StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes, true}},
-    StateRow{State::uncordoning, "uncordoning", {Duty::yes, Duty::no, true}},
+    StateRow{State::draining, "draining", {Duty::yes, Duty::yes}},
+    StateRow{State::ready, "ready", {Duty::yes, Duty::yes, true}},
+    StateRow{State::rebooting, "rebooting", {Duty::yes, Duty::yes}},
+    StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes}},
+    StateRow{State::uncordoning, "uncordoning", {Duty::yes, Duty::no}},
     StateRow{State::soaking, "soaking", {Duty::yes, Duty::no}},
     // A node that is not well keeps its turn: that is the brake for the fleet. Its cordon stays where the machine is in
     // doubt, and has been taken back where only the reboot failed.
-    StateRow{State::degraded, "degraded", {Duty::keep, Duty::keep, true}},
+    StateRow{State::degraded, "degraded", {Duty::keep, Duty::keep}},
 };
 
 constexpr std::array rows{

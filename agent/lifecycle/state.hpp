@@ -65,7 +65,6 @@ enum class Duty { no, yes, keep };
 struct Duties {
   Duty turn = Duty::no;
   Duty cordon = Duty::no;    // `yes`: the drain of this state sets it; `no`: taken back
-  bool maintenance = false;  // condition HauloutMaintenance
   bool shows_ready = false;  // the ready file
 };
 Duties duties_of(State state);

@@ -70,7 +70,6 @@ TEST(Duties, FollowTheState) {
   for (const State state : {State::draining, State::ready, State::rebooting, State::verifying}) {
     EXPECT_EQ(duties_of(state).turn, Duty::yes) << to_string(state);
     EXPECT_EQ(duties_of(state).cordon, Duty::yes) << to_string(state);
-    EXPECT_TRUE(duties_of(state).maintenance) << to_string(state);
   }
   EXPECT_EQ(duties_of(State::uncordoning).cordon, Duty::no);
   EXPECT_EQ(duties_of(State::uncordoning).turn, Duty::yes);
