@@ -34,6 +34,28 @@ std::string_view take_character(std::string_view& text) {
   return character;
 }
 
+// At most `most` of what `measure` says of each character, the mark that something is missing among it.
+std::string cut(std::string_view text, std::size_t most, std::string_view mark,
+                std::size_t (*measure)(std::string_view)) {
+  const auto measured = [measure](std::string_view rest) {
+    std::size_t sum = 0;
+    while (!rest.empty()) sum += measure(take_character(rest));
+    return sum;
+  };
+  if (measured(text) <= most) return std::string(text);
+  const std::size_t mark_takes = measured(mark);
+  const std::size_t kept = most > mark_takes ? most - mark_takes : 0;
+  std::size_t used = 0;
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view character = take_character(text);
+    used += measure(character);
+    if (used > kept) break;
+    result += character;
+  }
+  return kept == 0 ? result : result.append(mark);
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -60,29 +82,11 @@ std::size_t columns(std::string_view text) {
 }
 
 std::string clipped(std::string_view text, std::size_t width, bool utf8) {
-  if (columns(text) <= width) return std::string(text);
-  const std::string_view mark = utf8 ? "…" : "...";
-  const std::size_t kept = width > columns(mark) ? width - columns(mark) : 0;
-  std::size_t used = 0;
-  std::string_view rest = text;
-  std::string result;
-  while (!rest.empty()) {
-    const std::string_view character = take_character(rest);
-    used += columns_of(character);
-    if (used > kept) break;
-    result += character;
-  }
-  return kept == 0 ? result : result.append(mark);
+  return cut(text, width, utf8 ? "…" : "...", columns_of);
 }
 
 std::string shortened(std::string_view text, std::size_t most) {
-  std::string_view rest = text;
-  std::string result;
-  for (std::size_t count = 0; !rest.empty(); ++count) {
-    if (count == most) return result;
-    result += take_character(rest);
-  }
-  return result;
+  return cut(text, most, "…", [](std::string_view) { return std::size_t{1}; });
 }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {

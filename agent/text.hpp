@@ -15,7 +15,7 @@ std::string printable(std::string_view text);
 std::size_t columns(std::string_view text);
 // At most `width` columns; what is cut off is shown by "…" (or "..." without `utf8`).
 std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);
-// At most `most` characters, whatever columns they take, for those who count bytes.
+// The same by characters, whatever columns they take, for those who count bytes.
 std::string shortened(std::string_view text, std::size_t most);
 // At blanks, into lines of at most `width` columns; a longer word keeps a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);

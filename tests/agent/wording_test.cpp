@@ -292,9 +292,9 @@ TEST(TextTest, WrapsAtBlanks) {
 
 TEST(TextTest, ShortensByCharacters) {
   EXPECT_EQ(shortened("abcdef", 6), "abcdef");
-  EXPECT_EQ(shortened("abcdef", 5), "abcde");
-  EXPECT_EQ(shortened("数据库", 2), "数据");
-  EXPECT_EQ(shortened("e\u0301\u0301\u0301", 2), "e\u0301");
+  EXPECT_EQ(shortened("abcdef", 5), "abcd\u2026");
+  EXPECT_EQ(shortened("数据库", 2), "数\u2026");
+  EXPECT_EQ(shortened("e\u0301\u0301\u0301", 3), "e\u0301\u2026");
 }
 
 TEST(TextTest, ClipsByColumns) {
