@@ -2,9 +2,9 @@
 // may be without a Ready replacement, whether its replacements find nodes, and whether it has but one replica. Pure
 // bookkeeping; nothing is written to the cluster.
 //
-// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Where nothing can be found out of what
-// is above a ReplicaSet (a custom resource without a scale), it is the ReplicaSet. Pods of Jobs (single by nature), of
-// DaemonSets, of the node itself and of nobody are not guarded. Whatever was not looked up yet holds its pods.
+// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Where what is above a ReplicaSet
+// is of a kind without a number of replicas, it is the ReplicaSet. Pods of Jobs (single by nature), of DaemonSets, of
+// the node itself and of nobody are not guarded. Whatever was not looked up yet holds its pods.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ struct Controller {
   // Nothing of its kind has a number of replicas, and nobody can tell whether it replaces its pods: a StrimziPodSet
   // does, a workflow does not.
   bool cannot_scale = false;
-  std::string in_place_of;  // UID of the one above, of which nothing could be found out; empty: it is at the top
+  std::string in_place_of;  // UID of the one above, whose kind has no number of replicas; empty: it is at the top
 
   std::string text() const { return kind + " " + ns + "/" + name; }
 };

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 
 namespace haulout::k8s {
@@ -169,10 +169,7 @@ std::optional<Json> parse_json(std::string_view text, std::string& failure) {
     failure = "nested deeper than 100 levels";
     return std::nullopt;
   } catch (const Json::parse_error& error) {
-    const std::string_view before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
-    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-    failure = fmt::format("line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
-                          before.size() - line_start + 1);
+    failure = place_of(text, error.byte);
     return std::nullopt;
   } catch (const Json::out_of_range&) {
     failure = "a number is beyond all bounds";

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <tuple>
 
+#include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 #include "sim/shapes.hpp"
 
@@ -66,10 +66,7 @@ std::string broken_json(std::string_view text) {
     return "a number is beyond all bounds";
   }
   if (byte > text.size()) return "it is JSON that ends in the middle: was it written to its end?";
-  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
-  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return fmt::format("not valid JSON: line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
-                     before.size() - line_start + 1);
+  return "not valid JSON: " + k8s::place_of(text, byte);
 }
 
 // JSON is tried first: a snapshot of a whole cluster is large, and the YAML reader is slow.

@@ -76,8 +76,9 @@ class Agent::Impl {
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
   // What others may change about the question that gates and turns are asked: labels of the Node, which say where it
   // belongs, annotations of people, and the need.
+  using Words = std::map<std::string, std::string>;
   struct Asked {
-    std::map<std::string, std::string> words{};
+    Words words{};
     Pending pending{};
     bool operator==(const Asked&) const = default;
   };
@@ -117,7 +118,7 @@ class Agent::Impl {
   boost::asio::awaitable<Event> wait_for_turn();
   boost::asio::awaitable<std::optional<Event>> ask_for_turn(Backoff& backoff, Asked asked);
   boost::asio::awaitable<void> stay_in_line();
-  boost::asio::awaitable<void> until_line_moves(Asked before, TimePoint until);
+  boost::asio::awaitable<void> until_line_moves(Words before, TimePoint until);
   boost::asio::awaitable<void> follow_turn();
 
   // draining.cpp
@@ -225,7 +226,7 @@ class Agent::Impl {
   std::unique_ptr<Notifier> condition_news_;
   std::optional<Error> condition_trouble_;  // why the condition does not stand as it should
   std::unique_ptr<Notifier> shutdown_news_;
-  bool leaving_ = false;  // before somebody else's shutdown, and not back yet
+  bool leaving_ = false;  // before somebody else's shutdown
   // Of one activity.
   std::optional<Event> decided_;
   bool confirmed_ = false;  // the turn, to this drain

@@ -118,12 +118,10 @@ asio::awaitable<void> Agent::Impl::stays_up() {
 }
 
 asio::awaitable<void> Agent::Impl::kubelet_is_back() {
-  leaving_ = true;
   while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {
     co_await show("NodeNotReady", "the kubelet has not reported this boot Ready yet");
     co_await wait(now() + look_interval);
   }
-  leaving_ = false;
 }
 
 }  // namespace haulout::agent

@@ -136,15 +136,15 @@ asio::awaitable<void> Agent::Impl::stay_in_line() {
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(follow_turn());
     group.spawn(follow_gates());
-    return until_line_moves(asked_now(), now() + rng_.between(line_look, 2 * line_look));
+    return until_line_moves(asked_now().words, now() + rng_.between(line_look, 2 * line_look));
   });
 }
 
-asio::awaitable<void> Agent::Impl::until_line_moves(Asked before, TimePoint until) {
+asio::awaitable<void> Agent::Impl::until_line_moves(Words before, TimePoint until) {
   gates_moved_ = false;
   while (!reload_ && !turns_moved_ && !gates_moved_ && wanted() && now() < until) {
     co_await wait(until);
-    if (asked_now().words == before.words) continue;
+    if (asked_now().words == before) continue;
     turns_moved_ = true;  // the node may have come into another pool
     break;
   }

@@ -127,7 +127,7 @@ asio::awaitable<void> Agent::Impl::show_condition() {
   condition_trouble_.reset();
   // Twice: while the first answer was out it may have become wrong, and whoever looked found nothing to write.
   for (int look = 0; look < 2; ++look) {
-    const auto patch = condition_patch(node_, leaving_ || in_maintenance(record_), status_, client_.server_now());
+    const auto patch = condition_patch(node_, in_maintenance(record_), status_, client_.server_now());
     if (!patch) co_return;
     const std::uint64_t news = node_news_;
     auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
