@@ -15,6 +15,12 @@ bool is_connection_failure(const Error& error) {
   return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;
 }
 
+Task<CordonChange> noting_loss(Task<CordonChange> attempt, bool& lost) {
+  auto change = co_await std::move(attempt);
+  if (!change && k8s::is_transient(change.error())) lost = true;
+  co_return change;
+}
+
 }  // namespace
 
 Drain::Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node)
@@ -174,20 +180,19 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
   }
   const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
   const std::string what = "node " + node_name_ + " could not be cordoned";
-  changes_cordon_ = !node_.unschedulable && options_.dry_run == DryRunMode::none;
-  auto change = co_await insist<CordonChange>(
-      what,
-      [&](TimePoint deadline) {
-        return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
-      },
-      request_timeout);
-  // The answer to the patch may be all that is missing.
-  const bool unanswered = !change && may_heal(change.error()) && changes_cordon_;
-  changes_cordon_ = unanswered;
+  const bool changes = !node_.unschedulable && options_.dry_run == DryRunMode::none;
+  changes_cordon_ = changes;
+  auto change = co_await change_cordon(what, [&](TimePoint deadline) {
+    return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
+  });
+  changes_cordon_ = changes_cordon_ && changes;
   if (!change) {
-    if (k8s::is_gone(change.error())) co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
+    if (k8s::is_gone(change.error())) {
+      changes_cordon_ = false;
+      co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
+    }
     give_up(change.error(), what);
-    if (unanswered) co_await undo_unanswered_cordon();
+    if (changes_cordon_) co_await undo_unanswered_cordon();
     co_return false;
   }
   if (change->before.uid != node_.uid)
@@ -205,6 +210,16 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
   node_facts_.unschedulable = report_.cordon.after;
   emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
   co_return true;
+}
+
+Task<CordonChange> Drain::Impl::change_cordon(std::string what, std::function<Task<CordonChange>(TimePoint)> attempt) {
+  bool lost = false;
+  auto change = co_await insist<CordonChange>(
+      std::move(what),
+      [&lost, attempt = std::move(attempt)](TimePoint deadline) { return noting_loss(attempt(deadline), lost); },
+      request_timeout);
+  changes_cordon_ = !change && lost;
+  co_return change;
 }
 
 void Drain::Impl::show_cordon(const k8s::Node& node) {
@@ -235,11 +250,9 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
   // The drain is over; this has a limit of its own.
   deadline_ = saturating_add(now(), request_timeout);
   changes_cordon_ = true;
-  auto restored = co_await insist<CordonChange>(
+  auto restored = co_await change_cordon(
       "the cordon of node " + node_name_ + " could not be taken back",
-      [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); },
-      request_timeout);
-  changes_cordon_ = !restored && may_heal(restored.error());
+      [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); });
   if (!restored) {
     report_.message +=
         fmt::format("; {}, taking the cordon back failed: {}",

@@ -191,6 +191,9 @@ class Drain::Impl {
   bool fail(const Error& error, std::string_view what);
   bool give_up(const Error& error, std::string_view what);
   boost::asio::awaitable<void> restore_cordon();
+  // Leaves in changes_cordon_ whether it may have taken effect although it failed: an answer to one of the tries may be
+  // all that is missing, whatever the last one was told.
+  Task<CordonChange> change_cordon(std::string what, std::function<Task<CordonChange>(TimePoint)> attempt);
   void show_cordon(const k8s::Node& node);
   boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
@@ -236,7 +239,7 @@ class Drain::Impl {
   TimePoint doubt_volumes_not_before_{};
   Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;
-  bool changes_cordon_ = false;  // asked for, not answered
+  bool changes_cordon_ = false;  // asked for; not known whether it has taken effect
   TimePoint cordoned_at_{};
   TimePoint planned_at_{};
 

@@ -111,6 +111,48 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
 }
 
+// The right to look at the Node, or to write it, went with the answer.
+TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
+  never_drained();
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add(
+      {.verb = "get", .resource = "nodes", .skip = 2, .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(unschedulable());
+  EXPECT_FALSE(report.cordon.known);
+  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+}
+
+TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {
+  never_drained();
+  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  faults.add({.verb = "get",
+              .resource = "nodes",
+              .skip = 2,
+              .count = 2,
+              .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_FALSE(unschedulable());
+  EXPECT_TRUE(report.cordon.known);
+}
+
+TEST_F(Cordon, P4_OneThatMayHaveBeenTakenBackIsNotSaidToStand) {
+  never_drained();
+  faults.add(
+      {.verb = "patch", .resource = "nodes", .skip = 1, .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  after(2min, [this] {
+    faults.add(
+        {.verb = "get", .resource = "nodes", .skip = 1, .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_FALSE(unschedulable());
+  EXPECT_FALSE(report.cordon.known);
+  EXPECT_THAT(report.message, ::testing::HasSubstr("whether the node is still cordoned is not known"));
+}
+
 TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {
   add_pods(1);
   options.timeout = 2min;
