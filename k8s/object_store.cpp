@@ -1,7 +1,5 @@
 #include "k8s/object_store.hpp"
 
-#include <algorithm>
-
 #include "k8s/objects.hpp"
 #include "k8s/resource_version.hpp"
 
@@ -20,6 +18,23 @@ std::pair<std::string_view, std::string_view> name_of(const T& object) {
 }
 
 }  // namespace
+
+template <class T>
+bool ObjectStore<T>::ByName::operator()(typename Objects::const_iterator one,
+                                        typename Objects::const_iterator other) const {
+  return std::pair(name_of(one->second), std::string_view(one->first)) <
+         std::pair(name_of(other->second), std::string_view(other->first));
+}
+
+template <class T>
+bool ObjectStore<T>::ByName::operator()(typename Objects::const_iterator one, const Name& name) const {
+  return name_of(one->second) < name;
+}
+
+template <class T>
+bool ObjectStore<T>::ByName::operator()(const Name& name, typename Objects::const_iterator one) const {
+  return name < name_of(one->second);
+}
 
 template <class T>
 void ObjectStore<T>::put(T object) {
@@ -71,6 +86,8 @@ void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string
   for (const std::string& uid : missing) drop(uid);
   for (T& object : listed) {
     if (but.contains(object.uid)) continue;
+    const auto namesake = names_.find(name_of(object));
+    if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
     if (names_recur) drop_namesake(object);
     keep(std::move(object), tell);
   }
@@ -84,17 +101,24 @@ void ObjectStore<T>::keep(T object, Tell tell) {
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
   if (known != objects_.end()) {
+    // Nobody renames an object, but nobody shall break the order of the names either.
+    names_.erase(known);
     known->second = std::move(object);
+    names_.insert(known);
     return on_change_(known->first, &known->second);
   }
   auto uid = object.uid;
   const auto added = objects_.emplace(std::move(uid), std::move(object)).first;
+  names_.insert(added);
   on_change_(added->first, &added->second);
 }
 
 template <class T>
 void ObjectStore<T>::drop(const std::string& uid) {
-  if (objects_.erase(uid) == 0) return;
+  const auto known = objects_.find(uid);
+  if (known == objects_.end()) return;
+  names_.erase(known);
+  objects_.erase(known);
   news_ = true;
   on_change_(uid, nullptr);
 }
@@ -102,9 +126,8 @@ void ObjectStore<T>::drop(const std::string& uid) {
 template <class T>
 void ObjectStore<T>::drop_namesake(const T& object) {
   if (objects_.contains(object.uid)) return;
-  const auto before = std::find_if(objects_.begin(), objects_.end(),
-                                   [&](const auto& entry) { return name_of(entry.second) == name_of(object); });
-  if (before != objects_.end()) drop(std::string(before->first));
+  for (auto before = names_.find(name_of(object)); before != names_.end(); before = names_.find(name_of(object)))
+    drop(std::string((*before)->first));
 }
 
 template class ObjectStore<Pod>;

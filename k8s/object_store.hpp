@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace haulout::k8s {
 
 template <class T>
 class ObjectStore {
+  using Objects = std::map<std::string, T>;
+
  public:
   using OnChange = std::function<void(const std::string& uid, const T* object)>;
   explicit ObjectStore(OnChange on_change) : on_change_(std::move(on_change)) {}
@@ -53,12 +56,20 @@ class ObjectStore {
   // object is told, also one that is as it was: what its owner has learnt elsewhere may be undone.
   void overlay(std::vector<T> listed);
 
-  const std::map<std::string, T>& objects() const { return objects_; }
+  const Objects& objects() const { return objects_; }
   // Has anything changed since this was asked last?
   bool take_news() { return std::exchange(news_, false); }
 
  private:
   enum class Tell { changes, all };
+  // By name, of those of one name by UID.
+  struct ByName {
+    using is_transparent = void;
+    using Name = std::pair<std::string_view, std::string_view>;
+    bool operator()(typename Objects::const_iterator one, typename Objects::const_iterator other) const;
+    bool operator()(typename Objects::const_iterator one, const Name& name) const;
+    bool operator()(const Name& name, typename Objects::const_iterator one) const;
+  };
   void take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell);
   void keep(T object, Tell tell);
   void drop(const std::string& uid);
@@ -66,9 +77,10 @@ class ObjectStore {
 
   OnChange on_change_;
   std::function<bool(const T&)> wanted_;
-  std::map<std::string, T> objects_;
-  std::map<std::string, std::string> deleted_;  // lately: the resourceVersion of the deletion
-  std::set<std::string> heard_;                 // while listening
+  Objects objects_;
+  std::set<typename Objects::const_iterator, ByName> names_;  // of all objects
+  std::map<std::string, std::string> deleted_;                // lately: the resourceVersion of the deletion
+  std::set<std::string> heard_;                               // while listening
   unsigned listening_ = 0;
   bool news_ = false;
 };

@@ -102,6 +102,24 @@ TEST_F(ObjectStoreTest, EventsKnowMoreThanTheListThatWasMadeMeanwhile) {
   EXPECT_THAT(told, UnorderedElementsAre("-kept", "-changed", "-new", "+deleted@1"));
 }
 
+TEST_F(ObjectStoreTest, AListThatWasMadeMeanwhileBringsNobodyBackWhoseNameIsTaken) {
+  store.put(pod("a", "old"));
+  const ObjectStore<Pod>::Listening listening(store);
+  store.heard_of("new");
+  store.put(pod("a", "new", "9"));
+  take_told();
+  store.overlay({pod("a", "old")});
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(ObjectStoreTest, EachNameHasTheOneThatTookItLast) {
+  constexpr int many = 500;
+  for (int i = 0; i < many; ++i) store.put(pod(std::to_string(i), "old-" + std::to_string(i)));
+  for (int i = 0; i < many; ++i) store.put(pod(std::to_string(i), "new-" + std::to_string(i), "2"));
+  EXPECT_THAT(store.objects(), ::testing::SizeIs(many));
+  for (const auto& [uid, object] : store.objects()) EXPECT_EQ(uid, "new-" + object.name);
+}
+
 TEST_F(ObjectStoreTest, WhatIsNotWantedIsNotThere) {
   store.keep_only([](const Pod& candidate) { return candidate.resource_version != "2"; });
   store.put(pod("a", "ua"));
