@@ -160,7 +160,7 @@ class Drain::Impl {
   // What needs a look at every pod. True when the loop is to end: the outcome is set.
   boost::asio::awaitable<bool> look_around(TaskGroup& group);
   // Until when the views may leave news unread.
-  TimePoint gather_until() const;
+  TimePoint gathered_at(Duration patience) const;
   void hurry_views();
   // True when the loop is to end: the outcome is set.
   bool concluded(TimePoint now);

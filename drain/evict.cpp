@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// While nothing depends on it, what events mean for all pods together is looked at this often.
+// What events mean for all pods together is looked at this often while many are left: nobody waits for it.
 constexpr Duration glance = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -80,21 +80,21 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   TimePoint looked_at{};
   TimePoint look_at{};
   while (!ended_) {
-    const bool look = now() >= look_at || !pipeline_->unhurried();
-    if (look) pipeline_->time_passed(now());
+    if (now() >= look_at || !pipeline_->unhurried()) pipeline_->time_passed(now());
     watch_health();
     take_turns();
     doubt_node_for_late_pods(group);
     if (!doubts_node_)
       for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
-    if (look || !pipeline_->unhurried()) {
+    if (now() >= look_at || pipeline_->few_left()) {
       const bool over = co_await look_around(group);
       if (over) co_return;
       looked_at = now();
       look_at = next_wake(looked_at);
     }
     hurry_views();
-    const bool news = co_await changed_->wait_until(clock_, look_at);
+    const TimePoint wake = pipeline_->unhurried() ? look_at : std::min(look_at, pipeline_->next_wake(now()));
+    const bool news = co_await changed_->wait_until(clock_, wake);
     if (news) look_at = std::min(look_at, looked_at + glance);
   }
 }
@@ -118,9 +118,8 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
 }
 
 // Rounded up, so that all views read in the same moment.
-TimePoint Drain::Impl::gather_until() const {
+TimePoint Drain::Impl::gathered_at(Duration patience) const {
   const TimePoint at = now();
-  const Duration patience = pipeline_->patience();
   return patience > Duration::zero() ? at - at.time_since_epoch() % patience + patience : at;
 }
 
@@ -192,7 +191,7 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
   k8s::ReflectorOptions options;
   options.field_selector = "spec.nodeName=" + node_name_;
   options.page_size = options_.page_size;
-  options.gather_until = [this] { return gather_until(); };
+  options.gather_until = [this] { return gathered_at(pipeline_->patience()); };
   pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
       client_, rng_, k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
@@ -223,7 +222,7 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
 asio::awaitable<void> Drain::Impl::follow_budgets() {
   k8s::ReflectorOptions options;
   options.page_size = options_.page_size;
-  options.gather_until = [this] { return gather_until(); };
+  options.gather_until = [this] { return gathered_at(pipeline_->patience()); };
   budgets_view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
       client_, rng_, k8s::Resource::pod_disruption_budgets, options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {

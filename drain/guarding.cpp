@@ -14,6 +14,10 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Replacements take seconds to become Ready: what other nodes' pods do is no hurry, and each of them is heard of four
+// times.
+constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
+
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
 
 // The API group of "apps/v1"; empty for the core group.
@@ -198,6 +202,7 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
   k8s::ReflectorOptions options;
   options.ns = ns;
   options.page_size = options_.page_size;
+  options.gather_until = [this] { return gathered_at(namespaces_patience); };
   auto& view = namespace_views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Pod>>(
       client_, rng_, k8s::Resource::pods, options,

@@ -149,6 +149,8 @@ class Pipeline {
   // otherwise an answer comes first.
   Duration patience() const;
   bool unhurried() const { return patience() > Duration::zero(); }
+  // Any news may be the last.
+  bool few_left() const;
   // The evictions to send now; each is in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
   // When the next decision can change without an event, always later than `now`; max() if never. What is due already

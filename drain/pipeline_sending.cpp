@@ -8,7 +8,6 @@ namespace haulout::drain {
 
 namespace {
 
-// With so few pods left to go, any news may be the last.
 constexpr std::size_t few = 10;
 // All the others may go in one moment, too, but not before they have been asked to: an end is to be seen within 100 ms.
 constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
@@ -27,8 +26,12 @@ std::size_t Pipeline::places_taken() const {
       std::count_if(order_.begin(), order_.end(), [](const TrackedPod* tracked) { return tracked->holds_place; }));
 }
 
+bool Pipeline::few_left() const {
+  return order_.size() < few;
+}
+
 Duration Pipeline::patience() const {
-  if (order_.size() < few) return Duration::zero();
+  if (few_left()) return Duration::zero();
   const std::size_t queued = count_of(PodState::queued);
   const bool for_a_place = options_.max_places != 0 && queued > 0;
   if (!full() && (count_of(PodState::parked) > 0 || for_a_place)) return Duration::zero();
@@ -112,9 +115,9 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
       close_behind(*tracked);
       continue;
     }
-    if (park_for_guard(*tracked, now)) continue;
     // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
     const bool same_lane = busy && busy == tracked->budgets;
+    if (!same_lane && park_for_guard(*tracked, now)) continue;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
     busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
     if (gate == BudgetBook::Gate::closed) {
