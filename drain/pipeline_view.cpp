@@ -105,7 +105,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool revived = tracked.pod.terminating() && !pod.terminating();
   // Who may stay may go, too, and has finished then: that is no news.
   const bool goes_unasked = tracked.state == PodState::left && tracked.report.outcome == PodOutcome::skipped &&
-                            pod.terminating() && pod.finished();
+                            tracked.report.reason != terminating_too_long && pod.terminating() && pod.finished();
   // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
   const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
   see(tracked, pod);

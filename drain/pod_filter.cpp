@@ -115,7 +115,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   if (!policy.pod_selector.matches(pod.labels))
     found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
   if (terminating_for_too_long(pod, policy, wall))
-    found.push_back({Verdict::skip, "TerminatingTooLong", "has been terminating for longer than we were told to wait"});
+    found.push_back({Verdict::skip, std::string(terminating_too_long),
+                     "has been terminating for longer than we were told to wait"});
   const bool finished = counts_as_finished(pod, policy);
   if (finished && !mirror)
     found.push_back({verdict_of(policy.finished), "Finished",

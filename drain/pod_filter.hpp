@@ -27,6 +27,9 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
+// The reason why a pod is left that may have to be waited for again: a backup can bring back a later deletionTimestamp.
+inline constexpr std::string_view terminating_too_long = "TerminatingTooLong";
+
 struct Decision {
   Verdict verdict = Verdict::evict;
   std::string reason;  // empty when nothing speaks against the eviction

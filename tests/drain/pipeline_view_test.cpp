@@ -218,6 +218,33 @@ TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
   EXPECT_TRUE(pipeline->clear());
 }
 
+// Once its containers have ended its deletionTimestamp moves to that moment; a backup from before gives it its time
+// back.
+TEST_F(PipelineTest, AnOverduePodIsWaitedForAgainWhenABackupGivesItMoreTime) {
+  policy.skip_terminating_after = 20s;
+  PipelineOptions options;
+  options.skips_overdue = true;
+  make(options);
+  const auto pod = a_pod("a");
+  plan({pod});
+  take();
+  accept(pod);
+  auto stopped = terminating(pod, wall, 1);
+  stopped.phase = k8s::PodPhase::failed;
+  pipeline->pod_changed(stopped, now);
+  now += 25s;
+  wall += 25s;
+  pipeline->time_passed(now);
+  ASSERT_EQ(tracked(pod).report.reason, terminating_too_long);
+  EXPECT_TRUE(pipeline->clear());
+  auto restored = stopped;
+  restored.deletion_timestamp = wall + 10s;
+  pipeline->pod_listed(restored, now, now);
+  EXPECT_FALSE(pipeline->clear());
+  gone(pod);
+  EXPECT_TRUE(pipeline->clear());
+}
+
 // Its kubelet says that it has failed, once it has stopped it.
 TEST_F(PipelineTest, WhatAPodWasBeforeItWasOnItsWayOutIsKept) {
   make();

@@ -54,9 +54,9 @@ bool is_refused_by_budget(const http::Response& answer) {
 }
 
 // Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
-bool is_success(const http::Response* answer) {
-  if (!answer || answer->status < 200 || answer->status >= 300) return false;
-  const sim::Json body = sim::Json::parse(answer->body, nullptr, false);
+bool is_success(const http::Response& answer) {
+  if (answer.status < 200 || answer.status >= 300) return false;
+  const sim::Json body = sim::Json::parse(answer.body, nullptr, false);
   if (sim::text(body, "/kind").empty() || !has_uid(body)) return false;
   const sim::Json& items = sim::at(body, "/items");
   return sim::text(body, "/status") != "Failure" && std::all_of(items.begin(), items.end(), has_uid);
@@ -134,16 +134,17 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   const TimePoint sent = clock_.now();
   auto answer = co_await inner_->round_trip(std::move(request), deadline);
   if (!answer) note("  lost: " + what(call) + ": " + answer.error().message());
-  if (!is_success(answer ? &*answer : nullptr) && !is_eviction(call) && !is_removal(call)) ++failures_;
+  const bool success = answer && is_success(*answer);
+  if (!success && !is_eviction(call) && !is_removal(call)) ++failures_;
   if (pod && answer && answer->status == 429 && !is_refused_by_budget(*answer)) ++throttled_;
   if (answer && answer->status == 403 && is_about_volumes(call)) ++volume_refusals_;
-  if (call.verb == "list" && call.info && call.info->resource == "pods" && is_success(answer ? &*answer : nullptr))
-    last_list_ = sent;
-  if (call.info && call.info->resource == "nodes" && is_success(answer ? &*answer : nullptr)) {
+  if (success && call.verb == "list" && call.info && call.info->resource == "pods") last_list_ = sent;
+  if (success && call.info && call.info->resource == "nodes") {
     node_told_ = call.verb == "patch" ? clock_.now() : sent;
     if (node_uid_.empty() && call.verb == "get") node_uid_ = sim::text(sim::Json::parse(answer->body), "/metadata/uid");
   }
-  after(call, pod, answer ? &*answer : nullptr);
+  if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
+  if (pod) after_eviction(*pod, answer ? &*answer : nullptr, success);
   co_return std::move(answer);
 }
 
@@ -253,13 +254,10 @@ void Invariants::check_budget_lanes(const Instance& pod) {
   }
 }
 
-void Invariants::after(const sim::Call& call, Instance* evicted, const http::Response* answer) {
-  const bool success = is_success(answer);
-  if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
-  if (!evicted) return;
-  evicted->refused_by_budget = answer && is_refused_by_budget(*answer);
+void Invariants::after_eviction(Instance& evicted, const http::Response* answer, bool success) {
+  evicted.refused_by_budget = answer && is_refused_by_budget(*answer);
   if (!success) return;
-  evicted->accepted = true;
+  evicted.accepted = true;
   check_places();
 }
 

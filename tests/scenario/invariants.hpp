@@ -91,7 +91,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_places();
   void check_budget_lanes(const Instance& pod);
   Instance* evicted_by(const sim::Call& call);
-  void after(const sim::Call& call, Instance* evicted, const http::Response* answer);
+  void after_eviction(Instance& evicted, const http::Response* answer, bool success);
   void check_claim(const drain::Event& event);
 
   // invariants_store.cpp
