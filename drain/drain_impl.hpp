@@ -159,7 +159,7 @@ class Drain::Impl {
   boost::asio::awaitable<void> loop(TaskGroup& group);
   // What needs a look at every pod. True when the loop is to end: the outcome is set.
   boost::asio::awaitable<bool> look_around(TaskGroup& group);
-  // Until when the views may leave news unread.
+  // Until when a view may leave news unread that can wait so long.
   TimePoint gathered_at(Duration patience) const;
   void hurry_views();
   // True when the loop is to end: the outcome is set.

@@ -8,6 +8,7 @@ namespace haulout::drain {
 
 namespace {
 
+// Of so many pods any can be the last to go.
 constexpr std::size_t few = 10;
 // All the others may go in one moment, too, but not before they have been asked to: an end is to be seen within 100 ms.
 constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
