@@ -180,12 +180,10 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
   }
   const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
   const std::string what = "node " + node_name_ + " could not be cordoned";
-  const bool changes = !node_.unschedulable && options_.dry_run == DryRunMode::none;
-  changes_cordon_ = changes;
+  changes_cordon_ = !node_.unschedulable && options_.dry_run == DryRunMode::none;
   auto change = co_await change_cordon(what, [&](TimePoint deadline) {
     return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
   });
-  changes_cordon_ = changes_cordon_ && changes;
   if (!change) {
     if (k8s::is_gone(change.error())) {
       changes_cordon_ = false;
@@ -218,7 +216,7 @@ Task<CordonChange> Drain::Impl::change_cordon(std::string what, std::function<Ta
       std::move(what),
       [&lost, attempt = std::move(attempt)](TimePoint deadline) { return noting_loss(attempt(deadline), lost); },
       request_timeout);
-  changes_cordon_ = !change && lost;
+  changes_cordon_ = changes_cordon_ && !change && lost;
   co_return change;
 }
 

@@ -40,7 +40,6 @@ template <class T>
 void ObjectStore<T>::put(T object) {
   const auto deletion = deleted_.find(object.uid);
   if (deletion != deleted_.end() && !is_older(deletion->second, object.resource_version)) return;
-  drop_namesake(object);
   keep(std::move(object), Tell::changes);
 }
 
@@ -73,44 +72,41 @@ void ObjectStore<T>::overlay(std::vector<T> listed) {
 template <class T>
 void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell) {
   std::set<std::string> uids;
-  std::set<std::pair<std::string_view, std::string_view>> names;
-  for (const T& object : listed) {
-    uids.insert(object.uid);
-    names.insert(name_of(object));
-  }
-  // Pages of different moments can show an object and the one that took its name.
-  const bool names_recur = names.size() < listed.size();
+  for (const T& object : listed) uids.insert(object.uid);
   std::vector<std::string> missing;
   for (const auto& [uid, object] : objects_)
     if (!uids.contains(uid) && !but.contains(uid)) missing.push_back(uid);
   for (const std::string& uid : missing) drop(uid);
   for (T& object : listed) {
     if (but.contains(object.uid)) continue;
+    // Its name has been taken since by one that events have told of.
     const auto namesake = names_.find(name_of(object));
     if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
-    if (names_recur) drop_namesake(object);
     keep(std::move(object), tell);
   }
 }
 
+// Pages of different moments can show an object and the one that took its name: the later one stays.
 template <class T>
 void ObjectStore<T>::keep(T object, Tell tell) {
+  auto known = objects_.find(object.uid);
+  if (known == objects_.end()) drop_namesakes(object);
   if (wanted_ && !wanted_(object)) return drop(object.uid);
-  const auto known = objects_.find(object.uid);
   // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
-  if (known != objects_.end()) {
-    // Nobody renames an object, but nobody shall break the order of the names either.
-    names_.erase(known);
-    known->second = std::move(object);
+  if (known == objects_.end()) {
+    auto uid = object.uid;
+    known = objects_.emplace(std::move(uid), std::move(object)).first;
     names_.insert(known);
-    return on_change_(known->first, &known->second);
+  } else {
+    // No object changes its name, but what a server says must not break the order of the names.
+    const bool renamed = name_of(known->second) != name_of(object);
+    if (renamed) names_.erase(known);
+    known->second = std::move(object);
+    if (renamed) names_.insert(known);
   }
-  auto uid = object.uid;
-  const auto added = objects_.emplace(std::move(uid), std::move(object)).first;
-  names_.insert(added);
-  on_change_(added->first, &added->second);
+  on_change_(known->first, &known->second);
 }
 
 template <class T>
@@ -124,8 +120,7 @@ void ObjectStore<T>::drop(const std::string& uid) {
 }
 
 template <class T>
-void ObjectStore<T>::drop_namesake(const T& object) {
-  if (objects_.contains(object.uid)) return;
+void ObjectStore<T>::drop_namesakes(const T& object) {
   for (auto before = names_.find(name_of(object)); before != names_.end(); before = names_.find(name_of(object)))
     drop(std::string((*before)->first));
 }

@@ -73,7 +73,7 @@ class ObjectStore {
   void take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell);
   void keep(T object, Tell tell);
   void drop(const std::string& uid);
-  void drop_namesake(const T& object);
+  void drop_namesakes(const T& object);
 
   OnChange on_change_;
   std::function<bool(const T&)> wanted_;

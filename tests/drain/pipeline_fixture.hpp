@@ -25,6 +25,13 @@ class PipelineTest : public ::testing::Test {
         },
         [this] { return wall; });
   }
+  // What has been terminating for so long is left.
+  void make_impatient(Duration after) {
+    policy.skip_terminating_after = after;
+    PipelineOptions options;
+    options.skips_overdue = true;
+    make(options);
+  }
   void plan(const std::vector<k8s::Pod>& pods) {
     for (const auto& pod : pods) pipeline->pod_changed(pod, now);
     pipeline->start(now);

@@ -157,10 +157,7 @@ TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
 
 // The answer to its eviction hangs on a connection that has died; it overstays, is left, and vanishes.
 TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
-  policy.skip_terminating_after = 1s;
-  PipelineOptions options;
-  options.skips_overdue = true;
-  make(options);
+  make_impatient(1s);
   auto budget = a_budget("web", 2);
   pipeline->budget_changed(budget.uid, &budget, now);
   const auto a = a_pod("a"), b = a_pod("b");
@@ -194,10 +191,7 @@ TEST_F(PipelineTest, WhatABackupBringsBackWhileItsAnswerIsOutIsAskedAgainAfterwa
 }
 
 TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
-  policy.skip_terminating_after = 1s;
-  PipelineOptions options;
-  options.skips_overdue = true;
-  make(options);
+  make_impatient(1s);
   const auto ours = a_pod("ours"), theirs = a_pod("theirs");
   plan({ours, theirs});
   take();
@@ -221,10 +215,7 @@ TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
 // Once its containers have ended its deletionTimestamp moves to that moment; a backup from before gives it its time
 // back.
 TEST_F(PipelineTest, AnOverduePodIsWaitedForAgainWhenABackupGivesItMoreTime) {
-  policy.skip_terminating_after = 20s;
-  PipelineOptions options;
-  options.skips_overdue = true;
-  make(options);
+  make_impatient(20s);
   const auto pod = a_pod("a");
   plan({pod});
   take();

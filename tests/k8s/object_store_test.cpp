@@ -120,6 +120,16 @@ TEST_F(ObjectStoreTest, EachNameHasTheOneThatTookItLast) {
   for (const auto& [uid, object] : store.objects()) EXPECT_EQ(uid, "new-" + object.name);
 }
 
+TEST_F(ObjectStoreTest, AnObjectThatIsRenamedHasItsNewNameAlone) {
+  store.put(pod("a", "ua"));
+  store.put(pod("b", "ua", "2"));
+  take_told();
+  store.put(pod("a", "other"));
+  EXPECT_THAT(take_told(), ElementsAre("+other@1"));
+  store.put(pod("b", "ub"));
+  EXPECT_THAT(told, ElementsAre("-ua", "+ub@1"));
+}
+
 TEST_F(ObjectStoreTest, WhatIsNotWantedIsNotThere) {
   store.keep_only([](const Pod& candidate) { return candidate.resource_version != "2"; });
   store.put(pod("a", "ua"));

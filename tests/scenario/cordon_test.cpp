@@ -17,11 +17,19 @@ class Cordon : public Scenario {
     add(a_budget("closed", {{"maxUnavailable", 0}}));
     options.timeout = 2min;
   }
+  // A patch of the Node takes effect, and nobody hears of it.
+  void lose_an_answer(unsigned after_others = 0) {
+    faults.add({.verb = "patch",
+                .resource = "nodes",
+                .skip = after_others,
+                .count = 1,
+                .fault = {.kind = sim::FaultKind::reset_after}});
+  }
 };
 
 TEST_F(Cordon, P5_OurOwnAlsoWhenTheAnswerToItWasLost) {
   never_drained();
-  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer();
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_FALSE(report.cordon.before);
@@ -89,7 +97,7 @@ TEST_F(Cordon, P5_TakingItBackSurvivesCredentialsThatFailForAWhile) {
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
   never_drained();
   options.timeout = 20s;
-  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer();
   faults.add({.verb = "get",
               .resource = "nodes",
               .skip = 2,
@@ -102,7 +110,7 @@ TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
 TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   never_drained();
   options.timeout = 20s;
-  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer();
   faults.add({.verb = "get", .resource = "nodes", .skip = 2, .fault = {.kind = sim::FaultKind::refuse}});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
@@ -114,7 +122,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
 // The right to look at the Node, or to write it, went with the answer.
 TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
   never_drained();
-  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer();
   faults.add(
       {.verb = "get", .resource = "nodes", .skip = 2, .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
   const auto report = drain();
@@ -126,7 +134,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
 
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {
   never_drained();
-  faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer();
   faults.add({.verb = "get",
               .resource = "nodes",
               .skip = 2,
@@ -140,8 +148,7 @@ TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {
 
 TEST_F(Cordon, P4_OneThatMayHaveBeenTakenBackIsNotSaidToStand) {
   never_drained();
-  faults.add(
-      {.verb = "patch", .resource = "nodes", .skip = 1, .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
+  lose_an_answer(1);
   after(2min, [this] {
     faults.add(
         {.verb = "get", .resource = "nodes", .skip = 1, .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
