@@ -13,7 +13,7 @@ import (
 )
 
 // What a person is told to type (docs/rehearse.md).
-var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments", "-A", "-o", "json"}
+var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota", "-A", "-o", "json"}
 
 // staged is a world whose drain is rehearsed, and then carried out.
 type staged struct {
