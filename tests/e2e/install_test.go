@@ -62,7 +62,8 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards"} {
+	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards",
+		"network-policy"} {
 		t.Run(component, func(t *testing.T) {
 			dir, err := kustomization(in.Dir, component)
 			must(t, err)
