@@ -35,7 +35,8 @@ http::Response readiness_page(const std::vector<Check>& checks) {
   bool ready = true;
   for (const Check& check : checks) {
     ready = ready && check.problem.empty();
-    body += check.problem.empty() ? fmt::format("[+]{} ok\n", check.name)
+    const std::string note = check.note.empty() ? "" : fmt::format(" ({})", check.note);
+    body += check.problem.empty() ? fmt::format("[+]{} ok{}\n", check.name, note)
                                   : fmt::format("[-]{} failed: {}\n", check.name, check.problem);
   }
   body += ready ? "readyz check passed\n" : "readyz check failed\n";

@@ -39,6 +39,9 @@ TEST_F(StatusPageTest, ReadinessNamesWhatIsMissing) {
   const auto page = get("/readyz");
   EXPECT_EQ(page.status, 503);
   EXPECT_THAT(page.body, HasSubstr("[+]api ok\n[-]backend failed: the package database is locked\n"));
+  checks[1] = {"backend", "", "the package database is locked"};
+  EXPECT_EQ(get("/readyz").status, 200);
+  EXPECT_THAT(get("/readyz").body, HasSubstr("[+]backend ok (the package database is locked)\n"));
   EXPECT_EQ(get("/healthz").status, 200) << "restarting the agent helps nobody";
 }
 
