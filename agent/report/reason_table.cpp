@@ -341,6 +341,15 @@ const Reason* find_reason(std::string_view name) {
   return found == table.end() ? nullptr : &*found;
 }
 
+std::string_view to_string(Concern concern) {
+  switch (concern) {
+    case progress: return "progress";
+    case waiting: return "waiting";
+    case trouble: return "trouble";
+  }
+  return "";
+}
+
 Concern concern_of(std::string_view reason) {
   const Reason* known = find_reason(reason);
   return known ? known->concern : trouble;
