@@ -10,6 +10,7 @@
 
 #include "agent/report/metrics.hpp"
 #include "agent/report/reasons.hpp"
+#include "agent/report/status_words.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -51,6 +52,11 @@ TEST(PagesTest, EveryReasonSaysWhatItMeansAndWhatToDo) {
     EXPECT_TRUE(reason.meaning.ends_with(".")) << reason.name;
     EXPECT_TRUE(reason.remedy.ends_with(".")) << reason.name;
   }
+}
+
+TEST(PagesTest, TheReasonsOfEventsAboutStatesWithoutAReasonAreNamed) {
+  for (const State state : all_states)
+    EXPECT_THAT(reasons_page(), HasSubstr("`" + reason_of({state, "", "", {}}) + "`")) << to_string(state);
 }
 
 TEST(PagesTest, MetricsAreNamedAsPrometheusWantsIt) {
