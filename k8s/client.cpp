@@ -1,8 +1,12 @@
 #include "k8s/client.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
+#include "k8s/codec_sizes.hpp"
+#include "k8s/list_budget.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -10,6 +14,57 @@ namespace {
 
 // client-go restarts once and then lists unpaged; a second try costs little and keeps the answers small.
 constexpr int restarts_before_unpaged = 2;
+// A page that was too long is asked for in parts of this size, and so on.
+constexpr std::uint32_t part_of_a_page = 8;
+// Where pages of the size that was asked for have been too long, lists begin with smaller ones from then on, but not
+// with smaller ones than this: one object that is too long must not make a list of thousands of requests for good.
+constexpr std::uint32_t smallest_first_page = 50;
+
+// The page is longer than any answer may be, or something between us and the server speaks no HTTP: a smaller one
+// tells.
+bool may_be_too_long(const Error& error) {
+  return error.code() == Errc::protocol;
+}
+
+std::string_view plural_of(Resource resource) {
+  switch (resource) {
+    case Resource::pods: return "pods";
+    case Resource::nodes: return "Nodes";
+    case Resource::pod_disruption_budgets: return "PodDisruptionBudgets";
+    case Resource::volume_attachments: return "VolumeAttachments";
+    case Resource::leases: return "Leases";
+    case Resource::config_maps: return "ConfigMaps";
+  }
+  return "";
+}
+
+std::string whole_of(Resource resource, const std::string& ns) {
+  return fmt::format("{}{}", plural_of(resource), ns.empty() ? "" : " of namespace " + ns);
+}
+
+// Which node has made most of the Leases, if it is one that has.
+std::string who_holds_most(const std::vector<Lease>& leases) {
+  std::map<std::string_view, std::size_t> count;
+  for (const Lease& lease : leases) ++count[lease.holder];
+  const auto most = std::max_element(count.begin(), count.end(),
+                                     [](const auto& one, const auto& other) { return one.second < other.second; });
+  return most == count.end() ? std::string() : fmt::format("; {} of them are held by {}", most->second, most->first);
+}
+template <class T>
+std::string who_holds_most(const std::vector<T>&) {
+  return {};
+}
+
+template <class T>
+Error too_much(Resource resource, const std::string& ns, const std::string& limit, const std::vector<T>& items,
+               std::string_view page) {
+  const std::string longest = longest_object(page);
+  return Error(
+      Errc::decode,
+      fmt::format("the {} are more than the {} that are read at most{}{}; delete what does not belong there",
+                  whole_of(resource, ns), limit, longest.empty() ? "" : ", the longest of the last page is " + longest,
+                  who_holds_most(items)));
+}
 
 template <class T>
 Result<List<T>> decode_list(std::string_view body);
@@ -261,19 +316,37 @@ template <class T>
 Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
                                  std::function<bool(const T&)> wanted) {
   List<T> all;
+  ListSize size;
+  if (options_.page_size != 0) options.limit = std::min(options.limit, options_.page_size);
+  const std::uint32_t usual = options.limit;
   for (;;) {
     const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
-    CO_TRY(const auto response, co_await send(k8s::list(resource, options), page_deadline));
-    CO_TRY(auto page, decode_list<T>(response.body));
+    auto response = co_await send(k8s::list(resource, options), page_deadline);
+    if (!response && may_be_too_long(response.error()) && options.limit > 1) {
+      options.limit = std::max<std::uint32_t>(1, options.limit / part_of_a_page);
+      options_.page_size = std::min(options_.page_size, std::max(options.limit, smallest_first_page));
+      continue;
+    }
+    if (!response && may_be_too_long(response.error()) && options.limit == 1)
+      co_return std::move(response).error().with_context("reading the " + whole_of(resource, options.ns) +
+                                                         " one by one");
+    if (!response) co_return std::move(response).error();
+    CO_TRY(auto page, decode_list<T>(response->body));
+    size.read += response->body.size();
     if (wanted) std::erase_if(page.items, [&](const T& object) { return !wanted(object); });
+    for (const T& object : page.items) size.kept += text_in(object);
     // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page.meta.resource_version);
     std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
+    size.items = all.items.size();
+    if (const auto limit = excess(budget_of(resource), size))
+      co_return too_much(resource, options.ns, *limit, all.items, response->body);
     if (page.meta.continue_token.empty()) co_return all;
     if (page.meta.continue_token == options.continue_token) {
       co_return Error(Errc::decode, "the list never ends: the server sent the same continue token twice");
     }
     options.continue_token = std::move(page.meta.continue_token);
+    options.limit = std::min(usual, options.limit * 2);
   }
 }
 

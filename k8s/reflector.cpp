@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "k8s/list_budget.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -252,6 +253,9 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
     case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }
   resource_version_ = std::move(event->resource_version);
+  // The list that comes next is too long, too, and says who has made it so.
+  if (store_.objects().size() > budget_of(resource_).items)
+    return Error(Errc::decode, "the watch tells of more objects than are read at most");
   return {};
 }
 
