@@ -26,11 +26,6 @@ bool tolerates_unschedulable(const Object& toleration) {
   return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
 }
 
-// The API server lets no other in.
-bool is_complete(const OwnerReference& owner) {
-  return !owner.api_version.empty() && !owner.kind.empty() && !owner.name.empty() && !owner.uid.empty();
-}
-
 void read_metadata(const Object& metadata, Pod& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels");
