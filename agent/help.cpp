@@ -23,12 +23,19 @@ std::string indented(std::string_view text) {
 
 std::string flag_list(const std::vector<Flag>& flags) {
   std::string result;
+  std::vector<std::string> without_effect;
   for (const Flag& flag : flags) {
+    if (flag.without_effect) {
+      without_effect.push_back("--" + flag.name);
+      continue;
+    }
     result += flag.letter != 0 ? fmt::format("    -{}, ", flag.letter) : "    ";
     result += "--" + flag.name;
     if (!flag.shown_default.empty()) result += "=" + flag.shown_default;
     result += '\n' + indented(flag.help);
   }
+  if (!without_effect.empty())
+    result += "    Taken as kubectl takes them, without effect here:\n" + indented(joined(without_effect, ", "));
   return result;
 }
 
