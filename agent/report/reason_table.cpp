@@ -134,7 +134,8 @@ constexpr std::array table{
            "The message says why: usually its rights, its owner or its name."},
 
     Reason{"BlockedByBudget", pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
-           "Wait, add a replica, or change the budget; one that can never allow any is found as PDB_ZERO."},
+           "Wait, add a replica, or change the budget; one that can never allow any is found as PDB_ZERO. Its pods are "
+           "asked for now and then all the same: a webhook may take that as its sign."},
     Reason{"OverlappingBudgets", pods, trouble,
            "More than one PodDisruptionBudget selects the pod, and the API server then refuses every eviction.",
            "Change their selectors until one is left."},
@@ -192,10 +193,13 @@ constexpr std::array table{
     Reason{"TerminatingTooLong", left, progress, "It has been terminating for longer than was to be waited.",
            "Nothing."},
 
-    Reason{"PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
-           "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees."},
+    Reason{
+        "PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
+        "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees; pods that "
+        "a controller such as a VirtualMachineInstance moves by itself are only to be waited for."},
     Reason{"PDB_SINGLE_REPLICA", finds, trouble, "A PodDisruptionBudget protects a single pod, which can never go.",
-           "Scale its controller up for as long as the drain takes; or delete the pod by hand when its owner agrees."},
+           "Scale its controller up for as long as the drain takes; or delete the pod by hand when its owner agrees. "
+           "One that a controller such as a VirtualMachineInstance moves by itself is only to be waited for."},
     Reason{"PDB_EQUALS_REPLICAS", finds, trouble, "A PodDisruptionBudget needs all the pods that it has.",
            "Add a replica, or lower what it needs; the Event has the numbers."},
     Reason{"PDB_MISCONFIGURED", finds, trouble,
