@@ -320,6 +320,21 @@ constexpr std::array table{
     Reason{"RebootFailed", boot, trouble,
            "The reboot was asked for in every way that is configured, and the machine did not go down.",
            "Reboot the machine, or have it tried again: `haulout request-reboot`."},
+    Reason{
+        "BootIdUnchanged", boot, trouble,
+        "The machine was rebooted, and the agent reads the same boot id as before: it is a container that has the boot "
+        "id of its host, or was booted without its kernel (`systemctl soft-reboot`). Nothing can be verified there, "
+        "and "
+        "no further reboot is asked for. The cordon stays, and the turn, so that no other node follows.",
+        "See that the node is well, then remove the record: `kubectl annotate node NAME haulout.dev/record-`. Haulout "
+        "cannot look after machines whose boot id never changes: stop its agents there."},
+    Reason{
+        "BootIdForeign", boot, trouble,
+        "The agent reads another boot id than the kubelet reports: it runs on another machine than its node, or sees "
+        "the boot id of the host of a container. It would notice no reboot, so it starts no update.",
+        "The message has both. Let the agent see the machine's own `/proc/sys/kernel/random/boot_id`; for the unit in "
+        "a "
+        "container `ProtectProc=default` and `ProtectKernelTunables=no` (`systemctl edit haulout`). Then restart it."},
     Reason{"BootNotComplete", boot, progress, "The machine has booted, but its start has not come to an end.",
            "If it stays: `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{"NodeNotReady", boot, progress, "The kubelet has not reported this boot Ready yet.",

@@ -56,8 +56,13 @@ struct PlannedMachine {
   bool fails() const;
 };
 
+// Fleets of an earlier generation stay what they were: seeds that once found something are played in theirs.
+//   2  machines whose boot id stays the same, kubelets that tell of a boot late, and a limit of reboots per day
+inline constexpr unsigned newest_fleet_generation = 2;
+
 struct FleetPlan {
   std::uint64_t seed = 0;
+  std::size_t reboots_per_day = 0;  // 0: no limit
   std::size_t limit = 1;
   unsigned limit_percent = 0;
   Duration drain_timeout{};  // 0: none
@@ -72,6 +77,6 @@ struct FleetPlan {
   std::string setting() const;  // in one line
 };
 
-FleetPlan plan_fleet(std::uint64_t seed);
+FleetPlan plan_fleet(std::uint64_t seed, unsigned generation = newest_fleet_generation);
 
 }  // namespace haulout::fleet

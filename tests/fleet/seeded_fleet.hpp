@@ -50,6 +50,7 @@ class SeededFleet : public Fleet {
   SeededOutcome outcome_;
 };
 
-SeededOutcome play_seed(std::uint64_t seed, bool traces_requests = false);
+SeededOutcome play_seed(std::uint64_t seed, bool traces_requests = false,
+                        unsigned generation = newest_fleet_generation);
 
 }  // namespace haulout::fleet
