@@ -96,6 +96,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   auto node = co_await whole_->client().get_node(authority.node.name, soon());
   if (!node) tell(Mark::failed, "gate", "nobody can judge the gates: " + node.error().message());
   if (node) {
+    tell(Mark::ok, "pool", words_of_pool(in_.config, *node));
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
