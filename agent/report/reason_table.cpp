@@ -28,6 +28,11 @@ constexpr std::array table{
            "Somebody paused this node, its pool or the cluster; the message says who and why.",
            "`haulout resume`, or let the pause run out."},
     Reason{
+        "CordonedByPerson", gates, waiting,
+        "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who and "
+        "since when. The agent leaves it alone.",
+        "`kubectl uncordon` once the work on the node is done. `--cordoned-nodes update` updates such nodes, too."},
+    Reason{
         "PauseUnknown", gates, trouble, "Nobody knows whether updates are paused, so they are taken to be.",
         "The message says what could not be read: the ConfigMap `haulout` of the agent's namespace, or the right to."},
     Reason{"BlockedByPod", gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",

@@ -99,6 +99,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
     tell(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
   if (node) {
+    tell(Mark::ok, "pool", words_of_pool(in_.config, *node));
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
