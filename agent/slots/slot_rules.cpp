@@ -19,11 +19,25 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
+// In the order in which they come, each once.
 std::vector<std::string> holders(const std::vector<const k8s::Lease*>& slots) {
   std::vector<std::string> names;
-  names.reserve(slots.size());
-  for (const k8s::Lease* slot : slots) names.push_back(words_of(*slot));
+  std::map<std::string, std::size_t> turns;
+  for (const k8s::Lease* slot : slots)
+    if (auto name = words_of(*slot); turns[name]++ == 0) names.push_back(std::move(name));
+  for (std::string& name : names)
+    if (const std::size_t count = turns.at(name); count > 1) name += fmt::format(" ({} turns)", count);
   return names;
+}
+
+// Beyond the first of each holder. A node needs one turn; one that takes more, as no agent does, must not keep the
+// others from theirs: what it holds counts once, and as many indices beyond the limit are free for others.
+std::size_t surplus(const std::vector<const k8s::Lease*>& slots) {
+  std::set<std::string_view> nodes;
+  std::size_t count = 0;
+  for (const k8s::Lease* slot : slots)
+    if (!slot->holder.empty() && !nodes.insert(slot->holder).second) ++count;
+  return count;
 }
 
 std::vector<const k8s::Lease*> of_group(const GroupView& view) {
@@ -169,10 +183,11 @@ std::vector<std::string> out_without_slot(const GroupView& view, std::string_vie
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
   const auto slots = of_group(view);
   const auto out = out_without_slot(view, node.name);
-  if (slots.size() + out.size() >= view.limit) return {.why = explain(view, holders(slots), out)};
+  const std::size_t unused = surplus(slots);
+  if (slots.size() - unused + out.size() >= view.limit) return {.why = explain(view, holders(slots), out)};
   std::set<std::size_t> taken;
   for (const k8s::Lease* slot : slots) taken.insert(*slot_index(view.group, slot->name));
-  for (std::size_t index = 0; index < view.limit; ++index)
+  for (std::size_t index = 0; index < view.limit + unused; ++index)
     if (!taken.contains(index)) return {.take = index};
   return {.why = explain(view, holders(slots), out)};
 }
@@ -183,7 +198,8 @@ std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& 
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(view, node.name);
   if (own == slots.end()) return "the slot has gone again";
-  if (slots.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= view.limit)
+  const std::size_t unused = surplus(slots);
+  if (slots.size() - unused + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= view.limit + unused)
     return explain(view, holders(slots), out);
   return std::nullopt;
 }
