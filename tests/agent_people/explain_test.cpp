@@ -319,7 +319,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
       AllOf(
           HasSubstr("State:       pending (OutsideWindow)"),
           HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
-          HasSubstr("  agent           closed   OutsideWindow: opens on Sunday"),
+          HasSubstr("  agent           closed    OutsideWindow: opens on Sunday"),
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
