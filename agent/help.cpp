@@ -95,7 +95,7 @@ std::string rehearse_text(std::string_view program) {
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
       "  # A cluster out of reach, with a picture\n"
-      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json > cluster.json\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
       "  # All nodes, two at a time, as agents with this configuration would take them\n"
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"
