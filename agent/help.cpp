@@ -23,12 +23,19 @@ std::string indented(std::string_view text) {
 
 std::string flag_list(const std::vector<Flag>& flags) {
   std::string result;
+  std::vector<std::string> without_effect;
   for (const Flag& flag : flags) {
+    if (flag.without_effect) {
+      without_effect.push_back("--" + flag.name);
+      continue;
+    }
     result += flag.letter != 0 ? fmt::format("    -{}, ", flag.letter) : "    ";
     result += "--" + flag.name;
     if (!flag.shown_default.empty()) result += "=" + flag.shown_default;
     result += '\n' + indented(flag.help);
   }
+  if (!without_effect.empty())
+    result += "    Taken as kubectl takes them, without effect here:\n" + indented(joined(without_effect, ", "));
   return result;
 }
 
@@ -88,7 +95,7 @@ std::string rehearse_text(std::string_view program) {
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
       "  # A cluster out of reach, with a picture\n"
-      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json > cluster.json\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
       "  # All nodes, two at a time, as agents with this configuration would take them\n"
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"

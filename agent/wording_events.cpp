@@ -86,6 +86,10 @@ std::string reattach_line(const drain::VolumeReport& volume) {
   return fmt::format("{} is not waited for elsewhere: {}", volume.text(), printable(volume.message));
 }
 
+bool is_line_of_kubectl(drain::EventType type) {
+  return type == EventType::eviction_sent || type == EventType::vanished || type == EventType::uncordoned;
+}
+
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording) {
   const std::string message = printable(event.message);
   switch (event.type) {

@@ -2,6 +2,7 @@
 
 #include "k8s/auth_core.hpp"
 #include "k8s/file_credentials.hpp"
+#include "k8s/list_budget.hpp"
 
 namespace haulout::k8s {
 
@@ -38,6 +39,7 @@ Result<std::unique_ptr<AuthTransport>> AuthTransport::create(boost::asio::any_io
   auto tls = load_tls(connection);
   if (!tls) return std::move(tls).error();
   http::ClientOptions options;
+  options.body_limit = longest_answer;
   options.proxy = connection.proxy;
   auto client = http::Client::create(executor, clock, connection.endpoint, *tls, std::move(options));
   if (!client)

@@ -1,8 +1,13 @@
 #include "k8s/client.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
+#include "k8s/codec_sizes.hpp"
+#include "k8s/list_budget.hpp"
+#include "k8s/selected.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -10,6 +15,57 @@ namespace {
 
 // client-go restarts once and then lists unpaged; a second try costs little and keeps the answers small.
 constexpr int restarts_before_unpaged = 2;
+// A page that was too long is asked for in parts of this size, and so on.
+constexpr std::uint32_t part_of_a_page = 8;
+// Where pages of the size that was asked for have been too long, lists begin with smaller ones from then on, but not
+// with smaller ones than this: one object that is too long must not make a list of thousands of requests for good.
+constexpr std::uint32_t smallest_first_page = 50;
+
+// The page is longer than any answer may be, or something between us and the server speaks no HTTP: a smaller one
+// tells.
+bool may_be_too_long(const Error& error) {
+  return error.code() == Errc::protocol;
+}
+
+std::string_view plural_of(Resource resource) {
+  switch (resource) {
+    case Resource::pods: return "pods";
+    case Resource::nodes: return "Nodes";
+    case Resource::pod_disruption_budgets: return "PodDisruptionBudgets";
+    case Resource::volume_attachments: return "VolumeAttachments";
+    case Resource::leases: return "Leases";
+    case Resource::config_maps: return "ConfigMaps";
+  }
+  return "";
+}
+
+std::string whole_of(Resource resource, const std::string& ns) {
+  return fmt::format("{}{}", plural_of(resource), ns.empty() ? "" : " of namespace " + ns);
+}
+
+// Which node has made most of the Leases, if it is one that has.
+std::string who_holds_most(const std::vector<Lease>& leases) {
+  std::map<std::string_view, std::size_t> count;
+  for (const Lease& lease : leases) ++count[lease.holder];
+  const auto most = std::max_element(count.begin(), count.end(),
+                                     [](const auto& one, const auto& other) { return one.second < other.second; });
+  return most == count.end() ? std::string() : fmt::format("; {} of them are held by {}", most->second, most->first);
+}
+template <class T>
+std::string who_holds_most(const std::vector<T>&) {
+  return {};
+}
+
+template <class T>
+Error too_much(Resource resource, const std::string& ns, const std::string& limit, const std::vector<T>& items,
+               std::string_view page) {
+  const std::string longest = longest_object(page);
+  return Error(
+      Errc::decode,
+      fmt::format("the {} are more than the {} that are read at most{}{}; delete what does not belong there",
+                  whole_of(resource, ns), limit, longest.empty() ? "" : ", the longest of the last page is " + longest,
+                  who_holds_most(items)));
+}
 
 template <class T>
 Result<List<T>> decode_list(std::string_view body);
@@ -42,10 +98,11 @@ Result<List<ConfigMap>> decode_list<ConfigMap>(std::string_view body) {
 
 Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   CO_TRY(auto response, co_await transport_.round_trip(std::move(request), deadline));
-  see_date(response.headers);
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   has_succeeded_ = true;
+  // What is no object may come from a proxy, whose clock is its own.
+  if (response.body.starts_with('{')) see_date(response.headers);
   co_return response;
 }
 
@@ -70,13 +127,13 @@ WallTime Client::server_now() const {
 
 Task<Node> Client::get_node(std::string name, TimePoint deadline) {
   CO_TRY(const auto response, co_await send(k8s::get_node(name), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<Node> Client::patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline) {
   auto request = k8s::patch_node(name, std::move(merge_patch), {dry_run, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<List<Node>> Client::list_nodes(std::string label_selector, TimePoint deadline) {
@@ -103,7 +160,7 @@ Task<List<VolumeAttachment>> Client::list_volume_attachments(std::function<bool(
                                                              TimePoint deadline) {
   ListOptions options;
   options.limit = options_.page_size;
-  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline, Duration::max(),
+  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline, longest_page,
                                             std::move(wanted));
 }
 
@@ -113,22 +170,26 @@ Task<NodeVolumes> Client::get_node_volumes(std::string node, TimePoint deadline)
 }
 
 Task<PersistentVolume> Client::get_persistent_volume(std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume(name), deadline));
+  CO_TRY(auto request, k8s::get_persistent_volume(name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_persistent_volume(response.body);
 }
 
 Task<PersistentVolumeClaim> Client::get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume_claim(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_persistent_volume_claim(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_persistent_volume_claim(response.body);
 }
 
 Task<Namespace> Client::get_namespace(std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_namespace(name), deadline));
+  CO_TRY(auto request, k8s::get_namespace(name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_namespace(response.body);
 }
 
 Task<Service> Client::get_service(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_service(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_service(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_service(response.body);
 }
 
@@ -144,7 +205,8 @@ Task<> Client::delete_pod(std::string ns, std::string pod, DeleteOptions options
 }
 
 Task<DaemonSet> Client::get_daemon_set(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_daemon_set(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_daemon_set(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_daemon_set(response.body);
 }
 
@@ -152,18 +214,21 @@ Task<Workload> Client::get_workload(std::string kind, std::string ns, std::strin
   const std::string resource = kind == "Deployment"   ? "deployments"
                                : kind == "ReplicaSet" ? "replicasets"
                                                       : "statefulsets";
-  CO_TRY(const auto response, co_await send(k8s::get_workload(resource, ns, name), deadline));
+  CO_TRY(auto request, k8s::get_workload(resource, ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_workload(response.body, kind);
 }
 
 Task<Workload> Client::get_scale(std::string api_version, std::string resource, std::string ns, std::string name,
                                  TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_scale(api_version, resource, ns, name), deadline));
+  CO_TRY(auto request, k8s::get_scale(api_version, resource, ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_workload(response.body, "Scale");
 }
 
 Task<std::map<std::string, std::string>> Client::scalable_resources(std::string api_version, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(discover(api_version), deadline));
+  CO_TRY(auto request, discover(api_version));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_scalable(response.body);
 }
 
@@ -180,7 +245,7 @@ Task<Self> Client::review_self(TimePoint deadline) {
 Task<Node> Client::patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline) {
   auto request = k8s::patch_node_status(name, std::move(strategic_merge_patch), {DryRun::none, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<List<Lease>> Client::list_leases(std::string ns, std::string label_selector, TimePoint deadline) {
@@ -261,19 +326,38 @@ template <class T>
 Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
                                  std::function<bool(const T&)> wanted) {
   List<T> all;
+  ListSize size;
+  if (options_.page_size != 0) options.limit = std::min(options.limit, options_.page_size);
+  const std::uint32_t usual = options.limit;
   for (;;) {
     const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
-    CO_TRY(const auto response, co_await send(k8s::list(resource, options), page_deadline));
-    CO_TRY(auto page, decode_list<T>(response.body));
+    auto response = co_await send(k8s::list(resource, options), page_deadline);
+    if (!response && may_be_too_long(response.error()) && options.limit > 1) {
+      options.limit = std::max<std::uint32_t>(1, options.limit / part_of_a_page);
+      options_.page_size = std::min(options_.page_size, std::max(options.limit, smallest_first_page));
+      continue;
+    }
+    if (!response && may_be_too_long(response.error()) && options.limit == 1)
+      co_return std::move(response).error().with_context("reading the " + whole_of(resource, options.ns) +
+                                                         " one by one");
+    if (!response) co_return std::move(response).error();
+    CO_TRY(auto page, decode_list<T>(response->body));
+    size.read += response->body.size();
+    for (const T& object : page.items) CO_CHECK(check_selected(options.field_selector, object));
     if (wanted) std::erase_if(page.items, [&](const T& object) { return !wanted(object); });
+    for (const T& object : page.items) size.kept += text_in(object);
     // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page.meta.resource_version);
     std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
+    size.items = all.items.size();
+    if (const auto limit = excess(budget_of(resource), size))
+      co_return too_much(resource, options.ns, *limit, all.items, response->body);
     if (page.meta.continue_token.empty()) co_return all;
     if (page.meta.continue_token == options.continue_token) {
       co_return Error(Errc::decode, "the list never ends: the server sent the same continue token twice");
     }
     options.continue_token = std::move(page.meta.continue_token);
+    options.limit = std::min(usual, options.limit * 2);
   }
 }
 

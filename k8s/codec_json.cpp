@@ -262,13 +262,22 @@ std::string Object::int_or_string(std::string_view key) const {
 }
 
 std::map<std::string, std::string> Object::strings(std::string_view key) const {
+  constexpr auto all = std::numeric_limits<std::size_t>::max();
+  return strings(key, Room{all, all});
+}
+
+std::map<std::string, std::string> Object::strings(std::string_view key, Room room) const {
   std::map<std::string, std::string> out;
+  Room favoured = room;
   members(key, [&](std::string_view name, const Json& value) {
-    if (const auto* text = value.if_string()) {
-      out.emplace(name, std::string_view(text->data(), text->size()));
-    } else {
-      wrong(key, value, "made of strings");
-    }
+    const auto* text = value.if_string();
+    if (text == nullptr) return wrong(key, value, "made of strings");
+    Room& its = !room.favoured.empty() && name.starts_with(room.favoured) ? favoured : room;
+    const std::size_t bytes = name.size() + text->size();
+    if (its.entries == 0 || its.bytes < bytes) return;
+    --its.entries;
+    its.bytes -= bytes;
+    out.emplace(name, std::string_view(text->data(), text->size()));
   });
   return out;
 }

@@ -50,6 +50,14 @@ struct Problem {
   }
 };
 
+// How much of a map of strings is kept: so many entries, and so many bytes of them, in the order in which they come.
+// Those whose key begins with `favoured` have as much room for themselves.
+struct Room {
+  std::size_t entries = 0;
+  std::size_t bytes = 0;
+  std::string_view favoured{};
+};
+
 class Object {
  public:
   Object(const Json& json, std::string_view name, Problem& problem);
@@ -61,6 +69,8 @@ class Object {
   std::optional<WallTime> time(std::string_view key) const;
   std::string int_or_string(std::string_view key) const;
   std::map<std::string, std::string> strings(std::string_view key) const;
+  // As much of it as there is room for.
+  std::map<std::string, std::string> strings(std::string_view key, Room room) const;
   std::vector<std::string> string_list(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
   // An absent object reads as an empty one.

@@ -7,6 +7,25 @@
 namespace haulout::k8s::codec {
 namespace {
 
+// An object of 1.5 MB may have 100,000 labels, and many objects may be like it. Our own keys never lose their place to
+// others.
+constexpr std::string_view ours = "haulout.dev/";
+constexpr Room labels_of_node{1000, 64 * 1024, ours};
+// The API takes no more bytes of annotations.
+constexpr Room annotations_of_node{1000, 256 * 1024, ours};
+constexpr Room labels_of_lease{16, 4 * 1024, ours};
+// Of a budget with a longer selector, the API server alone knows which pods it is about.
+constexpr std::size_t longest_selector = 16 * 1024;
+
+std::size_t text_of(const std::vector<LabelSelector::Requirement>& requirements) {
+  std::size_t bytes = 0;
+  for (const auto& requirement : requirements) {
+    bytes += requirement.key.size();
+    for (const std::string& value : requirement.values) bytes += value.size();
+  }
+  return bytes;
+}
+
 LabelSelector::Operator operator_of(const std::string& text, bool& known) {
   using Operator = LabelSelector::Operator;
   if (text == "In") return Operator::in;
@@ -29,7 +48,7 @@ std::optional<LabelSelector> read_selector(const Object& spec) {
     const auto op = operator_of(expression.string("operator"), known);
     requirements.push_back({expression.string("key"), op, expression.string_list("values")});
   });
-  if (!known) return std::nullopt;
+  if (!known || text_of(requirements) > longest_selector) return std::nullopt;
   return LabelSelector(std::move(requirements));
 }
 
@@ -71,11 +90,15 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
+bool is_complete(const OwnerReference& owner) {
+  return !owner.api_version.empty() && !owner.kind.empty() && !owner.name.empty() && !owner.uid.empty();
+}
+
 void read(const Object& json, Node& node) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, node);
-  node.labels = metadata.strings("labels");
-  node.annotations = metadata.strings("annotations");
+  node.labels = metadata.strings("labels", labels_of_node);
+  node.annotations = metadata.strings("annotations", annotations_of_node);
   node.unschedulable_manager = read_unschedulable_manager(metadata);
   const auto spec = json.object("spec");
   node.unschedulable = spec.boolean("unschedulable");
@@ -142,7 +165,7 @@ void read(const Object& json, Service& service) {
 void read(const Object& json, Lease& lease) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, lease);
-  lease.labels = metadata.strings("labels");
+  lease.labels = metadata.strings("labels", labels_of_lease);
   metadata.each("ownerReferences", [&](const Object& owner) {
     if (lease.owners++ == 0) lease.owner = read_owner(owner);
   });
@@ -191,7 +214,8 @@ const std::vector<std::string_view>& dropped_keys<Service>() {
 
 template <>
 const std::vector<std::string_view>& dropped_keys<Lease>() {
-  return dropped_keys<PodDisruptionBudget>();
+  static const std::vector<std::string_view> keys = {"managedFields", "annotations"};
+  return keys;
 }
 
 template <>

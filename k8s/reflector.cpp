@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "k8s/list_budget.hpp"
+#include "k8s/selected.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -243,6 +245,11 @@ template <class T>
 Result<> Reflector<T>::apply_line(std::string_view line) {
   auto event = decode_watch_event<T>(line);
   if (!event) return std::move(event).error();
+  // Of what has gone only its identity is read: it was checked when it came.
+  if (event->type == WatchEventType::added || event->type == WatchEventType::modified) {
+    auto checked = check_selected(options_.field_selector, event->object);
+    if (!checked) return checked;
+  }
   store_.heard_of(event->object.uid);
   switch (event->type) {
     case WatchEventType::error: return std::move(event->error);
@@ -252,6 +259,9 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
     case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }
   resource_version_ = std::move(event->resource_version);
+  // The list that comes next is too long, too, and says who has made it so.
+  if (store_.objects().size() > budget_of(resource_).items)
+    return Error(Errc::decode, "the watch tells of more objects than are read at most");
   return {};
 }
 

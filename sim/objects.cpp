@@ -31,6 +31,7 @@ const std::vector<ResourceInfo>& all_resources() {
       {"pods", "Pod", "", "v1", true},
       {"replicasets", "ReplicaSet", "apps", "v1", true},
       {"replicationcontrollers", "ReplicationController", "", "v1", true},
+      {"resourcequotas", "ResourceQuota", "", "v1", true},
       {"services", "Service", "", "v1", true},
       {"statefulsets", "StatefulSet", "apps", "v1", true},
       {"storageclasses", "StorageClass", "storage.k8s.io", "v1", false},

@@ -14,9 +14,9 @@ struct Kind {
 };
 
 constexpr Kind kinds[] = {
-    {"nodes", true},       {"pods", true},   {"namespaces"}, {"poddisruptionbudgets"}, {"deployments"},
-    {"replicasets"},       {"statefulsets"}, {"daemonsets"}, {"persistentvolumes"},    {"persistentvolumeclaims"},
-    {"volumeattachments"},
+    {"nodes", true},       {"pods", true},     {"namespaces"}, {"poddisruptionbudgets"}, {"deployments"},
+    {"replicasets"},       {"statefulsets"},   {"daemonsets"}, {"persistentvolumes"},    {"persistentvolumeclaims"},
+    {"volumeattachments"}, {"resourcequotas"},
 };
 
 std::string path_of(const Kind& kind) {

@@ -19,7 +19,7 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   const char* missing = !has("Node") ? "nodes" : !has("Pod") ? "pods" : nullptr;
   if (missing)
     return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by kubectl get "
-                                           "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json",
+                                           "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json",
                                            missing));
   return {};
 }

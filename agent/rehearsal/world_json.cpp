@@ -53,6 +53,23 @@ std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
   return pods;
 }
 
+// ResourceQuotas that count pods, or what pods ask for.
+std::vector<std::string> quotas_of_pods(const sim::Cluster& cluster) {
+  const auto is_of_pods = [](const std::string& resource) {
+    return resource == "pods" || resource == "count/pods" || resource == "cpu" || resource == "memory" ||
+           ((resource.starts_with("requests.") || resource.starts_with("limits.")) && resource != "requests.storage");
+  };
+  std::vector<std::string> quotas;
+  for (const sim::Object& quota : cluster.store().list("resourcequotas")) {
+    const Json& hard = sim::at(*quota, "/spec/hard");
+    bool counts = false;
+    if (hard.is_object())
+      for (const auto& limit : hard.items()) counts = counts || is_of_pods(limit.key());
+    if (counts) quotas.push_back(key_of(*quota));
+  }
+  return quotas;
+}
+
 // Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
 constexpr Duration kubelet_report = std::chrono::milliseconds(15);
 // Whether a volume has been let go by another node; the attach-detach controller looks ten times as often.
@@ -162,6 +179,9 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
   if (!ailing.empty())
     assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
                       some_of(ailing));
+  if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
+    assumed.push_back("quotas hold no new pod back, though real ones may until old pods have gone: ResourceQuota " +
+                      some_of(quotas));
   if (!not_replaced.empty())
     assumed.push_back("no replacement comes for pods whose controllers are not played or not in the snapshot: " +
                       some_of(not_replaced));
@@ -181,6 +201,24 @@ std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::str
       result.push_back({key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
                         sim::text(*pod, "/status/nominatedNodeName")});
   return result;
+}
+
+std::optional<WallTime> last_to_go(const sim::Cluster& cluster) {
+  std::optional<WallTime> last;
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    if (const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp")))
+      last = last ? std::max(*last, *end) : *end;
+  return last;
+}
+
+void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
+                       const std::vector<NoRoom>& now) {
+  std::vector<std::string> later;
+  for (const NoRoom& pod : first)
+    if (std::none_of(now.begin(), now.end(), [&](const NoRoom& still) { return still.pod == pod.pod; }))
+      later.push_back(pod.pod);
+  if (!later.empty())
+    assumed.push_back("no node has room until pods that are terminating elsewhere have gone for " + some_of(later));
 }
 
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room) {

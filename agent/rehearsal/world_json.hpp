@@ -33,6 +33,11 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
 std::set<std::string> homeless(const sim::Cluster& cluster);
 // The same pods with the reason, but those in `before`.
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
+// When the last of the pods that are terminating will have gone, as far as their grace periods tell.
+std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
+// Those that had no room at first and have it now.
+void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
+                       const std::vector<NoRoom>& now);
 // Adds that nobody is preempted, where that matters.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Of the pods on that node.

@@ -51,13 +51,13 @@ constexpr std::string_view head = R"(# Metrics
 
 This page is made from the table of metrics in `agent/report/`; a test compares the two.
 
-With `--metrics-address`, for example `:9475`, the agent serves on that address
+With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the agent serves on that address
 
 | path | what |
 |---|---|
 | `/metrics` | the metrics below, in the text format of Prometheus |
 | `/healthz` | 200 as long as the agent's one loop turns: whoever gets no answer may restart it |
-| `/readyz` | 200 if the API server answers and the operating system's update tool has answered; otherwise 503, and the body says what is missing |
+| `/readyz` | 200 if the API server answers and the operating system's update tool has been asked; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed is no reason for 503: see `haulout_backend_up` |
 
 Every `haulout_` metric has the label `node` besides those in the table. An agent is restarted by each reboot of its
 node, so counters start anew then, as `rate()` and `increase()` expect.

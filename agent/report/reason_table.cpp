@@ -269,7 +269,8 @@ constexpr std::array table{
         "kubelet nor kube-controller-manager has it in hand. It is not waited for.",
         "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{"REPLACEMENT_UNSCHEDULABLE", finds, trouble,
-           "The replacement of an evicted pod finds no node, so no further pod of its controller is evicted.",
+           "The replacement of an evicted pod finds no node. With `--canary` no further pod of its controller is "
+           "evicted, with `--max-unavailable-per-controller` alone it counts as missing.",
            "The Event has the scheduler's words: make room, or change what the pod asks for."},
     Reason{"SINGLE_REPLICA", finds, waiting, "A pod that is the only one of its controller is evicted.",
            "Nothing, if that may be; a second replica would serve meanwhile."},

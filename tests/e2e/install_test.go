@@ -21,6 +21,7 @@ func TestInstall(t *testing.T) {
 		must(t, err)
 		expectConfined(t, daemonSet)
 	})
+	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
 	t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "impersonation") })
 	t.Run("P11 impersonation only", func(t *testing.T) {
@@ -62,7 +63,8 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards"} {
+	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards",
+		"network-policy"} {
 		t.Run(component, func(t *testing.T) {
 			dir, err := kustomization(in.Dir, component)
 			must(t, err)

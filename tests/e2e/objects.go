@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -103,6 +104,34 @@ func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.Stat
 func Ordered(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	return set
+}
+
+// ReadyFor makes a StatefulSet count a pod as available only when it has been Ready for so many seconds.
+func ReadyFor(seconds int32, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	set.Spec.MinReadySeconds = seconds
+	return set
+}
+
+// Beside makes the pods go only to nodes that have a pod labelled app=name.
+func Beside(name string) PodOption {
+	return func(pod *corev1.PodTemplateSpec) {
+		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: selectorOf(name), TopologyKey: corev1.LabelHostname,
+			}},
+		}}
+	}
+}
+
+// Autoscaler of a Deployment; nothing here has metrics, so it leaves the replicas as they are.
+func Autoscaler(name string, least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MinReplicas:    &least, MaxReplicas: most,
+		},
+	}
 }
 
 // WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.

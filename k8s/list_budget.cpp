@@ -1,0 +1,71 @@
+#include "k8s/list_budget.hpp"
+
+#include <fmt/format.h>
+
+namespace haulout::k8s {
+namespace {
+
+constexpr std::size_t kilobyte = 1024;
+constexpr std::size_t megabyte = 1024 * kilobyte;
+
+std::size_t text_of(const std::map<std::string, std::string>& entries) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : entries) bytes += key.size() + value.size();
+  return bytes;
+}
+
+}  // namespace
+
+ListBudget budget_of(Resource resource) {
+  switch (resource) {
+    // A turn has less than a kilobyte, and packaging/kustomize/base/quota-slots.yaml allows 1,000.
+    case Resource::leases: return {10'000, 32 * megabyte, 8 * megabyte, kilobyte};
+    case Resource::nodes: return {20'000, 0, 16 * megabyte, 8 * kilobyte};
+    case Resource::pods: return {500'000, 0, 16 * megabyte, 4 * kilobyte};
+    case Resource::pod_disruption_budgets: return {100'000, 0, 16 * megabyte, kilobyte};
+    case Resource::volume_attachments: return {500'000, 0, 16 * megabyte, 4 * kilobyte};
+    case Resource::config_maps: return {10'000, 32 * megabyte, 16 * megabyte, kilobyte};
+  }
+  return {};
+}
+
+std::optional<std::string> excess(const ListBudget& budget, const ListSize& size) {
+  if (size.items > budget.items) return fmt::format("{} objects", budget.items);
+  if (budget.read != 0 && size.read > budget.read) return fmt::format("{} MB", budget.read / megabyte);
+  const std::size_t room = budget.kept + size.items * budget.kept_each;
+  if (size.kept > room) return fmt::format("{} MB of names, labels and the like", room / megabyte);
+  return std::nullopt;
+}
+
+std::size_t text_in(const Pod& pod) {
+  return text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
+}
+
+std::size_t text_in(const Node& node) {
+  return text_of(node.labels) + text_of(node.annotations);
+}
+
+std::size_t text_in(const PodDisruptionBudget& budget) {
+  std::size_t bytes = budget.condition_message.size();
+  if (!budget.selector) return bytes;
+  for (const auto& requirement : budget.selector->requirements()) {
+    bytes += requirement.key.size();
+    for (const std::string& value : requirement.values) bytes += value.size();
+  }
+  return bytes;
+}
+
+// Its errors are those of a CSI driver.
+std::size_t text_in(const VolumeAttachment& attachment) {
+  return attachment.name.size();
+}
+
+std::size_t text_in(const Lease& lease) {
+  return text_of(lease.labels) + lease.holder.size();
+}
+
+std::size_t text_in(const ConfigMap& config_map) {
+  return text_of(config_map.data);
+}
+
+}  // namespace haulout::k8s
