@@ -143,6 +143,14 @@ std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
   return names;
 }
 
+std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster) {
+  std::vector<std::string> pods;
+  if (!cluster.store().list("daemonsets").empty()) return pods;
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    if (sim::text(sim::controller_of(*pod), "/kind") == "DaemonSet") pods.push_back(key_of(*pod));
+  return pods;
+}
+
 void keep_expectations(sim::Cluster& cluster) {
   for (const sim::Object& budget : cluster.store().list("poddisruptionbudgets")) {
     const std::int64_t expected = sim::number(*budget, "/status/expectedPods");
@@ -202,6 +210,12 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
   if (!ailing.empty())
     assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
                       some_of(ailing));
+  const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
+  if (!of_daemon_sets.empty())
+    assumed.push_back(
+        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so those of these pods are "
+        "taken to exist: " +
+        some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
     assumed.push_back("quotas hold no new pod back, though real ones may until old pods have gone: ResourceQuota " +
                       some_of(quotas));
