@@ -38,7 +38,7 @@ mkdir -p "$root/run/systemd/system" "$root/opt"
 for file in /etc/resolv.conf /etc/hosts; do [[ ! -e $file ]] || cp -L "$file" "$root$file"; done
 apt-config dump Acquire | grep -i proxy >"$root/etc/apt/apt.conf.d/99proxy" || true
 
-in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
 apt() { in_root apt-get -q -y --no-install-recommends "$@" >"$directory/log" 2>&1 || { tail -n 30 "$directory/log" >&2; fail "apt-get $*"; }; }
 fail() {
   printf 'deb_test: FAILED: %s\n' "$1" >&2
@@ -53,6 +53,7 @@ cat >"$root/usr/bin/systemctl" <<'END'
 echo "$@" >>/var/log/systemctl
 case "$*" in *is-active*) [ ! -e /opt/not-running ] || exit 3 ;; esac
 case "$*" in *"start haulout"*) [ ! -e /opt/does-not-start ] || exit 1 ;; esac
+case $1 in cat) cat "/usr/lib/systemd/system/$2" ;; esac
 case $1 in --root=*) exec systemctl.real "$@" ;; esac
 END
 cat >"$root/usr/sbin/policy-rc.d" <<'END'
@@ -60,16 +61,17 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-cat >"$root/usr/local/bin/journalctl" <<'END'
+rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # apt gives the scripts no other PATH
+cat >"$root/usr/bin/journalctl" <<'END'
 #!/bin/sh
 echo "no kubelet.conf yet"
 END
-cat >"$root/usr/local/bin/systemd-run" <<'END'
+cat >"$root/usr/bin/systemd-run" <<'END'
 #!/bin/sh
 echo "$@" >>/var/log/systemd-run
 exit 1
 END
-chmod 755 "$root/usr/bin/systemctl" "$root/usr/sbin/policy-rc.d" "$root"/usr/local/bin/*
+chmod 755 "$root"/usr/bin/{systemctl,journalctl,systemd-run} "$root/usr/sbin/policy-rc.d"
 told() { grep -qE -- "$1" "$root/var/log/systemctl" 2>/dev/null; }
 wanted=$root/etc/systemd/system/multi-user.target.wants/haulout.service
 
