@@ -85,7 +85,7 @@ class Agent::Impl {
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
   // What others may change about the question that gates and turns are asked: labels of the Node, which say where it
-  // belongs, annotations of people, and the need.
+  // belongs, annotations and cordons of people, and the need.
   using Words = std::map<std::string, std::string>;
   struct Asked {
     Words words{};

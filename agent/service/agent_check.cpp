@@ -68,6 +68,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   tell(Mark::ok, "node", authority.node.name);
   tell(Mark::ok, "authority", fmt::format("{}, as {}", to_string(authority.kind), authority.user));
   for (const std::string& reason : authority.passed_over) tell(Mark::note, "authority", reason);
+  if (const auto weak = weakness(authority.kind)) tell(Mark::note, "authority", *weak);
   for (const std::string& off : authority.switched_off) tell(Mark::off, "rights", off);
   tell(Mark::ok, "slots", whole_->slots().name());
 
@@ -99,6 +100,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
     tell(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
   if (node) {
+    tell(Mark::ok, "pool", words_of_pool(in_.config, *node));
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);

@@ -125,6 +125,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
                  {"backend", whole_->backend().name()},
                  {"slots", whole_->slots().name()}});
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
+  if (const auto weak = weakness(authority.kind)) in_.log.write(Severity::warning, *weak);
   if (!authority.switched_off.empty())
     in_.log.write(Severity::warning, "not with this credential: " + joined(authority.switched_off, "; "));
   group.spawn(whole_->reporter().run());

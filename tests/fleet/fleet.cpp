@@ -22,6 +22,7 @@ class OpenGates final : public agent::GateKeeper {
 
 Fleet::Fleet() {
   options.drain.review_access = false;
+  options.pool = [](const k8s::Node&) { return std::string("default"); };
   slots.limit = [this](std::size_t nodes) { return limit_now(nodes); };
   add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
 }
