@@ -110,7 +110,8 @@ void read(const Object& json, Node& node) {
   status.each("conditions", [&](const Object& condition) {
     auto type = condition.string("type");
     if (!kept_condition(type)) return;
-    node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason")});
+    node.conditions.push_back(
+        {std::move(type), condition.string("status"), condition.string("reason"), condition.time("lastHeartbeatTime")});
   });
   const auto info = status.object("nodeInfo");
   node.boot_id = info.string("bootID");
