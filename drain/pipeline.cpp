@@ -131,15 +131,21 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
   if (started_ && news && !told_before) emit_(EventType::parked, tracked.report);
 }
 
+// Until it may be asked for all the same.
 void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
+  const std::string& budget = tracked.budgets->front();
+  signals_.begin(budget, now, rng_);
+  const TimePoint wake_at = std::max(now, signals_.next(budget, cause_of(tracked)));
+  // What became of the last signal tells more than the budget does.
+  if (tracked.denied || !down_webhook(tracked).empty())
+    return park(tracked, tracked.report.reason, tracked.report.message, wake_at);
   if (tracked.last_verdict != EvictionVerdict::budget) {
     tracked.backoff = Backoff(backoff_after(EvictionVerdict::budget));
     tracked.last_verdict = EvictionVerdict::budget;
     tracked.refusals = 0;
   }
   if (tracked.refusal.verdict != EvictionVerdict::budget) tracked.refusal = {EvictionVerdict::budget};
-  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(*tracked.budgets),
-       now + tracked.backoff.next(rng_));
+  park(tracked, std::string(park_reason(EvictionVerdict::budget)), book_.explain(*tracked.budgets), wake_at);
 }
 
 void Pipeline::mark_stuck(TrackedPod& tracked) {

@@ -21,6 +21,8 @@ constexpr Duration others_notice = 2min;
 // A proof is one list, one get and one list, each with its own limit.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
+// What the agents' options say, but for the moment in which the request is written before it is made.
+constexpr Duration reboot_time = 9min;
 
 std::string node_of(const std::string& holder) {
   return holder.substr(0, holder.find('/'));
@@ -336,7 +338,15 @@ void FleetChecks::ready_shown(Machine& machine) {
   check_proof(machine, "shows ready");
 }
 
-void FleetChecks::reboot_asked(Machine& machine) {
+void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
+  // The same way, from the same boot as far as anybody can tell: its time is not over.
+  const auto& last = machine.accepted();
+  const std::string record = sim::annotation(cluster_.get("nodes", "", machine.node()), "haulout.dev/record");
+  const bool requested = agent::decode_record(record).requested;
+  const auto ago = last ? clock_.now() - last->at : Duration::max();
+  if (!requested && last && last->method == method && last->boot_id == *machine.boot_id() && ago < reboot_time)
+    violated(fmt::format("P7: {} asks {} for its reboot again after {:.0f} s", machine.node(), method,
+                         std::chrono::duration<double>(ago).count()));
   const NodeTruth& node = nodes_[machine.node()];
   if (node.state != "rebooting") violated("P7: " + machine.node() + " reboots before it has written so");
   if (const auto& read = proofs_[machine.node()].node; !read || clock_.now() - *read > proof_takes)
@@ -345,8 +355,15 @@ void FleetChecks::reboot_asked(Machine& machine) {
   check_proof(machine, "reboots");
 }
 
-void FleetChecks::going_down(Machine&, bool by_agent) {
+void FleetChecks::going_down(Machine& machine, bool by_agent) {
   reboots += by_agent;
+  const std::string record = sim::annotation(cluster_.get("nodes", "", machine.node()), "haulout.dev/record");
+  if (!by_agent || agent::decode_record(record).requested) return;
+  auto& downs = downs_[machine.node()];
+  downs.push_back(clock_.now());
+  while (downs.front() < clock_.now() - 24h) downs.pop_front();
+  if (reboots_per_day > 0 && downs.size() > reboots_per_day)
+    violated(fmt::format("the brake: {} goes down {} times within a day", machine.node(), downs.size()));
 }
 
 }  // namespace haulout::fleet

@@ -198,6 +198,23 @@ class Planner {
   FleetPlan plan_;
 };
 
+// From a source of its own: all else is as in the first generation.
+void add_containers(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 11);
+  plan.reboots_per_day = agent::default_reboots_per_day;
+  for (PlannedMachine& machine : plan.machines) {
+    MachinePlan& its = machine.plan;
+    if (rng.chance(25)) its.kubelet_late = rng.between(1s, 90s);
+    // Whoever reboots machines as soon as they are ready, and cannot see that they were, is no agent.
+    if (!rng.chance(12) || its.methods.empty()) continue;
+    // One misfortune each: a boot id that a person makes readable is another one, as after a boot that there was not.
+    if (its.rolls_back || its.ignored_reboots + its.refused_reboots > 0 || its.late_by > 0s) continue;
+    its.same_boot_id = true;
+    its.kubelet_knows = rng.chance(30);
+    its.start_hidden = !its.kubelet_knows && rng.chance(30);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -230,7 +247,7 @@ std::string_view to_string(Deed deed) {
 bool PlannedMachine::fails() const {
   const std::size_t ways = plan.methods.size();
   return plan.rolls_back || plan.stays_down || plan.still_wanted ||
-         (ways > 0 && plan.refused_reboots + plan.ignored_reboots >= ways) || plan.late_by > 9min;
+         (ways > 0 && plan.refused_reboots + plan.ignored_reboots >= ways) || plan.late_by > 9min || plan.same_boot_id;
 }
 
 std::string FleetPlan::setting() const {
@@ -242,7 +259,7 @@ std::string FleetPlan::setting() const {
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
-        ", {}{}{}{}{}{}{}{}{}{}{}{}", machine.name, pools == Pools::one ? "" : " " + machine.pool,
+        ", {}{}{}{}{}{}{}{}{}{}{}{}{}{}", machine.name, pools == Pools::one ? "" : " " + machine.pool,
         plan.target.empty() ? " content" : "", plan.rolls_back ? " rolls-back" : "",
         plan.stays_down ? " stays-down" : "", plan.still_wanted ? " still-wanted" : "",
         plan.methods.empty() ? " by-others" : "",
@@ -251,13 +268,19 @@ std::string FleetPlan::setting() const {
         plan.late_by > 0s
             ? fmt::format(" late-{}s", std::chrono::duration_cast<std::chrono::seconds>(plan.late_by).count())
             : "",
-        machine.crashes.empty() ? "" : " crashes", plan.unknown ? " unknown" : "");
+        machine.crashes.empty() ? "" : " crashes", plan.unknown ? " unknown" : "",
+        !plan.same_boot_id   ? ""
+        : plan.kubelet_knows ? " foreign-boot-id"
+        : plan.start_hidden  ? " same-boot-id-unseen"
+                             : " same-boot-id",
+        plan.kubelet_late > 0s ? " kubelet-late" : "");
   }
   return text;
 }
 
 FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   FleetPlan plan = Planner(seed).run();
+  if (generation >= 2) add_containers(plan);
   if (generation >= 3) plan = Planner::with_pools(std::move(plan));
   return plan;
 }

@@ -64,11 +64,13 @@ struct PlannedMachine {
 };
 
 // Fleets of an earlier generation stay what they were: seeds that once found something are played in theirs.
+//   2  machines whose boot id stays the same, kubelets that tell of a boot late, and a limit of reboots per day
 //   3  several pools, and people who work on nodes that they have cordoned
 inline constexpr unsigned newest_fleet_generation = 3;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
+  std::size_t reboots_per_day = 0;  // 0: no limit
   Pools pools = Pools::one;
   // What agents do with a node that a person has cordoned.
   agent::CordonedNodes cordoned_nodes = agent::CordonedNodes::update;

@@ -41,15 +41,18 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   cluster.timing() = plan_.timing;
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
+  checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
   way = [this] { return &wire(); };
   gates = [this](k8s::Client&, const std::string&) {
     const auto answer = [this](const agent::GateQuestion& question) {
       const agent::Record& record = question.record;
-      const bool again = !record.reboots.empty() && question.pending.need == agent::Need::yes &&
-                         record.reboots.back().target == question.pending.target && !question.requested;
-      if (again) return closed("RebootLoop", agent::Gate::Effect::degrades);
+      const bool brakes = question.when != agent::GateQuestion::When::under_way && !question.requested;
+      const auto brake =
+          brakes ? agent::reboot_brake(record.reboots, question.pending, clock.wall_now(), checks.reboots_per_day)
+                 : std::nullopt;
+      if (brake) return closed(brake->reason.c_str(), agent::Gate::Effect::degrades);
       const agent::Gate cordon = agent::cordon_gate(question.node, record, plan_.cordoned_nodes);
       if (cordon.closed()) return agent::GateAnswer{{cordon}};
       return paused_.contains(question.node.name) ? closed("Paused", agent::Gate::Effect::gives_up)
@@ -268,7 +271,9 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   const bool waits =
       (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
   // One that stays down says nothing more, whatever it was at: a person may have rebooted it before its agent looked.
-  const bool broken = planned.fails() && (now == "degraded" || !machine.powered());
+  const bool refused = now == "pending" && reason == "BootIdForeign";
+  const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
+                      (now == "degraded" && reason == "TooManyReboots");
   const bool given_up = now == "idle" && reason == "RolledBack";
   if (!well && !waits && !broken && !given_up)
     checks.violated(fmt::format("P8: {} has come to rest as {} {}", name, now, reason));
@@ -278,6 +283,7 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
 
 void SeededFleet::repair() {
   note("* everything is repaired");
+  checks.reboots_per_day = 0;
   paused_.clear();
   pauses_.publish();
   for (const auto& each : machines) {
