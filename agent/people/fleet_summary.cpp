@@ -19,7 +19,7 @@ std::string bucket(const NodeView& node) {
   if (!node.agent) return "without an agent";
   if (waits(node)) return "waiting";
   if (is_under_way(node.state) || degraded(node)) return node.state;
-  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "updated";
+  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "up to date";
   if (node.state == to_string(State::idle) && node.reboot_required == "true") return "held back";
   return "unknown";
 }
@@ -113,7 +113,7 @@ Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole
 }
 
 std::vector<Count> counts(const std::vector<NodeView>& nodes) {
-  std::vector<Count> all{{"updated"}, {"held back"}, {"waiting"}};
+  std::vector<Count> all{{"up to date"}, {"held back"}, {"waiting"}};
   for (const State state : all_states)
     if (duties_of(state).turn == Duty::yes) all.push_back({std::string(to_string(state))});
   for (const char* what : {"degraded", "unknown", "without an agent"}) all.push_back({what});

@@ -124,6 +124,14 @@ constexpr std::array table{
            "The message names what held it up."},
     Reason{"DrainFailed", drain, trouble, "The last drain could not be carried out, or policy refused it.",
            "The message names the pods or the request that failed."},
+    Reason{"WaitingForLoadBalancers", drain, progress,
+           "The node is cordoned and taken out of external load balancers, which have `--lb-drain-wait` to stop "
+           "sending to "
+           "it; then its pods leave.",
+           "Nothing."},
+    Reason{"CannotExclude", drain, trouble,
+           "The node could not be taken out of external load balancers yet, so no pod has to leave.",
+           "It is tried again until it works; the message says what is in the way."},
     Reason{"CannotRestore", drain, trouble, "The node could not be given back to load balancers yet.",
            "It is tried again until it works; the message says what is in the way."},
     Reason{"CannotUncordon", drain, trouble, "The agent's own cordon could not be taken back yet.",
@@ -363,6 +371,15 @@ std::span<const Reason> reasons() {
 const Reason* find_reason(std::string_view name) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const Reason& each) { return each.name == name; });
   return found == table.end() ? nullptr : &*found;
+}
+
+std::string_view to_string(Concern concern) {
+  switch (concern) {
+    case progress: return "progress";
+    case waiting: return "waiting";
+    case trouble: return "trouble";
+  }
+  return "";
 }
 
 Concern concern_of(std::string_view reason) {

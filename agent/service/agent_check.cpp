@@ -68,6 +68,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   tell(Mark::ok, "node", authority.node.name);
   tell(Mark::ok, "authority", fmt::format("{}, as {}", to_string(authority.kind), authority.user));
   for (const std::string& reason : authority.passed_over) tell(Mark::note, "authority", reason);
+  if (const auto weak = weakness(authority.kind)) tell(Mark::note, "authority", *weak);
   for (const std::string& off : authority.switched_off) tell(Mark::off, "rights", off);
   tell(Mark::ok, "slots", whole_->slots().name());
 

@@ -158,13 +158,13 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
   EXPECT_EQ(all, nodes.size());
   EXPECT_EQ(count_line(fleet(nodes).nodes),
-            "14 nodes: 1 updated, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
+            "14 nodes: 1 up to date, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
             "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
 }
 
 TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {
   EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle), bare("n2")}), now), IsEmpty());
-  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 updated");
+  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 up to date");
 }
 
 TEST(FleetSummaryTest, ADegradedHolderComesFirst) {
@@ -246,7 +246,7 @@ TEST(StatusTableTest, LooksAsKubectlsTables) {
                           "n2          <none>     <none>            <none>      <none>   no agent has reported on "
                           "this node",
                           "worker-10   idle       <none>            requested   12m", "",
-                          "3 nodes: 1 updated, 1 draining, 1 without an agent"));
+                          "3 nodes: 1 up to date, 1 draining, 1 without an agent"));
 }
 
 TEST(StatusTableTest, WideSaysWhereAndWhat) {

@@ -172,6 +172,27 @@ TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   EXPECT_EQ(choose_slot(view(2, {slot(0, {}), slot(1, {})}), me).take, 2u);
 }
 
+// A stolen node may take every index. It is one node that is out.
+TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
+  const auto greedy = [](std::size_t limit, std::vector<std::size_t> indices) {
+    std::vector<k8s::Lease> slots;
+    for (const std::size_t index : indices) slots.push_back(slot(index, other(1)));
+    return view(limit, std::move(slots));
+  };
+  EXPECT_EQ(choose_slot(greedy(1, {0, 1, 2}), me).take, std::nullopt);
+  EXPECT_EQ(choose_slot(greedy(3, {0, 1, 2}), me).take, 3u);
+  EXPECT_EQ(choose_slot(greedy(3, {0, 1, 1000}), me).take, 2u);
+  // Two more nodes may be out then, and no third.
+  auto full = greedy(3, {0, 1, 2});
+  full.slots.push_back(slot(3, other(2)));
+  EXPECT_EQ(choose_slot(full, me).take, 4u);
+  full.slots.push_back(slot(4, me));
+  EXPECT_EQ(must_give_back(full, me), std::nullopt);
+  full.slots.push_back(slot(5, other(3)));
+  EXPECT_EQ(choose_slot(full, OwnNode{"n9", "u9"}).take, std::nullopt);
+  EXPECT_TRUE(must_give_back(full, me));
+}
+
 TEST(SecondLook, GivesBackWhatIsTooMuch) {
   EXPECT_EQ(must_give_back(view(1, {slot(0, me)}), me), std::nullopt);
   EXPECT_EQ(must_give_back(view(2, {slot(0, me), slot(1, other(1))}), me), std::nullopt);
