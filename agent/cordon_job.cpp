@@ -19,27 +19,31 @@ std::optional<std::string> agent_state(const k8s::Node& node) {
 CordonJob::CordonJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
 
 boost::asio::awaitable<void> CordonJob::run() {
-  auto nodes = co_await resolve_nodes(tools_.client, settings_, saturating_add(tools_.clock.now(), call_limit));
+  auto nodes = co_await look_up();
   if (!nodes) {
     exit_code_ = report_failure(tools_, nodes.error());
     co_return;
   }
+  if (nodes->empty()) tools_.console.warn(no_match(settings_.selector));
   left_ = *std::move(nodes);
   const bool on = settings_.command == Command::cordon;
   while (!left_.empty()) {
-    const std::string node = left_.front();
+    const k8s::Node node = left_.front();
     changing_ = settings_.drain.dry_run == drain::DryRunMode::none;
     auto result = co_await change(node);
     changing_ = false;
     left_.erase(left_.begin());
     if (!result) {
-      exit_code_ = std::max(exit_code_, report_failure(tools_, std::move(result).error().with_context("node/" + node)));
+      exit_code_ =
+          std::max(exit_code_, report_failure(tools_, std::move(result).error().with_context("node/" + node.name)));
       continue;
     }
     if (const auto state = agent_state(result->before); !on && state)
       tools_.console.warn(
-          fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node, *state));
-    tools_.console.say(cordon_line(node, result->changed, on, settings_.drain.dry_run));
+          fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node.name, *state));
+    // An answer that was lost leaves the change to be found when the request is repeated.
+    const bool changed = result->changed || node.unschedulable != on;
+    tools_.console.say(cordon_line(node.name, changed, on, settings_.drain.dry_run));
   }
 }
 
@@ -47,31 +51,35 @@ int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
   // The request may have been carried out, although nobody has waited for the answer.
   if (changing_) {
-    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front()));
+    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front().name));
     left_.erase(left_.begin());
   }
-  if (!left_.empty()) tools_.console.warn("interrupted; not done: " + joined(left_, ", "));
+  std::vector<std::string> names;
+  for (const k8s::Node& node : left_) names.push_back(node.name);
+  if (!names.empty()) tools_.console.warn("interrupted; not done: " + joined(names, ", "));
   return exit_code_of_signal(*signal);
 }
 
-Task<drain::CordonChange> CordonJob::change(std::string node) {
+Task<std::vector<k8s::Node>> CordonJob::look_up() {
   const TimePoint deadline = saturating_add(tools_.clock.now(), call_limit);
-  if (settings_.drain.dry_run == drain::DryRunMode::client) co_return co_await preview(std::move(node));
-  const k8s::DryRun dry_run =
-      settings_.drain.dry_run == drain::DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
-  if (settings_.command == Command::uncordon)
-    co_return co_await drain::uncordon(tools_.client, tools_.rng, std::move(node), true, dry_run, deadline);
-  drain::CordonMark mark{settings_.drain.run_id, settings_.drain.cordoned_by, tools_.clock.wall_now()};
-  co_return co_await drain::cordon(tools_.client, tools_.rng, std::move(node), {}, std::move(mark), dry_run, deadline);
+  if (settings_.selector.empty()) co_return co_await named_nodes(tools_, settings_.nodes, deadline);
+  co_return co_await select_nodes(tools_, settings_.selector, deadline);
 }
 
-// --dry-run=client: decided on what the server has, nothing is sent.
-Task<drain::CordonChange> CordonJob::preview(std::string node) {
-  CO_TRY(const k8s::Node found, co_await tools_.client.get_node(node, saturating_add(tools_.clock.now(), call_limit)));
-  const drain::CordonMark mark{settings_.drain.run_id, settings_.drain.cordoned_by, tools_.clock.wall_now()};
-  const auto patch =
-      settings_.command == Command::cordon ? drain::cordon_patch(found, mark) : drain::uncordon_patch(found, true);
-  co_return drain::CordonChange{found, found, patch.has_value()};
+Task<drain::CordonChange> CordonJob::change(k8s::Node node) {
+  const bool on = settings_.command == Command::cordon;
+  drain::CordonMark mark{settings_.drain.run_id, settings_.drain.cordoned_by, tools_.clock.wall_now()};
+  if (settings_.drain.dry_run == drain::DryRunMode::client) {
+    const auto patch = on ? drain::cordon_patch(node, mark) : drain::uncordon_patch(node, true);
+    co_return drain::CordonChange{node, node, patch.has_value()};
+  }
+  const k8s::DryRun dry_run =
+      settings_.drain.dry_run == drain::DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
+  const auto attempt = [&, this](TimePoint until) {
+    return on ? drain::cordon(tools_.client, tools_.rng, node.name, {}, mark, dry_run, until)
+              : drain::uncordon(tools_.client, tools_.rng, node.name, true, dry_run, until);
+  };
+  co_return co_await ask<drain::CordonChange>(tools_, saturating_add(tools_.clock.now(), call_limit), attempt);
 }
 
 }  // namespace haulout::agent

@@ -1,4 +1,5 @@
-// `haulout cordon` and `haulout uncordon`: one node after the other, one failure does not stop the next.
+// `haulout cordon` and `haulout uncordon`: all nodes are looked up first, and where one cannot be, none is touched;
+// then one after the other is changed, and one failure does not stop the next.
 #pragma once
 
 #include "agent/job.hpp"
@@ -13,13 +14,13 @@ class CordonJob final : public Job {
   int finish(std::optional<int> signal) override;
 
  private:
-  Task<drain::CordonChange> change(std::string node);
-  Task<drain::CordonChange> preview(std::string node);
+  Task<std::vector<k8s::Node>> look_up();
+  Task<drain::CordonChange> change(k8s::Node node);
 
   Tools tools_;
   Settings settings_;
-  std::vector<std::string> left_;  // not yet done
-  bool changing_ = false;          // the first of them is being changed
+  std::vector<k8s::Node> left_;  // not yet done
+  bool changing_ = false;        // the first of them is being changed
   int exit_code_ = 0;
 };
 

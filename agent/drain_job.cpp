@@ -7,8 +7,6 @@
 #include "agent/report_json.hpp"
 #include "agent/text.hpp"
 #include "agent/timeline_file.hpp"
-#include "k8s/status.hpp"
-#include "retry/backoff.hpp"
 
 namespace haulout::agent {
 
@@ -38,7 +36,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     failure_exit_code_ = exit_usage;
     co_return;
   }
-  auto names = co_await resolve_nodes(tools_.client, settings_, saturating_add(tools_.clock.now(), call_limit));
+  auto names = co_await node_names();
   if (!names) {
     failure_exit_code_ = report_failure(tools_, names.error());
     co_return;
@@ -62,23 +60,25 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::evict);
 }
 
+// Of several nodes each is looked up before the first is touched; a single one's drain says itself that it is not
+// there.
+Task<std::vector<std::string>> DrainJob::node_names() {
+  const TimePoint now = tools_.clock.now();
+  const TimePoint deadline = saturating_add(now, settings_.drain.timeout.value_or(Duration::max()));
+  if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, deadline));
+  co_return co_await resolve_nodes(tools_, settings_, deadline);
+}
+
 // Nothing, and a warning, where the server does not say. As patient as the first contact of a drain.
 Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
-  Backoff backoff(BackoffOptions{});
-  for (;;) {
-    auto self = co_await tools_.client.review_self(limit);
-    if (self) co_return *std::move(self);
-    const TimePoint again = saturating_add(tools_.clock.now(), backoff.next(tools_.rng, self.error().retry_after));
-    if (k8s::is_transient(self.error()) && again < limit) {
-      co_await tools_.clock.sleep_until(again);
-      continue;
-    }
-    if (self.error().code() != Errc::status) co_return std::move(self).error();
-    tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
-                        printable(self.error().message()));
-    co_return std::nullopt;
-  }
+  auto self =
+      co_await ask<k8s::Self>(tools_, limit, [this](TimePoint until) { return tools_.client.review_self(until); });
+  if (self) co_return *std::move(self);
+  if (self.error().code() != Errc::status) co_return std::move(self).error();
+  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
+                      printable(self.error().message()));
+  co_return std::nullopt;
 }
 
 boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {

@@ -1,6 +1,7 @@
 // `haulout drain`: every node is preflighted, then cordoned, then evicted one after the other; one failure does not
-// stop the next. The pod that it runs in, if any, is the last of its node, and that node the last. Each node's summary
-// is printed when it is done with; an interruption prints those of the rest.
+// stop the next, but a name that does not exist stops all before anything is touched. The pod that it runs in, if any,
+// is the last of its node, and that node the last. Each node's summary is printed when it is done with; an interruption
+// prints those of the rest.
 #pragma once
 
 #include <memory>
@@ -30,6 +31,7 @@ class DrainJob final : public Job {
   };
   enum class Stage { preflight, cordon, evict };
 
+  Task<std::vector<std::string>> node_names();
   Task<std::optional<k8s::Self>> own_identity();
   boost::asio::awaitable<void> run_stage(Stage stage);
   void after_stage(NodeDrain& node, Stage stage, bool goes_on);

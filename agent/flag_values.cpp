@@ -7,6 +7,7 @@ std::string apply_selector(Settings& settings, const std::string& value) {
   const auto selector = k8s::parse_label_selector(value);
   if (!selector) return selector.error().message();
   settings.selector = value;
+  settings.selects = true;
   return {};
 }
 

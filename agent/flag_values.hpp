@@ -45,13 +45,20 @@ inline Apply integer(std::int64_t low, std::int64_t high, std::function<void(Set
   };
 }
 
-inline Apply duration(std::function<void(Settings&, Duration)> set) {
+inline Apply any_duration(std::function<void(Settings&, Duration)> set) {
   return [set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
     const auto parsed = parse_duration(value);
     if (!parsed) return parsed.error().message();
-    if (*parsed < Duration::zero()) return "it must not be negative";
     set(settings, *parsed);
     return {};
+  };
+}
+
+inline Apply duration(std::function<void(Settings&, Duration)> set) {
+  return [apply = any_duration(std::move(set))](Settings& settings, const std::string& value) -> std::string {
+    const auto parsed = parse_duration(value);
+    if (parsed && *parsed < Duration::zero()) return "it must not be negative";
+    return apply(settings, value);
   };
 }
 

@@ -10,6 +10,7 @@
 namespace haulout::agent {
 namespace {
 
+using flag_values::any_duration;
 using flag_values::Apply;
 using flag_values::boolean;
 using flag_values::duration;
@@ -101,15 +102,18 @@ std::vector<Flag> kubectl_drain_flags() {
       {"pod-selector", 0, Kind::value, "", "Only pods with these labels; the others stay.", apply_pod_selector},
       selector_flag(),
       {"skip-wait-for-delete-timeout", 0, Kind::value, "0",
-       "Do not wait for a pod whose deletionTimestamp is older than this many seconds; 0: wait for every pod.",
-       integer(0, std::numeric_limits<std::int32_t>::max(),
+       "Do not wait for a pod whose deletionTimestamp is older than this many seconds; 0 or less: wait for every pod.",
+       integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int32_t>::max(),
                [](Settings& s, std::int64_t n) {
                  auto& after = s.drain.policy.skip_terminating_after;
                  after = n > 0 ? std::optional<Duration>(std::chrono::seconds(n)) : std::nullopt;
                })},
-      {"timeout", 0, Kind::value, "0s", "Give up on a node after this time (90s, 5m, 1h30m); 0: never.",
-       duration([](Settings& s, Duration d) {
-         s.drain.timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
+      {"timeout", 0, Kind::value, "0s",
+       "Give up on a node after this time (90s, 5m, 1h30m); 0: never; negative: at once, as kubectl.",
+       any_duration([](Settings& s, Duration d) {
+         // It has passed when the drain begins.
+         if (d < Duration::zero()) d = Duration(1);
+         s.drain.timeout = d == Duration::zero() ? std::nullopt : std::optional<Duration>(d);
        })},
   };
 }
@@ -244,7 +248,32 @@ std::vector<Flag> command_flags(Command command) {
   return {};
 }
 
-std::vector<Flag> connection_flags() {
+namespace {
+
+// Scripts give them to kubectl; here is nothing that they could change.
+std::vector<Flag> flags_without_effect() {
+  using Kind = Flag::Kind;
+  const auto accept = [](std::string name, Kind kind) {
+    Flag flag{std::move(name),
+              0,
+              kind,
+              "",
+              "Accepted, as kubectl does; without effect here.",
+              [](Settings&, const std::string&) { return std::string(); }};
+    flag.without_effect = true;
+    return flag;
+  };
+  return {accept("cache-dir", Kind::value),
+          accept("disable-compression", Kind::boolean),
+          accept("kuberc", Kind::value),
+          accept("log-flush-frequency", Kind::value),
+          accept("match-server-version", Kind::boolean),
+          accept("profile", Kind::value),
+          accept("profile-output", Kind::value),
+          accept("vmodule", Kind::value)};
+}
+
+std::vector<Flag> effective_connection_flags() {
   using Flags = k8s::ConnectionFlags;
   using Kind = Flag::Kind;
   return {
@@ -255,6 +284,13 @@ std::vector<Flag> connection_flags() {
          return {};
        }},
       {"as-uid", 0, Kind::value, "", "Act as the user with this UID.", connection(&Flags::as_uid)},
+      {"as-user-extra", 0, Kind::value, "", "KEY=VALUE: act as a user with this extra field; may be repeated.",
+       [](Settings& s, const std::string& extra) -> std::string {
+         const std::size_t equals = extra.find('=');
+         if (equals == std::string::npos || equals == 0) return "write KEY=VALUE";
+         s.connection.as_user_extra.emplace_back(extra.substr(0, equals), extra.substr(equals + 1));
+         return {};
+       }},
       {"certificate-authority", 0, Kind::value, "", "File with the certificates that vouch for the server.",
        connection(&Flags::certificate_authority)},
       {"client-certificate", 0, Kind::value, "", "File with the client certificate.",
@@ -271,8 +307,11 @@ std::vector<Flag> connection_flags() {
        one_of<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
                          [](Settings& s, LogFormat format) { s.log_format = format; })},
       {"namespace", 'n', Kind::value, "",
-       "Where the ConfigMap haulout and the Leases of the turns are, default haulout. Nodes have no namespace.",
+       "Of status, explain, pause and resume: where Haulout's ConfigMap and Leases are, default haulout. The other "
+       "commands "
+       "take it without effect: nodes have no namespace.",
        connection(&Flags::ns)},
+      {"password", 0, Kind::value, "", "Password for basic authentication.", connection(&Flags::password)},
       {"request-timeout", 0, Kind::value, "0",
        "Give up on a single request after this time; 0: as the operation needs. A bare number is seconds.",
        duration_or_seconds([](Settings& s, Duration d) {
@@ -283,9 +322,23 @@ std::vector<Flag> connection_flags() {
        connection(&Flags::tls_server_name)},
       {"token", 0, Kind::value, "", "Bearer token.", connection(&Flags::token)},
       {"user", 0, Kind::value, "", "The kubeconfig's user to use.", connection(&Flags::user)},
-      {"v", 'v', Kind::value, "0", "How much to log on stderr: 0 warnings, 1 requests, 2 everything.",
-       integer(0, 10, [](Settings& s, std::int64_t n) { s.verbosity = static_cast<unsigned>(n); })},
+      {"username", 0, Kind::value, "", "User name for basic authentication.", connection(&Flags::username)},
+      {"v", 'v', Kind::value, "0",
+       "How much to log on stderr: 0 warnings, 1 requests, 2 everything; from 6 on requests as kubectl logs them.",
+       integer(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) { s.verbosity = static_cast<unsigned>(std::max<std::int64_t>(n, 0)); })},
+      {"warnings-as-errors", 0, Kind::boolean, "false",
+       "Exit with 1 when all was done, but the server has sent warnings.",
+       boolean([](Settings& s, bool on) { s.warnings_as_errors = on; })},
   };
+}
+
+}  // namespace
+
+std::vector<Flag> connection_flags() {
+  std::vector<Flag> flags = effective_connection_flags();
+  for (Flag& flag : flags_without_effect()) flags.push_back(std::move(flag));
+  return flags;
 }
 
 std::vector<Flag> all_flags(Command command) {

@@ -22,6 +22,7 @@ struct Flag {
   std::string help;
   // Returns what is wrong with the value, or nothing when it has been applied.
   std::function<std::string(Settings&, const std::string&)> apply;
+  bool without_effect = false;  // accepted because kubectl takes it
 };
 
 // The flags of one command without those of the connection.

@@ -23,12 +23,19 @@ std::string indented(std::string_view text) {
 
 std::string flag_list(const std::vector<Flag>& flags) {
   std::string result;
+  std::vector<std::string> without_effect;
   for (const Flag& flag : flags) {
+    if (flag.without_effect) {
+      without_effect.push_back("--" + flag.name);
+      continue;
+    }
     result += flag.letter != 0 ? fmt::format("    -{}, ", flag.letter) : "    ";
     result += "--" + flag.name;
     if (!flag.shown_default.empty()) result += "=" + flag.shown_default;
     result += '\n' + indented(flag.help);
   }
+  if (!without_effect.empty())
+    result += "    Taken as kubectl takes them, without effect here:\n" + indented(joined(without_effect, ", "));
   return result;
 }
 
@@ -77,18 +84,18 @@ std::string rehearse_text(std::string_view program) {
       "With --all it plays the update of the whole fleet: each node that is Ready wants one reboot, and the agents "
       "take\n"
       "their turns, windows and drains as the configuration of --config says.\n\n"
-      "Assumed is what no snapshot tells: how soon new pods are Ready, how long volumes take to be detached and\n"
-      "attached, and that each pod takes its whole grace period to terminate. The time is right as far as these are.\n"
-      "Room is reckoned as the scheduler does it, from requests, taints, node affinity and pod anti-affinity; pods "
-      "for\n"
-      "which that is not all are listed.\n\n"
+      "What no snapshot tells is assumed: how soon new pods are Ready (--ready-after), how long volumes take to be\n"
+      "detached and attached (--detach-within, --attach-within), and that each pod takes its whole grace period to\n"
+      "terminate (--terminate-within). Room is reckoned as the scheduler does it, from requests, taints, node "
+      "affinity\n"
+      "and pod anti-affinity; pods whose placement depends on more are listed.\n\n"
       "Usage:\n  {0} rehearse NODE... [flags]\n  {0} rehearse -l SELECTOR [flags]\n"
       "  {0} rehearse --all [--config FILE] [flags]\n\n"
       "Examples:\n"
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
       "  # A cluster out of reach, with a picture\n"
-      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments -A -o json > cluster.json\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
       "  # All nodes, two at a time, as agents with this configuration would take them\n"
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"

@@ -11,6 +11,7 @@
 #include "agent/requests_ledger.hpp"
 #include "agent/settings.hpp"
 #include "k8s/client.hpp"
+#include "k8s/patience.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::agent {
@@ -38,8 +39,34 @@ class Job {
 // A whole call to the server outside a drain takes no longer than this.
 inline constexpr Duration call_limit = std::chrono::seconds(30);
 
-// The nodes named, or those that match the selector; an error when none does.
-Task<std::vector<std::string>> resolve_nodes(k8s::Client& client, Settings settings, TimePoint deadline);
+// Says what a command waits for once that has lasted. Borrows the tools.
+class Waiting {
+ public:
+  explicit Waiting(Tools& tools) : tools_(tools), since_(tools.clock.now()) {}
+  void tell(const Error& error);
+
+ private:
+  Tools& tools_;
+  TimePoint since_;
+  std::string told_;
+};
+
+// One request, as patient as the first contact of a drain.
+template <class T>
+Task<T> ask(Tools tools, TimePoint deadline, std::function<Task<T>(TimePoint)> request) {
+  Waiting waiting(tools);
+  co_return co_await k8s::patiently<T>(tools.client, tools.rng, {deadline, call_limit}, std::move(request),
+                                       [&waiting](const Error& error) { waiting.tell(error); });
+}
+
+// The nodes that match the selector; there may be none.
+Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, TimePoint deadline);
+// All of them. Where some do not exist, an error that names these: a slip in a list of names must touch no node.
+Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, TimePoint deadline);
+// The names given, or those of the nodes that match the selector; an error when none does.
+Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline);
+// What is wrong when no node matches.
+std::string no_match(const std::string& selector);
 
 // Prints an error that ended the command, and the way out; returns its exit code.
 int report_failure(const Tools& tools, const Error& error);

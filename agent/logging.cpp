@@ -1,5 +1,7 @@
 #include "agent/logging.hpp"
 
+#include <sys/stat.h>
+
 #include <boost/log/attributes/constant.hpp>
 #include <boost/log/core.hpp>
 #include <boost/log/expressions.hpp>
@@ -31,17 +33,34 @@ class LineBackend final
 };
 using Frontend = sinks::unlocked_sink<LineBackend>;  // one thread
 
-std::string text_line(WallTime at, Severity severity, std::string_view message, const Log::Fields& fields) {
-  std::string line = fmt::format("{} {:<7} {}", k8s::format_micro_time(at), to_string(severity), printable(message));
+std::string text_line(const std::string& time, Severity severity, std::string_view message, const Log::Fields& fields) {
+  std::string line =
+      fmt::format("{}{}{:<7} {}", time, time.empty() ? "" : " ", to_string(severity), printable(message));
   for (const auto& [name, value] : fields) line += fmt::format(" {}={}", name, printable(value));
   return line;
 }
 
-std::string json_line(WallTime at, Severity severity, std::string_view message, const Log::Fields& fields) {
-  nlohmann::ordered_json json = {
-      {"time", k8s::format_micro_time(at)}, {"level", to_string(severity)}, {"message", message}};
+// DEL and U+0080 to U+009F may stand in JSON as they are, and steer some terminals; these are only inside of strings.
+std::string without_controls(const std::string& json) {
+  std::string result;
+  result.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const bool two = byte == 0xC2 && i + 1 < json.size() && static_cast<unsigned char>(json[i + 1]) < 0xA0;
+    if (byte == 0x7F)
+      result += "\\u007f";
+    else if (two)
+      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(json[++i]));
+    else
+      result += json[i];
+  }
+  return result;
+}
+
+std::string json_line(const std::string& time, Severity severity, std::string_view message, const Log::Fields& fields) {
+  nlohmann::ordered_json json = {{"time", time}, {"level", to_string(severity)}, {"message", message}};
   for (const auto& [name, value] : fields) json[name] = value;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return without_controls(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 Severity threshold_of(unsigned verbosity) {
@@ -62,10 +81,28 @@ std::string_view to_string(Severity severity) {
   return "";
 }
 
+// The levels of syslog(3).
+std::string_view journal_priority(Severity severity) {
+  switch (severity) {
+    case Severity::debug: return "<7>";
+    case Severity::info: return "<6>";
+    case Severity::notice: return "<5>";
+    case Severity::warning: return "<4>";
+    case Severity::error: return "<3>";
+  }
+  return "";
+}
+
+bool is_journal(const std::string& journal_stream, int descriptor) {
+  struct stat status{};
+  if (journal_stream.empty() || ::fstat(descriptor, &status) != 0) return false;
+  return journal_stream == fmt::format("{}:{}", status.st_dev, status.st_ino);
+}
+
 class Log::Impl {
  public:
-  Impl(LogFormat format, Clock& clock, std::function<void(const std::string&)> write)
-      : format_(format),
+  Impl(const LogOptions& options, Clock& clock, std::function<void(const std::string&)> write)
+      : options_(options),
         clock_(clock),
         sink_(boost::make_shared<Frontend>(boost::make_shared<LineBackend>(std::move(write)))) {
     sink_->set_formatter(logging::expressions::stream << logging::expressions::smessage);
@@ -74,20 +111,22 @@ class Log::Impl {
   ~Impl() { logging::core::get()->remove_sink(sink_); }
 
   void write(Severity severity, std::string_view message, const Fields& fields) {
-    const auto line = format_ == LogFormat::json ? json_line : text_line;
-    BOOST_LOG_SEV(logger_, severity) << line(clock_.wall_now(), severity, message, fields);
+    const std::string time = k8s::format_micro_time(clock_.wall_now());
+    const std::string line = options_.format == LogFormat::json
+                                 ? json_line(time, severity, message, fields)
+                                 : text_line(options_.to_journal ? "" : time, severity, message, fields);
+    BOOST_LOG_SEV(logger_, severity) << (options_.to_journal ? journal_priority(severity) : "") << line;
   }
 
  private:
-  LogFormat format_;
+  LogOptions options_;
   Clock& clock_;
   boost::shared_ptr<Frontend> sink_;
   logging::sources::severity_logger<Severity> logger_;
 };
 
 Log::Log(LogOptions options, Clock& clock, std::function<void(const std::string&)> write)
-    : threshold_(threshold_of(options.verbosity)),
-      impl_(std::make_unique<Impl>(options.format, clock, std::move(write))) {}
+    : threshold_(threshold_of(options.verbosity)), impl_(std::make_unique<Impl>(options, clock, std::move(write))) {}
 
 Log::~Log() = default;
 

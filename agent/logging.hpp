@@ -1,5 +1,8 @@
 // The log: text or JSON lines for whoever debugs, on stderr. Never holds credentials: callers log methods, targets and
 // codes, not headers or bodies. Lines are handed to `write` without a line break. One per program.
+//
+// Of a service whose stderr is the journal's each line begins with its priority, as sd-daemon(3) has it, so that
+// journalctl -p selects it; the time is the journal's.
 #pragma once
 
 #include <functional>
@@ -16,9 +19,15 @@ namespace haulout::agent {
 enum class Severity { debug, info, notice, warning, error };
 std::string_view to_string(Severity severity);
 
+// What a line for the journal begins with: "<4>".
+std::string_view journal_priority(Severity severity);
+// Whether that descriptor is the stream that systemd has named in $JOURNAL_STREAM ("device:inode").
+bool is_journal(const std::string& journal_stream, int descriptor);
+
 struct LogOptions {
   LogFormat format = LogFormat::text;
   unsigned verbosity = 0;  // 0: notices, warnings and errors; 1: info, too; 2 and more: everything
+  bool to_journal = false;
 };
 
 class Log {

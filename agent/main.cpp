@@ -62,9 +62,7 @@ int main(int argc, char** argv) {
   if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
     out.write(immediate->out);
     err.write(immediate->err);
-    out.flush(-1);
-    err.flush(-1);
-    return immediate->exit_code;
+    return agent::finish_output(out, err, true, immediate->exit_code, -1);
   }
   haulout::RealClock clock;
   haulout::SeededRng rng(random_seed());

@@ -9,6 +9,7 @@
 #include "agent/exit_code.hpp"
 #include "agent/files.hpp"
 #include "agent/help.hpp"
+#include "agent/server_warnings.hpp"
 #include "agent/signals.hpp"
 #include "agent/terminal.hpp"
 #include "agent/text.hpp"
@@ -28,6 +29,15 @@ std::string contents_of(const k8s::Material& material) {
 bool may_review_access(const k8s::Connection& connection) {
   if (!connection.impersonate_user.empty()) return false;
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
+}
+
+// From there on kubectl logs its requests, and so people have learnt to read them in its form.
+constexpr unsigned verbosity_of_kubectl = 6;
+
+// Without what kubectl's requests add to it.
+std::string url_of(const k8s::Connection& connection) {
+  const bool tls = connection.endpoint.kind == http::Endpoint::Kind::tls;
+  return (tls ? "https://" : "http://") + connection.endpoint.authority() + connection.path_prefix;
 }
 
 struct View {
@@ -72,27 +82,40 @@ bool is_for_machines(OutputFormat output) {
   return output == OutputFormat::json || output == OutputFormat::jsonl;
 }
 
-boost::asio::awaitable<int> run_job(Process& process, OutputFormat output, k8s::AuthTransport& transport, Job& job,
-                                    LiveView* live) {
+boost::asio::awaitable<int> run_job(Process& process, const Settings& settings, k8s::AuthTransport& transport,
+                                    ServerWarnings& warnings, Console& console, Job& job, LiveView* live) {
   std::optional<Signals> signals(std::in_place, process.executor);
   std::vector<boost::asio::awaitable<void>> helpers;
   helpers.push_back(pump(process));
   if (live != nullptr) helpers.push_back(live->run());
   const std::optional<int> signal = co_await until_signal(*signals, run_logged_in(transport, job), std::move(helpers));
-  const int code = job.finish(signal);
+  int code = job.finish(signal);
+  if (code == exit_done && settings.warnings_as_errors && warnings.count() > 0) {
+    console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));
+    code = exit_not_done;
+  }
   // A reader that has stopped reading is waited for, and who has had enough of that ends it.
   signals.reset();
-  co_return finish_output(process, output, code, signal ? patience_after_signal_ms : -1);
+  co_return finish_output(process.out, process.err, is_run_for_its_output(settings), code,
+                          signal ? patience_after_signal_ms : -1);
 }
 
 }  // namespace
 
-int finish_output(Process& process, OutputFormat output, int code, int patience_ms) {
-  process.out.flush(patience_ms);
-  const int failure = is_for_machines(output) ? process.out.failure() : 0;
-  if (failure != 0)
-    process.err.write(fmt::format("error: the report could not be written: {}\n", std::strerror(failure)));
-  process.err.flush(patience_ms);
+bool is_run_for_its_output(const Settings& settings) {
+  switch (settings.command) {
+    case Command::status:
+    case Command::explain:
+    case Command::rehearse: return true;
+    default: return is_for_machines(settings.output);
+  }
+}
+
+int finish_output(FdSink& out, FdSink& err, bool matters, int code, int patience_ms) {
+  out.flush(patience_ms);
+  const int failure = matters ? out.failure() : 0;
+  if (failure != 0) err.write(fmt::format("error: the output could not be written: {}\n", std::strerror(failure)));
+  err.flush(patience_ms);
   return failure != 0 && code == exit_done ? exit_not_done : code;
 }
 
@@ -117,29 +140,33 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 
+  const std::string server = url_of(*connection);
   auto authenticated =
       k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(settings.command));
   if (!authenticated) co_return failed(authenticated.error());
   (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
   (*authenticated)->on_plugin(plugin_stage(console));
-  const auto note_denial = [&ledger](const RequestEnd& end) {
+  ServerWarnings warnings([&console](const std::string& text) { console.warn("Warning: " + printable(text)); });
+  const auto note_end = [&ledger, &warnings](const RequestEnd& end) {
     if (end.status == 403) ledger.denied(describe_request(end.method, end.target));
+    warnings.see(end.warnings);
   };
-  WatchedTransport transport(**authenticated, process.clock, log, note_denial, settings.request_timeout);
+  WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
+                             settings.verbosity >= verbosity_of_kubectl ? server : "");
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
   Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {
     CordonJob job(std::move(tools), settings);
-    co_return co_await run_job(process, settings.output, **authenticated, job, nullptr);
+    co_return co_await run_job(process, settings, **authenticated, warnings, console, job, nullptr);
   }
   if (settings.command != Command::drain) {
     const auto job = make_job(process, std::move(tools), settings);
-    co_return co_await run_job(process, settings.output, **authenticated, *job, nullptr);
+    co_return co_await run_job(process, settings, **authenticated, warnings, console, *job, nullptr);
   }
   View view = make_view(process, console, settings);
   DrainJob job(std::move(tools), settings, view.observer(), view.live.get());
-  co_return co_await run_job(process, settings.output, **authenticated, job, view.live.get());
+  co_return co_await run_job(process, settings, **authenticated, warnings, console, job, view.live.get());
 }
 
 }  // namespace haulout::agent

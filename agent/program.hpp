@@ -32,8 +32,11 @@ using MakeJob = std::function<std::unique_ptr<Job>(Process& process, Tools tools
 // makes the jobs of the commands that are not known here: all but drain, cordon and uncordon.
 boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job);
 
+// What this command prints is what it was run for: a report for machines, a table, an explanation. A drain in text is
+// run for what it does.
+bool is_run_for_its_output(const Settings& settings);
 // Waits until both sinks are written, or their readers have taken nothing for `patience_ms`; negative: for ever.
-// Returns the exit code: of a report for machines that could not be kept (a full disk), which is said, never exit_done.
-int finish_output(Process& process, OutputFormat output, int code, int patience_ms);
+// Returns the exit code: where `matters` and the output could not be kept (a full disk), that is said and no success.
+int finish_output(FdSink& out, FdSink& err, bool matters, int code, int patience_ms);
 
 }  // namespace haulout::agent

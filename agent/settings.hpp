@@ -60,12 +60,14 @@ struct Settings {
   std::optional<Duration> request_timeout;  // per request; unset: each operation's own
   std::vector<std::string> nodes;           // names, each once, in the order given
   std::string selector;                     // instead of names
+  bool selects = false;                     // --selector was given, be it empty
   bool in_a_pod = false;                    // the credential is that of the pod that this runs in
   drain::Options drain = kubectl_defaults();
   PeopleSettings people;
   RehearseSettings rehearse;
   std::string timeline;  // file for the picture of a drain; empty: none
   OutputFormat output = OutputFormat::text;
+  bool warnings_as_errors = false;  // what the server warns of makes a success a failure
   unsigned verbosity = 0;
   LogFormat log_format = LogFormat::text;
   // Of `agent`: its flags as they were given, name and value; load_config() joins them with the other sources.

@@ -29,6 +29,12 @@ void FdSink::write(std::string_view text) {
   });
 }
 
+bool FdSink::has_reader() {
+  if (broken_) return false;
+  pollfd entry{fd_, 0, 0};
+  return ::poll(&entry, 1, 0) <= 0 || (entry.revents & (POLLERR | POLLHUP)) == 0;
+}
+
 void FdSink::pump() {
   while (!broken_ && backlog() != 0 && wait_writable(0) && write_some()) {
   }

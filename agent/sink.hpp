@@ -12,6 +12,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::string_view text) = 0;
+  // False once nobody can read any more what is written.
+  virtual bool has_reader() { return true; }
 };
 
 // A file descriptor, borrowed. SIGPIPE must be ignored by the process.
@@ -31,6 +33,8 @@ class FdSink final : public Sink {
   void write_after(FdSink& other) { before_ = &other; }
 
   void write(std::string_view text) override;
+  // Finds out without writing anything: a pipe whose other end is closed says so.
+  bool has_reader() override;
   // Writes what can be written without waiting.
   void pump();
   // Waits until everything is written or the reader takes nothing for `patience_ms`; negative: for ever.

@@ -5,7 +5,9 @@
 namespace haulout::agent {
 
 void LineView::on_event(const drain::Event& event) {
-  if (const auto line = line_of(event, wording_)) console_.say(*line);
+  const auto line = line_of(event, wording_);
+  if (!line) return;
+  is_line_of_kubectl(event.type) ? console_.say(*line) : console_.warn(*line);
 }
 
 void JsonlView::on_event(const drain::Event& event) {

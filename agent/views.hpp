@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// One line per change, in kubectl's words. Borrows the console.
+// One line per change: kubectl's own as results, all others beside them. Borrows the console.
 class LineView final : public drain::DrainObserver {
  public:
   LineView(Console& console, Wording wording) : console_(console), wording_(std::move(wording)) {}

@@ -132,15 +132,21 @@ std::string volumes_detached(const Report& report) {
   return detached == 0 ? "" : fmt::format(", {} detached", count_of(static_cast<std::size_t>(detached), "volume"));
 }
 
+// kubectl's: it deletes nothing in a dry run of its own, and so does not say so.
+std::string dry_run_line(const PodReport& pod, const Wording& wording) {
+  if (wording.deleting && wording.dry_run == DryRunMode::server)
+    return fmt::format("pod/{} deleted{}", pod.name, dry_run_suffix(wording.dry_run));
+  return fmt::format("evicting pod {}{}", pod.key(), dry_run_suffix(wording.dry_run));
+}
+
 Summary drained(const Report& report, const Wording& wording) {
   Summary result;
-  if (wording.dry_run == DryRunMode::client)
+  if (wording.dry_run != DryRunMode::none)
     for (const PodReport& pod : report.pods)
-      if (pod.verdict == Verdict::evict)
-        result.out.push_back(fmt::format("would {} pod {}", wording.deleting ? "delete" : "evict", pod.key()));
+      if (pod.verdict == Verdict::evict) result.out.push_back(dry_run_line(pod, wording));
   result.out.push_back(fmt::format("node/{} drained{}", report.node, dry_run_suffix(wording.dry_run)));
   if (wording.dry_run == DryRunMode::none)
-    result.out.push_back(
+    result.errors.push_back(
         fmt::format("{} gone, {} skipped{}, took {}",
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),

@@ -18,6 +18,8 @@ struct Wording {
 
 // The line for one event; nothing when it is not worth one.
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
+// kubectl has that line, too, and prints it on stdout, where scripts read it. All others belong on stderr.
+bool is_line_of_kubectl(drain::EventType type);
 
 // After the preflight: which pods stay, grouped by reason.
 std::vector<std::string> skip_warnings(const drain::Report& report);
@@ -30,8 +32,8 @@ std::vector<std::string> fit_warnings(const drain::Report& report);
 std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);
 
 struct Summary {
-  std::vector<std::string> out;     // results
-  std::vector<std::string> errors;  // what is wrong, each pod that is left with its cause and the way out
+  std::vector<std::string> out;     // kubectl's lines
+  std::vector<std::string> errors;  // how it went; what is wrong, each pod that is left with its cause and the way out
 };
 Summary summary(const drain::Report& report, const Wording& wording);
 

@@ -1,6 +1,7 @@
 #include "agent/words.hpp"
 
 #include "agent/completion.hpp"
+#include "agent/help.hpp"
 #include "agent/text.hpp"
 
 namespace haulout::agent {
@@ -33,9 +34,15 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
   return {};
 }
 
+// For its own commands in kubectl's words.
 std::string need_nodes(const Settings& settings) {
   if (!settings.nodes.empty() || !settings.selector.empty()) return {};
-  return "no node is given: name one or more, or select them with -l";
+  if (settings.selects)
+    return "you must provide one or more resources: the --selector is empty; name nodes, or the labels they have";
+  const bool of_kubectl = settings.command == Command::drain || settings.command == Command::cordon ||
+                          settings.command == Command::uncordon;
+  return (of_kubectl ? fmt::format("USAGE: {} NODE [flags]; ", to_string(settings.command)) : "") +
+         "no node is given: name one or more, or select them with -l";
 }
 
 std::string needs_all(const std::string& flag) {

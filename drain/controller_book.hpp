@@ -95,7 +95,7 @@ class ControllerBook final : public EvictionGuard {
     std::string pod;
     std::string message;  // the scheduler's
   };
-  // Controllers whose replacements have found no node for the time of the canary.
+  // Controllers whose replacements have found no node for the time of the canary, or for 30 s where there is none.
   std::vector<Unschedulable> unschedulable(TimePoint now) const;
   // When something here changes without an event, later than now.
   TimePoint next_due(TimePoint now) const;
@@ -166,6 +166,9 @@ class ControllerBook final : public EvictionGuard {
   std::optional<Hold> held_by_canary(const Group& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const Group& group, const k8s::Pod& pod) const;
   const Member* homeless(const Group& group) const;
+  // When it has looked for a node for long enough to be spoken of.
+  TimePoint homeless_told(const Member& member) const;
+  bool has_canaries() const { return guards_.canary > Duration::zero(); }
 
   Guards guards_;
   std::map<std::string, Group> groups_;              // by UID of the controller at the top

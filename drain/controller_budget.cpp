@@ -11,6 +11,9 @@ namespace haulout::drain {
 
 namespace {
 
+// So long a replacement may look for a node without being spoken of, where no canary sets the time.
+constexpr Duration patience_with_homeless = std::chrono::seconds(30);
+
 std::string seconds(Duration duration) {
   return fmt::format("{} s", std::chrono::ceil<std::chrono::seconds>(duration).count());
 }
@@ -109,9 +112,9 @@ const ControllerBook::Member* ControllerBook::homeless(const Group& group) const
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& group, TimePoint now) const {
-  if (guards_.canary <= Duration::zero()) return std::nullopt;
+  if (!has_canaries()) return std::nullopt;
   if (const Member* member = homeless(group)) {
-    const TimePoint told = member->unschedulable_since + guards_.canary;
+    const TimePoint told = homeless_told(*member);
     return Hold{
         told <= now ? "ReplacementUnschedulable" : "AwaitingReplacement",
         fmt::format("held back because a replacement, pod {}, finds no node: {}", member->key, *member->unschedulable),
@@ -153,12 +156,15 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
   return hold;
 }
 
+TimePoint ControllerBook::homeless_told(const Member& member) const {
+  return member.unschedulable_since + (has_canaries() ? guards_.canary : patience_with_homeless);
+}
+
 std::vector<ControllerBook::Unschedulable> ControllerBook::unschedulable(TimePoint now) const {
   std::vector<Unschedulable> found;
-  if (guards_.canary <= Duration::zero()) return found;
   for (const auto& [uid, group] : groups_) {
     const Member* member = homeless(group);
-    if (member && member->unschedulable_since + guards_.canary <= now)
+    if (member && homeless_told(*member) <= now)
       found.push_back({&group.controller, member->key, *member->unschedulable});
   }
   return found;
@@ -173,7 +179,7 @@ TimePoint ControllerBook::next_due(TimePoint now) const {
     for (const auto& [uid, wanted] : *questions) consider(wanted.not_before);
   for (const auto& [uid, group] : groups_) {
     if (group.holds) consider(group.read_again_at);
-    if (const Member* member = homeless(group)) consider(member->unschedulable_since + guards_.canary);
+    if (const Member* member = homeless(group)) consider(homeless_told(*member));
   }
   return next;
 }

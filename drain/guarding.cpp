@@ -237,9 +237,11 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
     facts.push_back(
         {"REPLACEMENT_UNSCHEDULABLE",
          found.controller->text(),
-         fmt::format("its replacement, pod {}, finds no node: {}; no further pod of it is evicted until that "
-                     "one has found one; make room, or change what the pod asks for",
-                     found.pod, found.message),
+         fmt::format("its replacement, pod {}, finds no node: {}; until it has found one {}; make room, or change "
+                     "what the pod asks for",
+                     found.pod, found.message,
+                     options_.guards.canary > Duration::zero() ? "no further pod of it is evicted"
+                                                               : "it counts against --max-unavailable-per-controller"),
          {},
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : namespace_views_) {

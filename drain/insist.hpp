@@ -4,18 +4,13 @@
 #pragma once
 
 #include "drain/drain_impl.hpp"
+#include "k8s/patience.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
 
-// Credentials are renewed, and who judges them comes back. Asked after the first contact, when they were good enough.
-inline bool is_about_credentials(const Error& error) {
-  return k8s::is_unauthorized(error) || error.code() == Errc::unavailable;
-}
-
-inline bool may_heal(const Error& error) {
-  return k8s::is_transient(error) || is_about_credentials(error);
-}
+using k8s::is_about_credentials;
+using k8s::may_heal;
 
 template <class T>
 Task<T> Drain::Impl::insist(std::string what, std::function<Task<T>(TimePoint)> request, Duration timeout,

@@ -13,48 +13,16 @@ namespace {
 // Without budgets the drain goes on more carefully; this is for a server that has just come up.
 constexpr Duration budgets_patience = std::chrono::seconds(2);
 
-// What no retry heals before the first answer of the server (the command's fail-fast rule).
-bool is_hopeless_at_first(const Error& error) {
-  switch (error.code()) {
-    case Errc::unreachable:
-    case Errc::timeout:
-    case Errc::reset: return false;
-    case Errc::status: return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !k8s::is_transient(error);
-    default: return true;
-  }
-}
-
 }  // namespace
 
-// One refusal right after the server came up proves nothing: its authorizer may still be cold (measured: up to 165 ms).
 Task<k8s::Node> Drain::Impl::first_contact() {
-  // Of several nodes the first one's is the only first contact.
-  const bool reached = client_.has_succeeded();
-  const TimePoint limit = options_.fail_fast && !reached
-                              ? std::min(deadline_, saturating_add(now(), options_.unreachable_limit))
-                              : deadline_;
-  Backoff backoff({std::chrono::milliseconds(300), 2.0, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
-  unsigned refusals = 0;
   Trouble trouble(*this, "node " + node_name_ + " could not be read");
-  for (;;) {
-    const TimePoint attempt = now() < limit ? std::min(limit, within(request_timeout)) : within(request_timeout);
-    auto node = co_await client_.get_node(node_name_, attempt);
-    if (node) {
-      trouble.over();
-      co_return node;
-    }
-    const Error& error = node.error();
-    if (k8s::is_gone(error)) co_return node;
-    if (k8s::is_forbidden(error)) ++refusals;
-    const bool cold = k8s::is_forbidden(error) && refusals < 2;
-    const bool hopeless = (reached ? !may_heal(error) : is_hopeless_at_first(error)) && !cold;
-    if (options_.fail_fast && hopeless) co_return node;
-    const TimePoint next = now() + backoff.next(rng_, error.retry_after);
-    // Refusal and silence have the limit; a server that answers, were it with 503, is there.
-    if (next >= (error.code() == Errc::status ? deadline_ : limit)) co_return node;
-    trouble.tell(error);
-    co_await clock_.sleep_until(next);
-  }
+  auto node = co_await k8s::patiently<k8s::Node>(
+      client_, rng_, {deadline_, request_timeout, options_.unreachable_limit, options_.fail_fast},
+      [this](TimePoint until) { return client_.get_node(node_name_, until); },
+      [&trouble](const Error& error) { trouble.tell(error); });
+  if (node) trouble.over();
+  co_return node;
 }
 
 asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pods) {

@@ -21,7 +21,8 @@ Task<std::string> Drain::Impl::claim_of(std::string name, TimePoint limit) {
   const auto volume = co_await client_.get_persistent_volume(name, std::min(limit, within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   volumes_resolved_ = true;
-  if (!volume || volume->claim_name.empty()) co_return std::string();
+  // A claimRef that somebody has written by hand may lack either.
+  if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;
   const auto claim = co_await client_.get_persistent_volume_claim(volume->claim_ns, volume->claim_name,

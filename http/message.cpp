@@ -1,5 +1,6 @@
 #include "http/message.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -22,6 +23,10 @@ std::optional<unsigned> month_number(std::string_view name) {
   if (found == months.end()) return std::nullopt;
   return static_cast<unsigned>(found - months.begin()) + 1;
 }
+
+// Between any two of these lies what a Duration can hold.
+constexpr std::chrono::sys_seconds earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
+constexpr std::chrono::sys_seconds latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
 
 // The three forms that a recipient must accept (RFC 9110 5.6.7). The name of the day says nothing new and is skipped.
 std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text) {
@@ -53,8 +58,9 @@ std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text)
   // 60 is a leap second.
   if (!date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
     return std::nullopt;
-  return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second);
+  const std::chrono::sys_seconds time = std::chrono::sys_days(date) + std::chrono::hours(hour) +
+                                        std::chrono::minutes(minute) + std::chrono::seconds(second);
+  return std::clamp(time, earliest, latest);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct Response {
   std::string body;
 };
 
-// The Date of an answer: the peer's clock, in whole seconds.
+// The Date of an answer: the peer's clock, in whole seconds; clamped to 1900 … 2190, as all times of others.
 std::optional<std::chrono::sys_seconds> date(const Headers& headers);
 
 // Retry-After of an answer: delta seconds, or an HTTP-date relative to `date_now` (RFC 9110 10.2.3). Nonsense is

@@ -1,8 +1,10 @@
 #include "http/server.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <map>
 
 #include "http/buffer.hpp"
 #include "http/cancelled.hpp"
@@ -18,7 +20,6 @@ using Ec = boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t head_limit = std::size_t{1024} * 1024;  // as kube-apiserver
 constexpr Duration handshake_timeout = std::chrono::seconds(10);
 constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);
 constexpr Duration linger = std::chrono::seconds(1);
@@ -48,12 +49,36 @@ Task<std::size_t> read_into(Wire& wire, std::span<char> room) {
   co_return bytes;
 }
 
+// A connection that is open.
+struct Guest {
+  TaskGroup::ChildId child = 0;
+  TimePoint waited_for_since = TimePoint::max();  // max: its peer is not waited for
+};
+
+// The guest's peer is waited for as long as this lives.
+class Waiting {
+ public:
+  Waiting(Guest& guest, const Clock& clock)
+      : guest_(guest), before_(std::exchange(guest.waited_for_since, std::min(guest.waited_for_since, clock.now()))) {}
+  ~Waiting() { guest_.waited_for_since = before_; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Guest& guest_;
+  TimePoint before_;
+};
+
+using Guests = std::map<std::uint64_t, Guest>;  // in the order in which they came
+
 class ServerExchange final : public Exchange {
  public:
-  // Borrows clock and wire; `patience` is how long the peer may take to accept each part of the answer.
-  ServerExchange(Clock& clock, Duration patience, Wire& wire, std::string peer, Request request, bool keep_alive)
+  // Borrows clock, guest and wire; `patience` is how long the peer may take to accept each part of the answer.
+  ServerExchange(Clock& clock, Duration patience, Guest& guest, Wire& wire, std::string peer, Request request,
+                 bool keep_alive)
       : clock_(clock),
         patience_(patience),
+        guest_(guest),
         wire_(wire),
         peer_(std::move(peer)),
         request_(std::move(request)),
@@ -100,6 +125,7 @@ class ServerExchange final : public Exchange {
 
   Task<> send(std::string bytes) {
     if (broken_) co_return Error(Errc::reset, "the connection to " + peer_ + " was aborted");
+    const Waiting waiting(guest_, clock_);
     auto sent = co_await with_deadline(clock_, saturating_add(clock_.now(), patience_), write_all(wire_, bytes, peer_));
     if (!sent) broken_ = true;
     co_return sent;
@@ -107,6 +133,7 @@ class ServerExchange final : public Exchange {
 
   Clock& clock_;
   Duration patience_;
+  Guest& guest_;
   Wire& wire_;
   std::string peer_;
   Request request_;
@@ -129,11 +156,13 @@ class Server::Impl {
 
  private:
   asio::awaitable<void> accept_into(TaskGroup& group);
-  asio::awaitable<void> serve(tcp::socket socket, std::string peer);
-  asio::awaitable<void> serve_requests(Wire& wire, std::string peer);
+  // False: each of those that are there is being served.
+  bool make_room(TaskGroup& group);
+  asio::awaitable<void> serve(tcp::socket socket, std::string peer, std::uint64_t number);
+  asio::awaitable<void> serve_requests(Guest& guest, Wire& wire, std::string peer);
   // Nothing: the connection is over. A refusal has been answered already.
-  asio::awaitable<std::unique_ptr<RequestParser>> next_request(Wire& wire, Buffer& buffer);
-  asio::awaitable<void> say_goodbye(Wire& wire);
+  asio::awaitable<std::unique_ptr<RequestParser>> next_request(Guest& guest, Wire& wire, Buffer& buffer);
+  asio::awaitable<void> say_goodbye(Guest& guest, Wire& wire);
 
   tcp::acceptor acceptor_;
   Clock& clock_;
@@ -141,6 +170,9 @@ class Server::Impl {
   Handler handler_;
   std::shared_ptr<TlsContext> tls_;
   std::uint16_t port_ = 0;
+  Guests guests_;
+  Guests leaving_;  // those that were asked to go: they are about to
+  std::uint64_t came_ = 0;
 };
 
 Result<> Server::Impl::listen() {
@@ -176,18 +208,41 @@ asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
       co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);
       continue;
     }
-    if (group.size() >= options_.max_connections) continue;
+    if (guests_.size() >= options_.max_connections && !make_room(group)) continue;
     Ec gone;
     socket.set_option(tcp::no_delay(true), gone);
     const auto remote = socket.remote_endpoint(gone);
     std::string peer = gone ? "a peer" : fmt::format("{}:{}", remote.address().to_string(), remote.port());
-    group.spawn(serve(std::move(socket), std::move(peer)));
+    const std::uint64_t number = ++came_;
+    guests_.try_emplace(number);
+    const auto child = group.spawn(serve(std::move(socket), std::move(peer), number));
+    if (const auto guest = guests_.find(number); guest != guests_.end()) guest->second.child = child;
   }
 }
 
-asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer) {
+bool Server::Impl::make_room(TaskGroup& group) {
+  const auto longest = std::min_element(guests_.begin(), guests_.end(), [](const auto& one, const auto& other) {
+    return one.second.waited_for_since < other.second.waited_for_since;
+  });
+  if (longest == guests_.end() || longest->second.waited_for_since == TimePoint::max()) return false;
+  group.cancel(longest->second.child);
+  leaving_.insert(guests_.extract(longest));  // the Guest stays where it is in memory
+  return true;
+}
+
+asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer, std::uint64_t number) {
+  struct Leaves {
+    Impl& server;
+    std::uint64_t number;
+    ~Leaves() {
+      server.guests_.erase(number);
+      server.leaving_.erase(number);
+    }
+  } const leaves{*this, number};
+  Guest& guest = guests_.at(number);
   std::unique_ptr<Wire> wire;
   if (tls_) {
+    const Waiting waiting(guest, clock_);
     auto accepted = co_await with_deadline(clock_, saturating_add(clock_.now(), handshake_timeout),
                                            tls_server_wire(std::move(socket), tls_, peer));
     if (!accepted) co_return;  // the client has its own account of why
@@ -195,25 +250,26 @@ asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer) 
   } else {
     wire = plain_wire(std::move(socket));
   }
-  co_await serve_requests(*wire, std::move(peer));
+  co_await serve_requests(guest, *wire, std::move(peer));
 }
 
-asio::awaitable<void> Server::Impl::serve_requests(Wire& wire, std::string peer) {
-  Buffer buffer(head_limit);
+asio::awaitable<void> Server::Impl::serve_requests(Guest& guest, Wire& wire, std::string peer) {
+  Buffer buffer(options_.head_limit);
   while (true) {
-    const auto parser = co_await next_request(wire, buffer);
+    const auto parser = co_await next_request(guest, wire, buffer);
     if (!parser) co_return;
-    ServerExchange exchange(clock_, options_.send_timeout, wire, peer, std::move(parser->request()),
+    ServerExchange exchange(clock_, options_.send_timeout, guest, wire, peer, std::move(parser->request()),
                             parser->keep_alive());
     co_await handler_(exchange);
     if (exchange.reusable()) continue;
-    if (exchange.complete()) co_await say_goodbye(wire);
+    if (exchange.complete()) co_await say_goodbye(guest, wire);
     co_return;
   }
 }
 
-asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire& wire, Buffer& buffer) {
-  auto parser = std::make_unique<RequestParser>(Limits{head_limit, options_.body_limit});
+asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Guest& guest, Wire& wire, Buffer& buffer) {
+  const Waiting waiting(guest, clock_);
+  auto parser = std::make_unique<RequestParser>(Limits{options_.head_limit, options_.body_limit});
   bool idle = buffer.view().empty();
   TimePoint until = saturating_add(clock_.now(), idle ? options_.idle_timeout : options_.request_timeout);
   bool continued = false;
@@ -223,10 +279,10 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Wire&
     if (used && parser->done()) co_return parser;
     if (room.empty()) {
       const int status = parser->too_large() ? 413 : used ? 431 : 400;
-      ServerExchange refusal(clock_, options_.send_timeout, wire, "", {}, false);
+      ServerExchange refusal(clock_, options_.send_timeout, guest, wire, "", {}, false);
       Response response{status, {}, used ? "the head of the request is too long\n" : used.error().message() + "\n"};
       response.headers.add("Content-Type", "text/plain; charset=utf-8");
-      if (co_await refusal.reply(std::move(response))) co_await say_goodbye(wire);
+      if (co_await refusal.reply(std::move(response))) co_await say_goodbye(guest, wire);
       co_return nullptr;
     }
     if (parser->head_done() && !continued) {
@@ -257,7 +313,8 @@ Task<> read_to_the_end(Wire& wire) {
 
 }  // namespace
 
-asio::awaitable<void> Server::Impl::say_goodbye(Wire& wire) {
+asio::awaitable<void> Server::Impl::say_goodbye(Guest& guest, Wire& wire) {
+  const Waiting waiting(guest, clock_);
   wire.finish_sending();
   const auto read = co_await with_deadline(clock_, saturating_add(clock_.now(), linger), read_to_the_end(wire));
   static_cast<void>(read);  // either way the connection is closed next

@@ -3,7 +3,8 @@
 // One coroutine per connection, keep-alive, one request at a time per connection (no pipelining beyond reading in
 // order). The handler answers each exchange exactly once, by reply() or by start_stream() and write()… end(); returning
 // without an answer closes the connection. Handlers may run for as long as they like; they are cancelled when the
-// server stops. Peers are not waited for for ever: see ServerOptions.
+// server stops. Peers are not waited for for ever: see ServerOptions. When there are too many connections, the one that
+// the server has waited for longest (for a request, or for its peer to take an answer) is closed for the next one.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -37,11 +38,13 @@ struct ServerOptions {
   bool tls = false;
   TlsOptions
       tls_options;  // client_cert_pem and client_key_pem are the server's own; ca_pem set: client certificates required
+  std::size_t head_limit = std::size_t{1024} * 1024;  // as kube-apiserver
   std::size_t body_limit = std::size_t{3} * 1024 * 1024;
   Duration idle_timeout = std::chrono::minutes(2);      // between two requests; longer than clients keep connections
   Duration request_timeout = std::chrono::seconds(30);  // from the first byte of a request to its last
   Duration send_timeout = std::chrono::seconds(30);     // for a peer to take an answer, or a chunk of one
-  std::size_t max_connections = 10'000;                 // further ones are closed as they come
+  // One more closes the one that was waited for longest; itself, if none is.
+  std::size_t max_connections = 10'000;
 };
 
 class Server {

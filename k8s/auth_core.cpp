@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/base64.hpp"
+#include "k8s/codec.hpp"
 #include "k8s/file_credentials.hpp"
 
 namespace haulout::k8s {
@@ -127,6 +128,11 @@ asio::awaitable<void> AuthCore::log_in() {
 
 Task<> AuthCore::prepare(TimePoint& deadline) {
   if (login_failure_) co_return *std::exchange(login_failure_, std::nullopt);
+  if (connection_.token_expires && clock_.wall_now() >= *connection_.token_expires)
+    co_return Error(Errc::unavailable,
+                    fmt::format("{}: the id-token of its auth-provider oidc expired at {}, and only kubectl renews it: "
+                                "run any kubectl command with this kubeconfig, then try again",
+                                connection_.origin, format_time(*connection_.token_expires)));
   if (reads_files() && clock_.now() >= next_check_) reload_files();
   if (connection_.exec && !plugin_credential_holds()) CO_CHECK(co_await log_in_anew(now_.plugin, deadline));
   co_return Result<>();

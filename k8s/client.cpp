@@ -7,6 +7,7 @@
 
 #include "k8s/codec_sizes.hpp"
 #include "k8s/list_budget.hpp"
+#include "k8s/selected.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -97,10 +98,11 @@ Result<List<ConfigMap>> decode_list<ConfigMap>(std::string_view body) {
 
 Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   CO_TRY(auto response, co_await transport_.round_trip(std::move(request), deadline));
-  see_date(response.headers);
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   has_succeeded_ = true;
+  // What is no object may come from a proxy, whose clock is its own.
+  if (response.body.starts_with('{')) see_date(response.headers);
   co_return response;
 }
 
@@ -125,20 +127,22 @@ WallTime Client::server_now() const {
 
 Task<Node> Client::get_node(std::string name, TimePoint deadline) {
   CO_TRY(const auto response, co_await send(k8s::get_node(name), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<Node> Client::patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline) {
   auto request = k8s::patch_node(name, std::move(merge_patch), {dry_run, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<List<Node>> Client::list_nodes(std::string label_selector, TimePoint deadline) {
   ListOptions options;
-  options.label_selector = std::move(label_selector);
+  options.label_selector = label_selector;
   options.limit = options_.page_size;
-  co_return co_await list<Node>(Resource::nodes, std::move(options), deadline);
+  auto nodes = co_await list<Node>(Resource::nodes, std::move(options), deadline);
+  if (nodes) CO_CHECK(check_labels(label_selector, nodes->items));
+  co_return nodes;
 }
 
 Task<List<Pod>> Client::list_pods_on(std::string node, TimePoint deadline) {
@@ -158,7 +162,7 @@ Task<List<VolumeAttachment>> Client::list_volume_attachments(std::function<bool(
                                                              TimePoint deadline) {
   ListOptions options;
   options.limit = options_.page_size;
-  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline, Duration::max(),
+  co_return co_await list<VolumeAttachment>(Resource::volume_attachments, std::move(options), deadline, longest_page,
                                             std::move(wanted));
 }
 
@@ -168,22 +172,26 @@ Task<NodeVolumes> Client::get_node_volumes(std::string node, TimePoint deadline)
 }
 
 Task<PersistentVolume> Client::get_persistent_volume(std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume(name), deadline));
+  CO_TRY(auto request, k8s::get_persistent_volume(name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_persistent_volume(response.body);
 }
 
 Task<PersistentVolumeClaim> Client::get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_persistent_volume_claim(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_persistent_volume_claim(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_persistent_volume_claim(response.body);
 }
 
 Task<Namespace> Client::get_namespace(std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_namespace(name), deadline));
+  CO_TRY(auto request, k8s::get_namespace(name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_namespace(response.body);
 }
 
 Task<Service> Client::get_service(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_service(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_service(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_service(response.body);
 }
 
@@ -199,7 +207,8 @@ Task<> Client::delete_pod(std::string ns, std::string pod, DeleteOptions options
 }
 
 Task<DaemonSet> Client::get_daemon_set(std::string ns, std::string name, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_daemon_set(ns, name), deadline));
+  CO_TRY(auto request, k8s::get_daemon_set(ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_daemon_set(response.body);
 }
 
@@ -207,18 +216,21 @@ Task<Workload> Client::get_workload(std::string kind, std::string ns, std::strin
   const std::string resource = kind == "Deployment"   ? "deployments"
                                : kind == "ReplicaSet" ? "replicasets"
                                                       : "statefulsets";
-  CO_TRY(const auto response, co_await send(k8s::get_workload(resource, ns, name), deadline));
+  CO_TRY(auto request, k8s::get_workload(resource, ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_workload(response.body, kind);
 }
 
 Task<Workload> Client::get_scale(std::string api_version, std::string resource, std::string ns, std::string name,
                                  TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(k8s::get_scale(api_version, resource, ns, name), deadline));
+  CO_TRY(auto request, k8s::get_scale(api_version, resource, ns, name));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_workload(response.body, "Scale");
 }
 
 Task<std::map<std::string, std::string>> Client::scalable_resources(std::string api_version, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(discover(api_version), deadline));
+  CO_TRY(auto request, discover(api_version));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
   co_return decode_scalable(response.body);
 }
 
@@ -235,7 +247,7 @@ Task<Self> Client::review_self(TimePoint deadline) {
 Task<Node> Client::patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline) {
   auto request = k8s::patch_node_status(name, std::move(strategic_merge_patch), {DryRun::none, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));
-  co_return decode_node(response.body);
+  co_return only_named(name, decode_node(response.body));
 }
 
 Task<List<Lease>> Client::list_leases(std::string ns, std::string label_selector, TimePoint deadline) {
@@ -333,6 +345,7 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
     if (!response) co_return std::move(response).error();
     CO_TRY(auto page, decode_list<T>(response->body));
     size.read += response->body.size();
+    for (const T& object : page.items) CO_CHECK(check_selected(options.field_selector, object));
     if (wanted) std::erase_if(page.items, [&](const T& object) { return !wanted(object); });
     for (const T& object : page.items) size.kept += text_in(object);
     // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.

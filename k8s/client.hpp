@@ -1,6 +1,7 @@
 // Typed verbs: builder + transport + status + codec. One attempt each, no retries, but for lists: an expired continue
-// token restarts the list (twice, then unpaged), as the API asks. Failures are those of Transport plus decode and
-// status. Cancellable; must outlive its calls. Owns nothing.
+// token restarts the list (twice, then unpaged), as the API asks. Failures are those of Transport plus decode, also of
+// an answer about other Nodes or objects than those that were asked for, and status. Cancellable; must outlive its
+// calls. Owns nothing.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,9 @@
 #include "k8s/requests.hpp"
 
 namespace haulout::k8s {
+
+// One page of a list, from a busy server: it gives up after 60 s itself.
+inline constexpr Duration longest_page = std::chrono::seconds(60);
 
 struct ClientOptions {
   FieldValidation validation = FieldValidation::warn;
@@ -71,14 +75,15 @@ class Client {
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
 
   // All pages of a collection of Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease or ConfigMap, most recent;
-  // `options.limit` is the page size. No page may take longer than `page_timeout`. Of each page only objects that
-  // `wanted` says yes to are kept, if it is set.
+  // `options.limit` is the page size. No page may take longer than `page_timeout`, of however many there are. Of each
+  // page only objects that `wanted` says yes to are kept, if it is set.
   template <class T>
-  Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline,
-                     Duration page_timeout = Duration::max(), std::function<bool(const T&)> wanted = {});
+  Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
+                     std::function<bool(const T&)> wanted = {});
 
-  // Wall time as the API server has it: the Date of its last answer and what has passed since, so that a jump of our
-  // own clock moves nothing. Whole seconds at best; our own clock before the first answer.
+  // Wall time as the API server has it: the Date of its last answer that did what was asked for, and what has passed
+  // since, so that neither a jump of our own clock nor a proxy's error page moves anything. Whole seconds at best; our
+  // own clock before the first such answer.
   WallTime server_now() const;
 
   // Whether the server has done anything that it was asked for: it can be reached, and knows us.

@@ -21,6 +21,11 @@ std::string display_name(const T& object) {
   }
 }
 
+// What a server lets nobody call anything: it would be a path of its own.
+bool is_path(std::string_view name) {
+  return name == "." || name == ".." || name.find('/') != std::string_view::npos;
+}
+
 // What no object of a server is without; a DaemonSet is only asked for its identity.
 template <class T>
 void check_identity(const T& object, Problem& problem) {
@@ -31,7 +36,9 @@ void check_identity(const T& object, Problem& problem) {
   }
   if constexpr (requires { object.ns; }) {
     if (object.ns.empty()) return problem.note("metadata.namespace is missing");
+    if (is_path(object.ns)) return problem.note("metadata.namespace is no name");
   }
+  if (is_path(object.name)) problem.note("metadata.name is no name");
 }
 
 // The items of a list say nothing of their kind; whatever else says one must say the right one.

@@ -7,6 +7,7 @@
 
 #include "http/base64.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/yaml_codec.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -44,8 +45,10 @@ std::string encode_exec_info(const ExecPlugin& plugin, bool interactive, const s
 }
 
 Result<ExecCredential> decode_exec_credential(std::string_view output, const std::string& api_version) {
-  const Json json = Json::parse(output, nullptr, false);
-  if (!json.is_object()) return bad_answer("is no JSON object; expected an ExecCredential on stdout");
+  Json json = Json::parse(output, nullptr, false);
+  if (!json.is_object())
+    if (const auto converted = yaml_to_json(output)) json = Json::parse(*converted, nullptr, false);
+  if (!json.is_object()) return bad_answer("is neither a JSON nor a YAML object; expected an ExecCredential on stdout");
   std::string kind;
   std::string version;
   if (!read_string(json, "kind", kind) || kind != "ExecCredential")

@@ -90,6 +90,10 @@ OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
+bool is_complete(const OwnerReference& owner) {
+  return !owner.api_version.empty() && !owner.kind.empty() && !owner.name.empty() && !owner.uid.empty();
+}
+
 void read(const Object& json, Node& node) {
   const auto metadata = json.object("metadata");
   read_identity(metadata, node);

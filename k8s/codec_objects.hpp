@@ -21,6 +21,8 @@ void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
 OwnerReference read_owner(const Object& owner);
+// The API server lets no other in.
+bool is_complete(const OwnerReference& owner);
 // Of the conditions of a status, the last one of this type.
 bool condition_true(const Object& status, std::string_view type);
 // As far as the type keeps it.

@@ -26,11 +26,6 @@ bool tolerates_unschedulable(const Object& toleration) {
   return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
 }
 
-// The API server lets no other in.
-bool is_complete(const OwnerReference& owner) {
-  return !owner.api_version.empty() && !owner.kind.empty() && !owner.name.empty() && !owner.uid.empty();
-}
-
 // A pod of 1.5 MB may have 100,000 labels, and a node many such pods.
 constexpr Room labels_of_pod{256, 32 * 1024};
 

@@ -3,6 +3,7 @@
 
 #include "k8s/codec.hpp"
 #include "k8s/codec_json.hpp"
+#include "k8s/codec_objects.hpp"
 
 namespace haulout::k8s {
 
@@ -24,9 +25,9 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
   for (const auto& [key, value] : metadata.strings("annotations"))
     if (kept_annotation(key)) workload.annotations.emplace(key, value);
   metadata.each("ownerReferences", [&](const Object& owner) {
-    if (owner.boolean("controller"))
-      workload.controller = {owner.string("apiVersion"), owner.string("kind"), owner.string("name"),
-                             owner.string("uid"), true};
+    if (!owner.boolean("controller")) return;
+    if (auto controller = codec::read_owner(owner); codec::is_complete(controller))
+      workload.controller = std::move(controller);
   });
   // A Scale leaves out zero, the others leave out their default of one.
   const auto spec = json.object("spec");

@@ -181,6 +181,27 @@ Result<> apply_client_certificate(Connection& connection, const KubeconfigUser& 
   return {};
 }
 
+// kubectl renews the id-token of oidc and writes it back; here it is used as long as it lasts.
+Result<> apply_auth_provider(Connection& connection, const KubeconfigUser& user, const std::string& entry) {
+  const std::string& name = user.auth_provider;
+  if (name != "oidc") {
+    const bool removed = name == "gcp" || name == "azure";
+    return unusable(
+        fmt::format("{}: auth-provider \"{}\" {}; use the exec plugin of your provider, a client "
+                    "certificate or a token",
+                    entry, name, removed ? "is none any more (kubectl dropped it in 1.26)" : "is not known"));
+  }
+  const std::string token = trimmed(user.id_token);
+  if (token.empty())
+    return unusable(entry +
+                    ": auth-provider \"oidc\" has no id-token in its config; log in with the tool that made this "
+                    "kubeconfig, or use its exec plugin");
+  if (!is_header_safe(token)) return unusable(entry + ": id-token holds a control character; paste it on one line");
+  connection.token = Material{token, {}};
+  connection.token_expires = user.id_token_expires;
+  return {};
+}
+
 Result<> apply_user(Connection& connection, const KubeconfigUser& user, const KubeconfigCluster& cluster,
                     const std::string& entry, const ConnectionFlags& flags) {
   connection.impersonate_user = user.as;
@@ -189,11 +210,7 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   connection.impersonate_extra = user.as_user_extra;
   // --token says who we are; nothing of the file may say otherwise.
   if (!flags.token.empty()) return {};
-  if (!user.auth_provider.empty())
-    return unusable(
-        fmt::format("{}: auth-provider \"{}\" is not supported (Kubernetes removed it in 1.26); use the exec "
-                    "plugin of your provider, a client certificate or a token",
-                    entry, user.auth_provider));
+  if (!user.auth_provider.empty()) return apply_auth_provider(connection, user, entry);
   const std::string token = trimmed(user.token);
   if (!is_header_safe(token)) return unusable(entry + ": token holds a control character; paste it on one line");
   const bool basic = !user.username.empty() || !user.password.empty();
@@ -225,11 +242,20 @@ Result<> check_impersonation(const Connection& connection) {
 Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) {
   if (!flags.token.empty()) {
     connection.token = Material{trimmed(flags.token), {}};
+    connection.token_expires.reset();
     if (!is_header_safe(connection.token.data)) return unusable("--token holds a control character");
     connection.username.clear();
     connection.password.clear();
     connection.client_cert = {};
     connection.client_key = {};
+    connection.exec.reset();
+  }
+  if (!flags.username.empty() || !flags.password.empty()) {
+    if (!connection.token.empty())
+      return unusable("--username and --password contradict a token (" +
+                      (flags.token.empty() ? connection.origin : "--token") + "); only one of both may be given");
+    if (!flags.username.empty()) connection.username = flags.username;
+    if (!flags.password.empty()) connection.password = flags.password;
     connection.exec.reset();
   }
   if (!flags.client_certificate.empty()) connection.client_cert = Material{{}, flags.client_certificate};
@@ -239,6 +265,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.as.empty()) connection.impersonate_user = flags.as;
   if (!flags.as_uid.empty()) connection.impersonate_uid = flags.as_uid;
   if (!flags.as_groups.empty()) connection.impersonate_groups = flags.as_groups;
+  if (!flags.as_user_extra.empty()) connection.impersonate_extra = flags.as_user_extra;
   return check_impersonation(connection);
 }
 
@@ -246,6 +273,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
 void drop_credentials_without_tls(Connection& connection) {
   if (connection.endpoint.kind == http::Endpoint::Kind::tls) return;
   connection.token = {};
+  connection.token_expires.reset();
   connection.username.clear();
   connection.password.clear();
   connection.client_cert = {};

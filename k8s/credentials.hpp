@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "http/client.hpp"
+#include "retry/clock.hpp"
 #include "retry/result.hpp"
 
 namespace haulout::k8s {
@@ -45,7 +46,9 @@ struct Connection {
   std::string tls_server_name;
   Material client_cert;
   Material client_key;
-  Material token;                  // bearer
+  Material token;  // bearer
+  // Of an id-token that something else renews (auth-provider oidc): it is of no use any more from then on.
+  std::optional<WallTime> token_expires;
   std::string username, password;  // basic
   std::optional<ExecPlugin> exec;
   std::string impersonate_user;
@@ -61,8 +64,9 @@ struct Connection {
 struct ConnectionFlags {
   std::string kubeconfig, context, cluster, user, ns, server, token, certificate_authority, client_certificate,
       client_key;
-  std::string tls_server_name, as, as_uid;
+  std::string tls_server_name, as, as_uid, username, password;
   std::vector<std::string> as_groups;
+  std::vector<std::pair<std::string, std::string>> as_user_extra;
   bool insecure_skip_tls_verify = false;
 };
 

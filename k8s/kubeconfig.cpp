@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "http/base64.hpp"
 #include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 
@@ -119,6 +121,25 @@ KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& di
   return exec;
 }
 
+// When a JSON Web Token says that it ends (RFC 7519, "exp"); nothing where it does not: the server judges it anyway.
+std::optional<WallTime> expiry_of(const std::string& token) {
+  const std::size_t begin = token.find('.');
+  const std::size_t end = begin == std::string::npos ? begin : token.find('.', begin + 1);
+  if (end == std::string::npos) return std::nullopt;
+  std::string claims = token.substr(begin + 1, end - begin - 1);
+  std::replace(claims.begin(), claims.end(), '-', '+');
+  std::replace(claims.begin(), claims.end(), '_', '/');
+  claims.append((4 - claims.size() % 4) % 4, '=');
+  const auto text = http::base64_decode(claims);
+  if (!text) return std::nullopt;
+  const Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.contains("exp") || !json["exp"].is_number()) return std::nullopt;
+  const double seconds = json["exp"].get<double>();
+  // Year 2200: no honest token, and more than a clock can hold.
+  if (!(seconds >= 0) || seconds > 7'258'118'400.0) return std::nullopt;
+  return WallTime(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
+}
+
 KubeconfigUser decode_user(const Reader& reader, const std::string& file, const std::filesystem::path& directory) {
   KubeconfigUser user;
   user.file = file;
@@ -140,6 +161,10 @@ KubeconfigUser decode_user(const Reader& reader, const std::string& file, const 
   if (reader.has("auth-provider")) {
     user.auth_provider = reader.object("auth-provider").string("name");
     if (user.auth_provider.empty()) user.auth_provider = "unnamed";
+    if (user.auth_provider == "oidc") {
+      user.id_token = reader.object("auth-provider").object("config").string("id-token");
+      user.id_token_expires = expiry_of(user.id_token);
+    }
   }
   if (reader.has("exec")) user.exec = decode_exec(reader.object("exec"), directory);
   return user;

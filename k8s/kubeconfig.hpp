@@ -40,6 +40,8 @@ struct KubeconfigUser {
   std::vector<std::string> as_groups;
   std::vector<std::pair<std::string, std::string>> as_user_extra;
   std::string auth_provider;  // its name
+  std::string id_token;       // of auth-provider oidc
+  std::optional<WallTime> id_token_expires;
   std::optional<KubeconfigExec> exec;
 };
 

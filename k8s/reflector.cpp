@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "k8s/list_budget.hpp"
+#include "k8s/selected.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -244,6 +245,11 @@ template <class T>
 Result<> Reflector<T>::apply_line(std::string_view line) {
   auto event = decode_watch_event<T>(line);
   if (!event) return std::move(event).error();
+  // Of what has gone only its identity is read: it was checked when it came.
+  if (event->type == WatchEventType::added || event->type == WatchEventType::modified) {
+    auto checked = check_selected(options_.field_selector, event->object);
+    if (!checked) return checked;
+  }
   store_.heard_of(event->object.uid);
   switch (event->type) {
     case WatchEventType::error: return std::move(event->error);

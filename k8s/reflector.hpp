@@ -3,7 +3,8 @@
 // The view (`objects`, by UID) is always a state that the server really had, never older than the last relist. Every
 // change is handed to `on_change(uid, object or nullptr)`; objects whose deletion was missed are reported gone by the
 // relist. Lost connections, half lines, silence, 410 and throttling are survived with jittered backoff; a watch that is
-// forbidden becomes a list every 5 s ± 20 %, and is tried again every five minutes.
+// forbidden becomes a list every 5 s ± 20 %, and is tried again every five minutes. An answer about objects that the
+// field selector does not select is an error like any other, and nothing of it is taken over.
 //
 // run() returns only by cancellation, or with the error when the very first list is answered by something that no retry
 // can heal (401, 403 twice, not found, not Kubernetes). Once synced it never gives up: health().error says what is
@@ -44,7 +45,7 @@ struct ReflectorOptions {
   Duration silence_limit = std::chrono::seconds(100);
   Duration poll_interval = std::chrono::seconds(5);
   Duration watch_retry = std::chrono::minutes(5);  // while polling: is the watch still forbidden?
-  Duration page_timeout = std::chrono::seconds(60);
+  Duration page_timeout = longest_page;
   Duration head_timeout = std::chrono::seconds(30);
   // Asked after each batch of events: when to read on, unless read_on() is called before or much has come. The later,
   // the more events come with one wake-up, and the older is the view. Unset: at once.

@@ -4,11 +4,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "k8s/codec_requests.hpp"
 
 namespace haulout::k8s {
 namespace {
+
+constexpr std::string_view in_namespace = "/api/v1/namespaces/";
 
 // Without it the path would name a collection, the selector every unscheduled pod, the eviction any namesake.
 std::string_view required(std::string_view value, const char* what) {
@@ -75,12 +78,32 @@ std::string events_path(std::string_view ns) {
   return "/apis/events.k8s.io/v1" + scope(required(ns, "namespace")) + "/events";
 }
 
-// An API version may come from somebody's ownerReference.
-std::string group_path(std::string_view api_version) {
-  const auto slash = required(api_version, "API version").find('/');
-  if (slash == std::string_view::npos) return "/api/" + percent_encode(api_version);
-  return fmt::format("/apis/{}/{}", percent_encode(api_version.substr(0, slash)),
-                     percent_encode(api_version.substr(slash + 1)));
+// A piece of a path that somebody's object names, and what stands before it.
+struct Segment {
+  std::string_view before;
+  std::string_view value;
+  std::string_view what;
+};
+
+Result<std::string> path_of(std::initializer_list<Segment> segments) {
+  std::string path;
+  for (const Segment& segment : segments) {
+    // The last two name another path to whoever tidies it up on the way.
+    if (segment.value.empty() || segment.value == "." || segment.value == "..")
+      return Error(Errc::decode,
+                   fmt::format("an object of the server names no {} that could be asked for, but '{}' ({} …)",
+                               segment.what, segment.value, path.empty() ? segment.before : path));
+    path += segment.before;
+    path += percent_encode(segment.value);
+  }
+  return path;
+}
+
+Result<std::string> group_path(std::string_view api_version) {
+  const auto slash = api_version.find('/');
+  if (slash == std::string_view::npos) return path_of({{"/api/", api_version, "API version"}});
+  return path_of({{"/apis/", api_version.substr(0, slash), "API group"},
+                  {"/", api_version.substr(slash + 1), "version of an API group"}});
 }
 
 http::Request request(std::string method, std::string target) {
@@ -89,6 +112,12 @@ http::Request request(std::string method, std::string target) {
   out.target = std::move(target);
   out.headers.set("Accept", "application/json");
   return out;
+}
+
+Result<http::Request> get_at(std::initializer_list<Segment> segments) {
+  auto path = path_of(segments);
+  if (!path) return std::move(path).error();
+  return request("GET", *std::move(path));
 }
 
 http::Request with_body(http::Request out, std::string_view type, std::string body) {
@@ -138,23 +167,43 @@ http::Request get_node(std::string_view name) {
   return request("GET", node_path(name));
 }
 
-http::Request get_persistent_volume(std::string_view name) {
-  return request("GET", "/api/v1/persistentvolumes/" + percent_encode(required(name, "PersistentVolume name")));
+Result<http::Request> get_persistent_volume(std::string_view name) {
+  return get_at({{"/api/v1/persistentvolumes/", name, "PersistentVolume"}});
 }
 
-http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name) {
-  return request(
-      "GET", fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims/{}", percent_encode(required(ns, "namespace")),
-                         percent_encode(required(name, "PersistentVolumeClaim name"))));
+Result<http::Request> get_persistent_volume_claim(std::string_view ns, std::string_view name) {
+  return get_at({{in_namespace, ns, "namespace"}, {"/persistentvolumeclaims/", name, "PersistentVolumeClaim"}});
 }
 
-http::Request get_namespace(std::string_view name) {
-  return request("GET", "/api/v1/namespaces/" + percent_encode(required(name, "namespace")));
+Result<http::Request> get_namespace(std::string_view name) {
+  return get_at({{in_namespace, name, "namespace"}});
 }
 
-http::Request get_service(std::string_view ns, std::string_view name) {
-  return request("GET", fmt::format("/api/v1/namespaces/{}/services/{}", percent_encode(required(ns, "namespace")),
-                                    percent_encode(required(name, "Service name"))));
+Result<http::Request> get_service(std::string_view ns, std::string_view name) {
+  return get_at({{in_namespace, ns, "namespace"}, {"/services/", name, "Service"}});
+}
+
+Result<http::Request> get_daemon_set(std::string_view ns, std::string_view name) {
+  return get_workload("daemonsets", ns, name);
+}
+
+Result<http::Request> get_workload(std::string_view resource, std::string_view ns, std::string_view name) {
+  return get_at({{"/apis/apps/v1/namespaces/", ns, "namespace"}, {"/", resource, "resource"}, {"/", name, "workload"}});
+}
+
+Result<http::Request> get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
+                                std::string_view name) {
+  const auto group = group_path(api_version);
+  if (!group) return group.error();
+  auto path = path_of({{"/namespaces/", ns, "namespace"}, {"/", resource, "resource"}, {"/", name, "workload"}});
+  if (!path) return std::move(path).error();
+  return request("GET", *group + *path + "/scale");
+}
+
+Result<http::Request> discover(std::string_view api_version) {
+  auto path = group_path(api_version);
+  if (!path) return std::move(path).error();
+  return request("GET", *std::move(path));
 }
 
 http::Request list(Resource resource, const ListOptions& options) {
@@ -199,28 +248,6 @@ http::Request delete_pod(std::string_view ns, std::string_view pod, const Delete
   Query query(pod_path(ns, pod));
   query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
   return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
-}
-
-http::Request get_workload(std::string_view resource, std::string_view ns, std::string_view name) {
-  return request("GET", fmt::format("/apis/apps/v1/namespaces/{}/{}/{}", percent_encode(required(ns, "namespace")),
-                                    resource, percent_encode(required(name, "workload name"))));
-}
-
-http::Request get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
-                        std::string_view name) {
-  return request("GET", fmt::format("{}/namespaces/{}/{}/{}/scale", group_path(api_version),
-                                    percent_encode(required(ns, "namespace")), percent_encode(resource),
-                                    percent_encode(required(name, "workload name"))));
-}
-
-http::Request discover(std::string_view api_version) {
-  return request("GET", group_path(api_version));
-}
-
-http::Request get_daemon_set(std::string_view ns, std::string_view name) {
-  return request("GET",
-                 fmt::format("/apis/apps/v1/namespaces/{}/daemonsets/{}", percent_encode(required(ns, "namespace")),
-                             percent_encode(required(name, "DaemonSet name"))));
 }
 
 http::Request create_access_review(const ResourceAttributes& attributes) {

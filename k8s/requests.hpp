@@ -1,5 +1,7 @@
 // Pure builders: one HTTP request per verb. Names go into paths percent-encoded; nothing is sent here. An empty name,
-// UID or selector value would make another, wider request of it: that is a bug in the caller and terminates.
+// UID or selector value would make another, wider request of it. Where a server's objects say what is asked for next
+// (an owner, a claim, a Service), it is their mistake and Errc::decode; everywhere else it is a bug in the caller and
+// terminates.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 
 #include "http/message.hpp"
 #include "k8s/objects.hpp"
+#include "retry/result.hpp"
 
 namespace haulout::k8s {
 
@@ -59,18 +62,18 @@ struct DeleteOptions {
 };
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options);
-http::Request get_persistent_volume(std::string_view name);
-http::Request get_persistent_volume_claim(std::string_view ns, std::string_view name);
-http::Request get_namespace(std::string_view name);
-http::Request get_service(std::string_view ns, std::string_view name);
-http::Request get_daemon_set(std::string_view ns, std::string_view name);
+Result<http::Request> get_persistent_volume(std::string_view name);
+Result<http::Request> get_persistent_volume_claim(std::string_view ns, std::string_view name);
+Result<http::Request> get_namespace(std::string_view name);
+Result<http::Request> get_service(std::string_view ns, std::string_view name);
+Result<http::Request> get_daemon_set(std::string_view ns, std::string_view name);
 // "deployments", "replicasets" or "statefulsets".
-http::Request get_workload(std::string_view resource, std::string_view ns, std::string_view name);
+Result<http::Request> get_workload(std::string_view resource, std::string_view ns, std::string_view name);
 // Of any resource that has a scale: "apps.kruise.io/v1alpha1", "clonesets".
-http::Request get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
-                        std::string_view name);
+Result<http::Request> get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
+                                std::string_view name);
 // The resources of "apps/v1", "v1", …
-http::Request discover(std::string_view api_version);
+Result<http::Request> discover(std::string_view api_version);
 
 struct ResourceAttributes {
   std::string verb, group, resource, subresource, ns, name;

@@ -20,6 +20,8 @@ constexpr std::size_t longest_excerpt = 200;
 
 std::string_view phrase(int status) {
   switch (status) {
+    case 200: return "OK";
+    case 201: return "Created";
     case 301: return "Moved Permanently";
     case 302: return "Found";
     case 307: return "Temporary Redirect";
@@ -48,9 +50,7 @@ std::string_view phrase(int status) {
 }
 
 std::string sentence(int code, std::string_view message) {
-  const auto name = phrase(code);
-  return fmt::format("the server answered {}{}{}{}{}", code, name.empty() ? "" : " ", name, message.empty() ? "" : ": ",
-                     message);
+  return fmt::format("the server answered {}{}{}", status_words(code), message.empty() ? "" : ": ", message);
 }
 
 bool is_success(int status) {
@@ -175,6 +175,11 @@ Error error_of_status(std::string_view json) {
   const auto checked = codec::check_kind(**parsed, "Status");
   if (!checked) return checked.error();
   return codec::error_of(**parsed);
+}
+
+std::string status_words(int code) {
+  const std::string_view name = phrase(code);
+  return fmt::format("{}{}{}", code, name.empty() ? "" : " ", name);
 }
 
 bool is_not_found(const Error& error) {

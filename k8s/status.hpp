@@ -18,6 +18,9 @@ Error error_of_status(std::string_view json);
 // What is wrong with a head that should begin a watch; the body of a failure is given as far as it was read.
 std::optional<Error> failure_of(const http::ResponseHead& head, std::string_view body, WallTime wall);
 
+// "404 Not Found", as a status line has it.
+std::string status_words(int code);
+
 // Predicates; reason first, code only when the reason says nothing.
 bool is_not_found(const Error& error);
 // The API server itself says so: the bare 404 of something on the way does not mean that an object has gone.

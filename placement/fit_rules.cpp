@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "placement/room.hpp"
 #include "placement/sums.hpp"
@@ -37,10 +38,14 @@ std::string listed_unweighed(const Json& pod) {
   return list;
 }
 
+// The pods that find room, or may find it, when those that are terminating on other nodes have gone, by UID; with the
+// nodes that could have them then.
+using Afterwards = std::map<std::string, Sites>;
+
 // What is taken, and what may be: one pod after the other.
 class Placing {
  public:
-  explicit Placing(Room& room) : room_(room), sums_(room) {}
+  Placing(Room& room, const Afterwards& afterwards) : room_(room), sums_(room), afterwards_(afterwards) {}
 
   struct Found {
     Place place;       // whatever becomes of the pods whose place is not known
@@ -54,18 +59,23 @@ class Placing {
     return found;
   }
   bool too_many_with(const Json& pod) { return sums_.too_many_with(pod); }
+  bool may_fit_afterwards(const Json& pod) const { return afterwards_.count(uid_of(pod)) != 0; }
   void put(const Object& pod, const std::string& node) {
     room_.put(pod, node);
     sums_.placed(*pod, node);
   }
   void put_somewhere(const Object& pod, const Alone* alone) {
-    room_.reserve(*pod, alone != nullptr ? alone->candidates : room_.candidates(*pod));
+    if (const auto later = afterwards_.find(uid_of(*pod)); later != afterwards_.end())
+      room_.reserve(*pod, later->second);
+    else
+      room_.reserve(*pod, alone != nullptr ? alone->candidates : room_.candidates(*pod));
     nowhere_known_.push_back(pod);
   }
 
  private:
   Room& room_;
   Sums sums_;
+  const Afterwards& afterwards_;
   std::vector<Object> nowhere_known_;
 };
 
@@ -104,6 +114,8 @@ PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Plac
   if (why_unknown.empty() && alone != nullptr) why_unknown = all_the_same(alone->place);
   if (why_unknown.empty() && fits_alone && !placing.too_many_with(pod))
     why_unknown = "there is room for it alone; it depends on where the others go: " + place.message;
+  if (why_unknown.empty() && placing.may_fit_afterwards(pod))
+    why_unknown = "only when pods that are terminating on other nodes have gone: " + place.message;
   if (!why_unknown.empty()) return unknown(std::move(fit), std::move(why_unknown));
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());
@@ -129,20 +141,61 @@ PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   return fit;
 }
 
-void put_waiting(Placing& placing, std::vector<Object> waiting) {
-  std::sort(waiting.begin(), waiting.end(), [](const Object& a, const Object& b) {
+// Who stands where, and who is to be placed, in which order.
+struct Scene {
+  Room room;
+  std::vector<Object> waiting;
+  std::vector<Leaving> leaving;
+};
+
+// A DaemonSet's next pod takes the room of its last one.
+bool makes_room(const Json& pod) {
+  return terminating(pod) && text(controller_of(pod), "/kind") != "DaemonSet";
+}
+
+enum class Terminating { stand, have_gone };
+
+Scene scene_of(const ClusterView& view, const FitQuestion& question, Terminating terminating_pods) {
+  Scene scene{Room(view.nodes, Room::Unstated::nothing), {}, {}};
+  Room& room = scene.room;
+  for (const std::string& name : question.closed) room.close(name);
+  for (const Object& node : view.nodes)
+    if (flag(*node, "/spec/unschedulable")) room.close(name_of(*node));
+  for (const Object& pod : view.pods) {
+    const std::string node = text(*pod, "/spec/nodeName");
+    if (pod_finished(*pod)) continue;
+    if (question.leaving.count(uid_of(*pod)) != 0) {
+      if (comes_back_elsewhere(*pod)) scene.leaving.push_back({pod, room.share(*pod)});
+    } else if (node.empty()) {
+      if (!terminating(*pod) && !has_scheduling_gates(*pod)) scene.waiting.push_back(pod);
+    } else if (!terminating(*pod) || question.closed.count(node) == 0) {
+      if (terminating_pods == Terminating::stand || !makes_room(*pod)) room.put(pod, node);
+    }
+  }
+  for (Leaving& one : scene.leaving) one.alone = {room.find(*one.pod), room.candidates(*one.pod)};
+  std::sort(scene.waiting.begin(), scene.waiting.end(), [](const Object& a, const Object& b) {
     const auto first = number(*a, "/spec/priority"), second = number(*b, "/spec/priority");
     return first != second ? first > second : key_of(*a) < key_of(*b);
   });
-  for (const Object& pod : waiting) place_one(placing, pod, nullptr);
+  std::sort(scene.leaving.begin(), scene.leaving.end(), [](const Leaving& a, const Leaving& b) {
+    return a.share != b.share ? a.share > b.share : key_of(*a.pod) < key_of(*b.pod);
+  });
+  return scene;
 }
 
-std::vector<PodFit> place_all(Placing& placing, const std::vector<Leaving>& all) {
-  std::vector<PodFit> fits;
-  fits.reserve(all.size());
-  for (const Leaving& leaving : all) fits.push_back(place_one(placing, leaving.pod, &leaving.alone));
-  std::sort(fits.begin(), fits.end(), [](const PodFit& a, const PodFit& b) { return a.pod < b.pod; });
-  return fits;
+Afterwards room_afterwards(const ClusterView& view, const FitQuestion& question) {
+  Scene scene = scene_of(view, question, Terminating::have_gone);
+  Afterwards afterwards;
+  for (const Object& pod : scene.waiting) afterwards.emplace(uid_of(*pod), scene.room.candidates(*pod));
+  for (const Leaving& one : scene.leaving) afterwards.emplace(uid_of(*one.pod), one.alone.candidates);
+  const Afterwards none;
+  Placing placing(scene.room, none);
+  const auto place = [&](const Object& pod, const Alone* alone) {
+    if (place_one(placing, pod, alone).fit == Fit::does_not_fit) afterwards.erase(uid_of(*pod));
+  };
+  for (const Object& pod : scene.waiting) place(pod, nullptr);
+  for (const Leaving& one : scene.leaving) place(one.pod, &one.alone);
+  return afterwards;
 }
 
 template <std::size_t n>
@@ -165,30 +218,17 @@ Json essence_of_containers(const Json& containers) {
 }  // namespace
 
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) {
-  Room room(view.nodes, Room::Unstated::nothing);
-  for (const std::string& name : question.closed) room.close(name);
-  for (const Object& node : view.nodes)
-    if (flag(*node, "/spec/unschedulable")) room.close(name_of(*node));
-  std::vector<Object> waiting;
-  std::vector<Leaving> all;
-  for (const Object& pod : view.pods) {
-    const std::string node = text(*pod, "/spec/nodeName");
-    if (pod_finished(*pod)) continue;
-    if (question.leaving.count(uid_of(*pod)) != 0) {
-      if (comes_back_elsewhere(*pod)) all.push_back({pod, room.share(*pod)});
-    } else if (node.empty()) {
-      if (!terminating(*pod) && !has_scheduling_gates(*pod)) waiting.push_back(pod);
-    } else if (question.closed.count(node) == 0 || !terminating(*pod)) {
-      room.put(pod, node);
-    }
-  }
-  for (Leaving& one : all) one.alone = {room.find(*one.pod), room.candidates(*one.pod)};
-  Placing placing(room);
-  put_waiting(placing, std::move(waiting));
-  std::sort(all.begin(), all.end(), [](const Leaving& a, const Leaving& b) {
-    return a.share != b.share ? a.share > b.share : key_of(*a.pod) < key_of(*b.pod);
-  });
-  return place_all(placing, all);
+  const bool some_go =
+      std::any_of(view.pods.begin(), view.pods.end(), [](const Object& pod) { return makes_room(*pod); });
+  const Afterwards afterwards = some_go ? room_afterwards(view, question) : Afterwards();
+  Scene scene = scene_of(view, question, Terminating::stand);
+  Placing placing(scene.room, afterwards);
+  for (const Object& pod : scene.waiting) place_one(placing, pod, nullptr);
+  std::vector<PodFit> fits;
+  fits.reserve(scene.leaving.size());
+  for (const Leaving& leaving : scene.leaving) fits.push_back(place_one(placing, leaving.pod, &leaving.alone));
+  std::sort(fits.begin(), fits.end(), [](const PodFit& a, const PodFit& b) { return a.pod < b.pod; });
+  return fits;
 }
 
 Object essence_of_pod(const Json& pod) {

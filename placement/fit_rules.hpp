@@ -6,7 +6,9 @@
 // goes. The closed nodes, cordoned ones and those that are not Ready get none.
 //
 // That order is one of many, so what was placed before proves no "does not fit": that is a pod which finds no room
-// before any other has been placed, or of which sums prove that it finds none beside them (sums.hpp).
+// before any other has been placed, or of which sums prove that it finds none beside them (sums.hpp). Nor do pods that
+// are terminating on other nodes prove one: their room is taken as long as they are there, and a pod that finds none
+// has to find none without them, too.
 #pragma once
 
 #include <vector>

@@ -28,6 +28,7 @@ enum class FaultKind {
   hidden_error,  // 200, and a Status that says Failure with `code`
   no_kind,       // the server's answer, or the next event of its stream, does not say what it is
   no_uid,        // likewise, and no object in it has a UID
+  unselected,    // the server does what it is asked for, but for the field selector: of all nodes, under all names
   redirect,      // 302 to somewhere else
   throttle,      // 429 text/plain with Retry-After
   server_error,  // 5xx, or what `code` says: JSON, HTML from a proxy, or plain text

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
+#include "k8s/codec.hpp"
 #include "placement/room.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/pod_template.hpp"
@@ -21,6 +24,17 @@ Json daemon_tolerations() {
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
     tolerations.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}});
   return tolerations;
+}
+
+// A pod that is Ready is available once it has been Ready for as long as its controller wants. Nothing: it is not
+// Ready. A condition without a time has been true for long enough.
+std::optional<WallTime> available_from(const Json& pod, const Json& controller) {
+  if (!pod_ready(pod)) return std::nullopt;
+  const auto ready_since = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
+  if (!ready_since) return WallTime();
+  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of the API's field
+  return *ready_since +
+         std::chrono::seconds(std::clamp<std::int64_t>(number(controller, "/spec/minReadySeconds"), 0, longest));
 }
 
 }  // namespace
@@ -128,7 +142,8 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
 }
 
-// A name is free only when the object that had it is gone; the next ordinal waits until this one is Ready.
+// A name is free only when the object that had it is gone; the next ordinal waits until this one is available.
+// Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready: minReadySeconds slows their roll-outs only.
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
@@ -138,7 +153,11 @@ void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);
     const Object pod = world_.store.get({"pods", key.ns, name});
     if (!pod) create_pod(set, name, "");
-    if (!parallel && (!pod || !pod_ready(*pod) || terminating(*pod))) return;
+    if (parallel) continue;
+    const std::optional<WallTime> available = pod && !terminating(*pod) ? available_from(*pod, set) : std::nullopt;
+    if (!available) return;
+    if (*available > world_.wall_now())
+      return world_.agenda.after(*available - world_.wall_now(), [this, key] { look_later(key); });
   }
 }
 

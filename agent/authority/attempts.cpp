@@ -79,12 +79,12 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
        "the "
        "clock instead of when a budget opens"},
-      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody), true,
+      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody).value(), true,
        "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
       {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
        "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
        "--serialize-volumes has no effect"},
-      {&Rights::volumes, k8s::get_persistent_volume(nobody), true,
+      {&Rights::volumes, k8s::get_persistent_volume(nobody).value(), true,
        "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,

@@ -15,7 +15,11 @@ places; the first that has an option decides about it, lists included:
 1. flags: `--max-unavailable 2`, `--max-unavailable=2`; repeat a flag to make a list
 2. environment variables: `HAULOUT_MAX_UNAVAILABLE=2`; a list is separated by semicolons
 3. the file, in YAML: `max-unavailable: 2`
-4. the defaults below
+4. environment variables of whoever packs the agent: `HAULOUT_DEFAULT_LOG_FORMAT=json`
+5. the defaults below
+
+The shipped DaemonSet has two of the fourth kind, `metrics-address: :9797` and `log-format: json`; what your file says
+comes before them. Its probes ask on port 9797: with another address the DaemonSet's port has to be changed, too.
 
 The file is `/etc/haulout/config.yaml`, or the one that `--config` or `HAULOUT_CONFIG` names; in a cluster it usually is
 a ConfigMap, mounted. It is flat: each line is an option and its value, or its list of values.

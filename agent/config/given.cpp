@@ -1,5 +1,7 @@
 #include "agent/config/given.hpp"
 
+#include <functional>
+
 #include "agent/suggest.hpp"
 #include "agent/text.hpp"
 
@@ -55,14 +57,36 @@ Reading read_flags(const FlagValues& flags) {
   return reading;
 }
 
-Reading read_environment(const Variables& environment) {
+namespace {
+
+Reading read_variables(const Variables& environment, const std::function<std::string(const Option&)>& variable_of) {
   Reading reading;
   for (const Option* option : options()) {
-    const auto found = environment.find(option->variable());
-    if (in_environment(*option) && found != environment.end())
+    const std::string variable = variable_of(*option);
+    const auto found = variable.empty() ? environment.end() : environment.find(variable);
+    if (found != environment.end())
       reading.given.emplace(option->name, values_of(*option, found->first, found->second));
   }
   return reading;
+}
+
+std::string variable_of_value(const Option& option) {
+  return in_environment(option) ? option.variable() : "";
+}
+
+std::string variable_of_default(const Option& option) {
+  if (option.home != Option::Home::everywhere) return {};
+  return std::string(variable_prefix) + "DEFAULT_" + option.variable().substr(variable_prefix.size());
+}
+
+}  // namespace
+
+Reading read_environment(const Variables& environment) {
+  return read_variables(environment, variable_of_value);
+}
+
+Reading read_packaged_defaults(const Variables& environment) {
+  return read_variables(environment, variable_of_default);
 }
 
 std::vector<std::string> environment_warnings(const Variables& environment) {
@@ -71,6 +95,10 @@ std::vector<std::string> environment_warnings(const Variables& environment) {
   for (const Option* option : options()) {
     by_variable.emplace(option->variable(), option);
     if (in_environment(*option)) known.push_back(option->variable().substr(variable_prefix.size()));
+    if (const std::string name = variable_of_default(*option); !name.empty()) {
+      by_variable.emplace(name, option);
+      known.push_back(name.substr(variable_prefix.size()));
+    }
   }
   std::vector<std::string> warnings;
   for (const auto& [name, value] : environment) {

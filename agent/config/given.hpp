@@ -37,6 +37,8 @@ struct ConfigFile {
 Reading read_flags(const FlagValues& flags);
 // HAULOUT_*; several values of an option that may be repeated are separated by semicolons.
 Reading read_environment(const Variables& environment);
+// HAULOUT_DEFAULT_*: what whoever packs the agent gives instead of the defaults; the file comes before them.
+Reading read_packaged_defaults(const Variables& environment);
 // YAML: one mapping from option to value, or to a list where an option may be repeated; null is as not given.
 Reading read_file(const ConfigFile& file);
 

@@ -39,6 +39,7 @@ void settle_backend(AgentConfig& config) {
 std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, const Variables& environment,
                                                    const std::optional<ConfigFile>& file) {
   std::vector<Reading> sources;  // the lowest first
+  sources.push_back(read_packaged_defaults(environment));
   sources.push_back(file ? read_file(*file) : Reading());
   sources.push_back(read_environment(environment));
   sources.push_back(read_flags(flags));

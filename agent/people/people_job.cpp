@@ -27,7 +27,7 @@ std::function<Terminal()> terminal_of(const Process& process) {
 }  // namespace
 
 asio::awaitable<void> NodeByNodeJob::run() {
-  auto nodes = co_await resolve_nodes(tools_.client, settings_, deadline());
+  auto nodes = co_await resolve_nodes(tools_, settings_, deadline());
   if (!nodes) {
     failed(nodes.error());
     co_return;

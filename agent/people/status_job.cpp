@@ -109,8 +109,9 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
   group.spawn(follow(*nodes_, nodes_refused_));
   group.spawn(follow(*turns_, turns_refused_));
   group.spawn(follow(*maps_, maps_refused_));
+  group.spawn(look_for_reader());
   const bool redraws = measure_ && settings_.output != OutputFormat::json;
-  while (!nodes_refused_) {
+  while (!nodes_refused_ && !unread_) {
     const TimePoint began = tools_.clock.now();
     show_trouble();
     if (complete()) {
@@ -123,6 +124,13 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     // In a large fleet some Node changes all the time: looking takes no more than a tenth of the time.
     co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
+}
+
+// `status -w | grep -m1 degraded`: nothing need be written for grep to have gone.
+asio::awaitable<void> StatusJob::look_for_reader() {
+  while (tools_.out.has_reader()) co_await tools_.clock.sleep_until(tools_.clock.now() + tick);
+  unread_ = true;
+  changed_->notify();
 }
 
 template <class T>

@@ -1,5 +1,5 @@
-// `haulout status`: once, or with -w until interrupted. On a terminal a watch redraws the table in place, elsewhere it
-// prints the table and then a row per change.
+// `haulout status`: once, or with -w until interrupted or until its output has no reader any more. On a terminal a
+// watch redraws the table in place, elsewhere it prints the table and then a row per change.
 #pragma once
 
 #include "agent/people/people_job.hpp"
@@ -23,6 +23,7 @@ class StatusJob final : public Job {
   boost::asio::awaitable<std::optional<std::vector<k8s::Node>>> read_nodes();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> watch_in(TaskGroup& group);
+  boost::asio::awaitable<void> look_for_reader();
   template <class T>
   boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, std::optional<Error>& refused);
   // All that is followed has been read, or cannot be.
@@ -51,6 +52,7 @@ class StatusJob final : public Job {
   std::unique_ptr<k8s::Reflector<k8s::ConfigMap>> maps_;
   std::optional<Error> nodes_refused_, turns_refused_, maps_refused_;
   bool begun_ = false;
+  bool unread_ = false;  // whoever read our output has gone
   std::optional<StatusTable> table_;
   std::map<std::string, NodeView> told_;  // by name
   std::vector<std::string> pauses_told_;

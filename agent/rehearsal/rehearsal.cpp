@@ -29,6 +29,7 @@ class Drains {
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     result_.assumed = stage_.assumed();
+    result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);
@@ -52,7 +53,19 @@ class Drains {
     result_.took = stage_.clock.now() - began;
     co_await stage_.come_to_rest();
     result_.no_room = no_room(stage_.cluster, before);
+    if (!result_.no_room.empty()) co_await wait_for_room(before);
     assume_no_preemption(result_.assumed, result_.no_room);
+  }
+
+  // Pods that are terminating on other nodes keep their room as long as they are there.
+  asio::awaitable<void> wait_for_room(std::set<std::string> before) {
+    const auto last = last_to_go(stage_.cluster);
+    const Duration wait = last ? *last - stage_.clock.wall_now() : Duration::zero();
+    if (wait <= Duration::zero() || wait > input_.assumptions.give_up) co_return;
+    co_await stage_.clock.sleep_until(stage_.clock.now() + wait);
+    co_await stage_.come_to_rest();
+    const std::vector<NoRoom> first = std::exchange(result_.no_room, no_room(stage_.cluster, before));
+    assume_later_room(result_.assumed, first, result_.no_room);
   }
 
   Task<std::vector<std::string>> names_of_nodes() {

@@ -183,7 +183,8 @@ int rehearse(Process& process, Console& console, const Settings& settings, const
 int rehearse(Process& process, const Settings& settings, const RunToEnd& run) {
   Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<Sink&>(process.out);
   Console console(text, process.err);
-  return finish_output(process, settings.output, rehearse(process, console, settings, run), -1);
+  return finish_output(process.out, process.err, is_run_for_its_output(settings),
+                       rehearse(process, console, settings, run), -1);
 }
 
 }  // namespace haulout::agent

@@ -25,6 +25,9 @@ std::vector<std::string> silent_nodes(const sim::Cluster& cluster);
 // real disruption controller could not tell either. Once, before the world goes on.
 void keep_expectations(sim::Cluster& cluster);
 
+// Pods whose DaemonSets nobody can look up, since the snapshot has none at all. Those are taken to exist.
+std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster);
+
 // How long pods take, and what becomes of those that the snapshot caught before they were Ready; a phrase each. Of the
 // world as it was loaded.
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);
@@ -33,6 +36,11 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
 std::set<std::string> homeless(const sim::Cluster& cluster);
 // The same pods with the reason, but those in `before`.
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
+// When the last of the pods that are terminating will have gone, as far as their grace periods tell.
+std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
+// Those that had no room at first and have it now.
+void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
+                       const std::vector<NoRoom>& now);
 // Adds that nobody is preempted, where that matters.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Of the pods on that node.

@@ -14,8 +14,9 @@ constexpr std::array table{
     MetricRow{"haulout_authority_info", gauge, "authority", "Always 1; by what authority the agent acts is a label."},
     MetricRow{"haulout_state", gauge, "state", "1 for the state in which the node is, 0 for the others."},
     MetricRow{"haulout_state_since_timestamp_seconds", gauge, "", "When the node entered its state, in Unix time."},
-    MetricRow{"haulout_reason_info", gauge, "state,reason",
-              "Always 1; why the node is where it is. Absent when nothing stands in its way."},
+    MetricRow{"haulout_reason_info", gauge, "state,reason,concern",
+              "Always 1; why the node is where it is. Absent when nothing stands in its way. The concern is progress, "
+              "waiting (by somebody's wish) or trouble (it may not end by itself: ● in [reasons.md](reasons.md))."},
     MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look."},
     MetricRow{"haulout_reboot_required", gauge, "",
               "1 if the operating system wants a reboot, 0 if not. Absent while nobody knows."},
@@ -27,8 +28,9 @@ constexpr std::array table{
     MetricRow{"haulout_drain_pods", gauge, "phase",
               "Pods of the drain under way: queued, waiting, terminating, vanished, and skipped ones."},
     MetricRow{"haulout_drain_waiting_pods", gauge, "reason", "Pods that cannot be evicted now, by the reason why."},
-    MetricRow{"haulout_diagnosis", gauge, "code",
-              "Findings of the drain under way, what holds it up and why, by their code."},
+    MetricRow{"haulout_diagnosis", gauge, "code,concern",
+              "Findings of the drain under way, what holds it up and why, by their code. Their concern is trouble, "
+              "unless they are harmless."},
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
               "How long drains took, whether they ended drained or otherwise."},
     MetricRow{"haulout_updates_total", counter, "result",
@@ -51,13 +53,13 @@ constexpr std::string_view head = R"(# Metrics
 
 This page is made from the table of metrics in `agent/report/`; a test compares the two.
 
-With `--metrics-address`, for example `:9475`, the agent serves on that address
+With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the agent serves on that address
 
 | path | what |
 |---|---|
 | `/metrics` | the metrics below, in the text format of Prometheus |
 | `/healthz` | 200 as long as the agent's one loop turns: whoever gets no answer may restart it |
-| `/readyz` | 200 if the API server answers and the operating system's update tool has answered; otherwise 503, and the body says what is missing |
+| `/readyz` | 200 if the API server answers and the operating system's update tool has been asked; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed is no reason for 503: see `haulout_backend_up` |
 
 Every `haulout_` metric has the label `node` besides those in the table. An agent is restarted by each reboot of its
 node, so counters start anew then, as `rate()` and `increase()` expect.

@@ -121,10 +121,10 @@ std::string Reporter::metrics_text() {
 
 std::vector<Check> Reporter::readiness() const {
   Check api{"api", api_.up(now()) ? "" : "the API server does not answer"};
-  Check backend{"backend", ""};
-  if (!pending_) backend.problem = "not asked yet";
-  if (pending_ && pending_->need == Need::unknown) backend.problem = pending_->problem;
-  if (pending_ && pending_->need == Need::unknown && backend.problem.empty()) backend.problem = "no answer";
+  Check backend{"backend", pending_ ? "" : "not asked yet"};
+  // A back end that cannot tell may be so for days. It must not keep a new agent, or its repair, from other nodes.
+  if (pending_ && pending_->need == Need::unknown)
+    backend.note = pending_->problem.empty() ? "no answer" : pending_->problem;
   return {std::move(api), std::move(backend)};
 }
 

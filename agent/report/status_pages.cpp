@@ -10,8 +10,15 @@
 namespace haulout::agent {
 namespace {
 
-// Many more than scrapers and probes need: whoever opens them on purpose must not take the agent's descriptors.
+// Any pod may connect. Whoever does so without asking for anything must take neither descriptors and memory from the
+// agent nor its pages from scrapers and probes: 64 connections with a head of 16 KiB each, and one that is silent gives
+// way to the next one.
 constexpr std::size_t connections = 64;
+constexpr std::size_t head_limit = std::size_t{16} * 1024;
+constexpr std::size_t body_limit = 1024;  // no page wants any
+constexpr Duration idle_timeout = std::chrono::seconds(10);
+constexpr Duration request_timeout = std::chrono::seconds(10);
+constexpr Duration send_timeout = std::chrono::seconds(10);
 
 http::Response plain(int status, std::string body) {
   http::Response response;
@@ -28,7 +35,8 @@ http::Response readiness_page(const std::vector<Check>& checks) {
   bool ready = true;
   for (const Check& check : checks) {
     ready = ready && check.problem.empty();
-    body += check.problem.empty() ? fmt::format("[+]{} ok\n", check.name)
+    const std::string note = check.note.empty() ? "" : fmt::format(" ({})", check.note);
+    body += check.problem.empty() ? fmt::format("[+]{} ok{}\n", check.name, note)
                                   : fmt::format("[-]{} failed: {}\n", check.name, check.problem);
   }
   body += ready ? "readyz check passed\n" : "readyz check failed\n";
@@ -45,7 +53,11 @@ Result<std::unique_ptr<http::Server>> listen(boost::asio::any_io_executor execut
   http::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
-  options.body_limit = std::size_t{64} * 1024;
+  options.head_limit = head_limit;
+  options.body_limit = body_limit;
+  options.idle_timeout = idle_timeout;
+  options.request_timeout = request_timeout;
+  options.send_timeout = send_timeout;
   options.max_connections = connections;
   return http::Server::listen(std::move(executor), clock, std::move(options),
                               [sources](http::Exchange& exchange) { return answer(exchange, sources); });

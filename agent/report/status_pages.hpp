@@ -13,6 +13,7 @@ namespace haulout::agent {
 struct Check {
   std::string name{};
   std::string problem{};  // empty: all is well
+  std::string note{};     // what the page says beside that; no reason not to be ready
 };
 
 // Where the pages get what they show; called for each request.

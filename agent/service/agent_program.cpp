@@ -1,5 +1,7 @@
 #include "agent/service/agent_program.hpp"
 
+#include <unistd.h>
+
 #include "agent/assembly/options_of_config.hpp"
 #include "agent/config/option_values.hpp"
 #include "agent/config/read_config.hpp"
@@ -31,6 +33,10 @@ std::vector<awaitable<void>> helpers(Process& process) {
   return all;
 }
 
+bool writes_to_journal(const Process& process) {
+  return is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO);
+}
+
 // Runs to a signal; a service that ends by itself has said why.
 awaitable<int> to_the_end(Process& process, AgentService& service, awaitable<void> work) {
   Signals signals(process.executor);
@@ -45,7 +51,7 @@ class Program {
       : process_(process),
         config_(std::move(config)),
         console_(process.err, process.err),
-        log_({config_.log_format, config_.verbosity}, process.clock,
+        log_({config_.log_format, config_.verbosity, writes_to_journal(process)}, process.clock,
              [this](const std::string& line) { console_.warn(line); }) {}
 
   awaitable<int> run() {
@@ -53,6 +59,8 @@ class Program {
       log_.write(Severity::warning, warning);
     auto connection =
         k8s::discover_for_agent(config_.kubeconfig, process_.environment, kubelet_kubeconfigs(config_.host_root));
+    // Whatever the way to the cluster is like.
+    if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
                                                     user_agent(Command::agent));
@@ -83,8 +91,9 @@ awaitable<int> run_agent(Process& process, Settings settings) {
   auto loaded = load_config(settings.agent_options, process.environment.variables);
   int code = exit_usage;
   if (const auto* problems = std::get_if<std::string>(&loaded)) {
+    const std::string_view priority = writes_to_journal(process) ? journal_priority(Severity::error) : "";
     for (const std::string& problem : split_at(*problems, '\n'))
-      process.err.write("error: " + printable(problem) + "\n");
+      process.err.write(fmt::format("{}error: {}\n", priority, printable(problem)));
   } else {
     Program program(process, std::get<AgentConfig>(std::move(loaded)));
     code = co_await program.run();

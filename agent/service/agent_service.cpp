@@ -31,9 +31,13 @@ std::vector<std::string> bus_addresses(const ServiceInputs& in) {
 
 AgentService::AgentService(ServiceInputs inputs)
     : in_(inputs),
+      warnings_([this](const std::string& text) {
+        in_.log.write(Severity::warning, "the API server warns", {{"text", text}});
+      }),
       watched_(
           in_.api, in_.process.clock, in_.log,
           [this](const RequestEnd& request) {
+            warnings_.see(request.warnings);
             if (!whole_) return;
             whole_->reporter().see_request(request);
             whole_->memory().stir();

@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "agent/report/status_pages.hpp"
+#include "agent/server_warnings.hpp"
 #include "agent/service/agent_whole.hpp"
 #include "agent/transports.hpp"
 
@@ -52,6 +53,7 @@ class AgentService {
   void say(std::string_view line);
 
   ServiceInputs in_;
+  ServerWarnings warnings_;
   WatchedTransport watched_;
   Bus bus_;
   std::unique_ptr<AgentWhole> whole_;

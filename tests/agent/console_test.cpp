@@ -6,6 +6,9 @@
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 
+#include "agent/exit_code.hpp"
+#include "agent/program.hpp"
+
 namespace haulout::agent {
 namespace {
 
@@ -111,6 +114,31 @@ TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   sink.write("nor this");
   sink.flush(-1);
   EXPECT_EQ(sink.backlog(), 0u);
+}
+
+TEST(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
+  Pipe pipe;
+  FdSink sink(pipe.writer());
+  EXPECT_TRUE(sink.has_reader());
+  pipe.close_reader();
+  EXPECT_FALSE(sink.has_reader());
+  const int file = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  FdSink nowhere(file);
+  EXPECT_TRUE(nowhere.has_reader());
+  ::close(file);
+}
+
+TEST(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
+  for (const bool matters : {true, false}) {
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    FdSink out(full);
+    Pipe pipe;
+    FdSink err(pipe.writer());
+    out.write("haulout 1.0\n");
+    EXPECT_EQ(finish_output(out, err, matters, exit_done, -1), matters ? exit_not_done : exit_done);
+    EXPECT_EQ(pipe.read_available().find("error: the output could not be written: No space left") == 0, matters);
+    ::close(full);
+  }
 }
 
 TEST(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {

@@ -1,6 +1,9 @@
 #include "agent/exit_code.hpp"
 
 #include <csignal>
+#include <fstream>
+#include <set>
+#include <sstream>
 
 namespace haulout::agent {
 namespace {
@@ -69,6 +72,25 @@ TEST(ExitCodeTest, OfASignalAsAShellCountsIt) {
   EXPECT_EQ(exit_code_of_signal(SIGHUP), 129);
   EXPECT_EQ(exit_code_of_signal(SIGINT), 130);
   EXPECT_EQ(exit_code_of_signal(SIGTERM), 143);
+}
+
+// Else each `systemctl stop`, upgrade and shutdown leaves a failed unit.
+TEST(ExitCodeTest, TheUnitTakesTheEndByASignalForASuccess) {
+  std::ifstream unit(HAULOUT_PACKAGING_DIR "/systemd/haulout.service");
+  std::set<int> successes, not_started_again;
+  for (std::string line; std::getline(unit, line);) {
+    const auto read = [&line](std::string_view key, std::set<int>& into) {
+      if (!line.starts_with(key)) return;
+      std::istringstream codes(line.substr(key.size()));
+      for (int code = 0; codes >> code;) into.insert(code);
+    };
+    read("SuccessExitStatus=", successes);
+    read("RestartPreventExitStatus=", not_started_again);
+  }
+  std::set<int> of_signals;
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) of_signals.insert(exit_code_of_signal(signal));
+  EXPECT_EQ(successes, of_signals);
+  EXPECT_EQ(not_started_again, std::set<int>{exit_usage});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "agent/exit_code.hpp"
 #include "agent/job.hpp"
+#include "agent/server_warnings.hpp"
 #include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -73,11 +74,52 @@ TEST_F(TransportsTest, EachRequestIsToldWithItsEnd) {
   EXPECT_THAT(ends, ElementsAre("POST /a 429", "GET /b unreachable", "GET /c 403", "GET /d timeout"));
 }
 
+TEST_F(TransportsTest, TellsWhatTheServerWarnsOf) {
+  WatchedTransport transport = watched();
+  http::Response answer = json_response(200, "{}");
+  answer.headers.add("Warning", "299 - \"policy quiet-hours\"");
+  script.answer(answer);
+  EXPECT_TRUE(run(transport.round_trip(request("GET", "/a"), TimePoint::max())));
+  EXPECT_THAT(told.at(0).warnings, ElementsAre("policy quiet-hours"));
+}
+
+// As people have learnt to read them at -v=6.
+TEST_F(TransportsTest, LogsRequestsAsKubectlDoes) {
+  WatchedTransport transport(script, clock, log, [](const RequestEnd&) {}, std::nullopt, "https://10.0.0.1:6443");
+  script.answer(json_response(200, "{}"), 3ms);
+  script.answer(json_response(418, "{}"));
+  script.fail(Error(Errc::unreachable, "refused"));
+  for (const char* target : {"/api/v1/nodes?limit=500", "/b", "/c"}) {
+    const auto answer = run(transport.round_trip(request("GET", target), TimePoint::max()));
+    EXPECT_EQ(answer.has_value(), target != std::string("/c"));
+  }
+  EXPECT_THAT(lines,
+              ElementsAre(HasSubstr("\"Response\" verb=\"GET\" url=\"https://10.0.0.1:6443/api/v1/nodes?limit=500\" "
+                                    "status=\"200 OK\" milliseconds=3"),
+                          HasSubstr("status=\"418\""), HasSubstr("url=\"https://10.0.0.1:6443/c\" status=\"\"")));
+}
+
+TEST(ServerWarningsTest, EachTextIsToldOnce) {
+  std::vector<std::string> told;
+  ServerWarnings warnings([&told](const std::string& text) { told.push_back(text); });
+  warnings.see({"a", "b"});
+  warnings.see({"b", "c"});
+  EXPECT_THAT(told, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(warnings.count(), 3u);
+}
+
 class ResolveNodesTest : public TransportsTest {
  protected:
   Result<std::vector<std::string>> resolve(Settings settings) {
     k8s::Client client(script, clock);
-    return run(resolve_nodes(client, std::move(settings), start + 30s));
+    struct NoSink final : Sink {
+      void write(std::string_view) override {}
+    } nowhere;
+    Console console(nowhere, nowhere);
+    SeededRng rng{1};
+    RequestLedger ledger;
+    const Tools tools{client, clock, rng, console, nowhere, ledger, "haulout"};
+    return run(resolve_nodes(tools, std::move(settings), start + 30s));
   }
   static Settings selecting(std::string selector) {
     Settings settings;

@@ -107,9 +107,9 @@ TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
         list(Resource::nodes, "metadata.name=n11"), list(Resource::pods, ""), list(Resource::pods, "spec.nodeName=n11"),
         list(Resource::pods, "spec.nodeName!=n1"), k8s::delete_pod("shop", "web-0", with_uid),
         list(Resource::pod_disruption_budgets, ""), list(Resource::volume_attachments, ""),
-        k8s::get_persistent_volume("pv-1"), list(Resource::leases, "", "haulout"),
+        k8s::get_persistent_volume("pv-1").value(), list(Resource::leases, "", "haulout"),
         k8s::watch(Resource::leases, watch_leases), k8s::get_config_map("haulout", "haulout"),
-        k8s::get_daemon_set("shop", "logs"), k8s::create_self_review(),
+        k8s::get_daemon_set("shop", "logs").value(), k8s::create_self_review(),
         k8s::create_access_review({"patch", "", "nodes", "", "", "n1"})})
     EXPECT_FALSE(goes_as_node(request, "n1")) << request.method << " " << request.target;
   EXPECT_FALSE(goes_as_node(k8s::get_node("n1"), ""));

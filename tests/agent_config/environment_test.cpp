@@ -24,6 +24,25 @@ TEST(EnvironmentTest, OtherVariablesDoNothing) {
   EXPECT_EQ(config_of({}, others), AgentConfig());
 }
 
+// Of the manifests: what people write into the file is not overridden behind their backs.
+TEST(EnvironmentTest, PackagedDefaultsComeBehindEverythingElse) {
+  const Variables packaged = {{"HAULOUT_DEFAULT_METRICS_ADDRESS", ":9797"}, {"HAULOUT_DEFAULT_LOG_FORMAT", "json"}};
+  EXPECT_EQ(config_of({}, packaged).metrics_address, ":9797");
+  EXPECT_EQ(config_of({}, packaged).log_format, LogFormat::json);
+  EXPECT_EQ(config_of({}, packaged, a_file("metrics-address: ':8080'\n")).metrics_address, ":8080");
+  EXPECT_EQ(config_of({}, packaged, a_file("metrics-address: ''\n")).metrics_address, "") << "off";
+  Variables both = packaged;
+  both.emplace("HAULOUT_METRICS_ADDRESS", ":7070");
+  EXPECT_EQ(config_of({}, both, a_file("metrics-address: ':8080'\n")).metrics_address, ":7070");
+  EXPECT_EQ(config_of({{"metrics-address", ":6060"}}, both).metrics_address, ":6060");
+  EXPECT_THAT(problems_of({}, {{"HAULOUT_DEFAULT_METRICS_ADDRESS", "nonsense"}}),
+              ::testing::HasSubstr("HAULOUT_DEFAULT_METRICS_ADDRESS"));
+  EXPECT_EQ(config_of({}, {{"HAULOUT_DEFAULT_CHECK", "true"}}), AgentConfig());
+  EXPECT_THAT(environment_warnings(packaged), IsEmpty());
+  EXPECT_THAT(environment_warnings({{"HAULOUT_DEFAULT_METRICS_ADRESS", ":1"}}),
+              ElementsAre("HAULOUT_DEFAULT_METRICS_ADRESS is ignored; did you mean HAULOUT_DEFAULT_METRICS_ADDRESS?"));
+}
+
 TEST(EnvironmentTest, MisspeltVariablesWarn) {
   const auto warnings = [](const std::string& name) { return environment_warnings({{name, "x"}}); };
   EXPECT_THAT(warnings("HAULOUT_POOOL"), ElementsAre("HAULOUT_POOOL is ignored; did you mean HAULOUT_POOL?"));

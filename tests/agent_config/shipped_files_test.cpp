@@ -47,6 +47,27 @@ TEST_P(ShippedFileTest, ItsExamplesAreAccepted) {
   }
 }
 
+// Flags come before the file: each would override a key of the user's configuration without a word.
+TEST(ShippedDaemonSetTest, OnlyWhatNoFileCanSayIsAFlag) {
+  std::ifstream file(HAULOUT_PACKAGING_DIR "/kustomize/base/daemonset.yaml");
+  std::vector<std::string> flags;
+  Variables variables;
+  const std::regex flag("\\s*- --([a-z-]+)(=.*)?"), variable("\\s*- name: (HAULOUT_[A-Z_]+)"), value("\\s*value: (.*)");
+  std::string name;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch found;
+    if (std::regex_match(line, found, flag)) flags.push_back(found[1]);
+    if (std::regex_match(line, found, value) && !name.empty())
+      variables.emplace(std::exchange(name, ""), std::regex_replace(found[1].str(), std::regex("\""), ""));
+    if (std::regex_match(line, found, variable)) name = found[1];
+  }
+  EXPECT_EQ(flags, (std::vector<std::string>{"config", "host-root", "namespace"}));
+  EXPECT_EQ(variables.size(), 2u);
+  EXPECT_TRUE(environment_warnings(variables).empty());
+  EXPECT_EQ(config_of({}, variables).metrics_address, ":9797") << "the port of the probes";
+  EXPECT_EQ(config_of({}, variables, a_file("metrics-address: ':9800'\n")).metrics_address, ":9800");
+}
+
 INSTANTIATE_TEST_SUITE_P(Packages, ShippedFileTest,
                          ::testing::Values("kustomize/base/config.yaml", "debian/config.yaml"));
 

@@ -54,7 +54,7 @@ TEST_F(StatusTest, WithLittlePermission) {
   cluster.forbid("list", "leases");
   cluster.forbid("get", "configmaps");
   EXPECT_EQ(command({"status"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("1 updated"), HasSubstr("who holds the turns cannot be seen"),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("1 up to date"), HasSubstr("who holds the turns cannot be seen"),
                                HasSubstr("pauses cannot be seen")));
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"status"}), 3);
@@ -133,6 +133,36 @@ TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
   EXPECT_THAT(types, AllOf(::testing::SizeIs(::testing::Ge(3u)), ::testing::Contains("MODIFIED")));
   EXPECT_EQ(types.front(), "ADDED");
   EXPECT_EQ(types.back(), "DELETED");
+}
+
+// As `status -w | grep -m1 pending`, with and without something that changes afterwards.
+TEST_F(StatusTest, AWatchEndsWhenItsReaderHasGone) {
+  struct Leaving final : Sink {
+    bool read = true;
+    void write(std::string_view) override {}
+    bool has_reader() override { return read; }
+  };
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{"status", "-w"}, {"status", "-w", "-o", "json"}}) {
+    Leaving reader;
+    cluster.after(10s, [&reader] { reader.read = false; });
+    Tools mine{client, clock, rng, console, reader, ledger, "haulout"};
+    StatusJob job(mine, settings_of(args), {});
+    const TimePoint began = clock.now();
+    std::optional<TimePoint> ended;
+    const auto timed = [&]() -> boost::asio::awaitable<void> {
+      const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+        group.spawn(cluster.run());
+        co_await job.run();
+        ended = clock.now();
+      };
+      co_await with_task_group(body);
+    };
+    run(timed());
+    ASSERT_TRUE(ended);
+    EXPECT_LE(*ended - began, Duration(12s));
+    EXPECT_EQ(job.finish(std::nullopt), 0);
+  }
 }
 
 TEST_F(StatusTest, AWatchSurvivesTheServerAndSaysSo) {

@@ -1,4 +1,7 @@
 // What real clusters have that a drain depends on, and what a rehearsal makes of it.
+#include <algorithm>
+
+#include "k8s/codec.hpp"
 #include "tests/agent_rehearsal/rehearsal_fixture.hpp"
 
 namespace haulout::agent {
@@ -100,6 +103,64 @@ TEST_F(RehearsalTest, NoReplacementComesOfAKindThatIsNotPlayed) {
   }
   EXPECT_THAT(play().assumed,
               Contains(EndsWith("in the snapshot: shop/pod-of-Job, shop/pod-of-ReplicationController")));
+}
+
+// Four in order behind a budget of one: each replacement has to be Ready for a quarter of a minute before the next
+// comes.
+TEST_F(RehearsalTest, AStatefulSetTakesItsMinReadySeconds) {
+  input.assumptions.ready_after = 2s;
+  input.assumptions.terminate_within = 3s;
+  item("n2")["status"]["allocatable"]["cpu"] = "4";
+  for (const char* name : {"web-a", "web-b", "web-c", "logs-1"})
+    items.erase(std::find(items.begin(), items.end(), item(name)));
+  items.push_back(workload("StatefulSet", "db", {{"replicas", 4}}));
+  for (const char* name : {"db-0", "db-1", "db-2", "db-3"}) items.push_back(pod(name, "StatefulSet", "db", "100m"));
+  add_narrow_budget("db");
+  const Duration without = play().took;
+  item("db")["spec"]["minReadySeconds"] = 15;
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_GE(rehearsal.took, without + 20s);
+  item("db")["spec"]["podManagementPolicy"] = "Parallel";
+  EXPECT_LE(play().took, without + 2s);
+}
+
+TEST_F(RehearsalTest, QuotasAreNotPlayedAndSaidSo) {
+  EXPECT_THAT(play().assumed, Not(Contains(HasSubstr("ResourceQuota"))));
+  const auto quota = [](const char* name, const char* resource) {
+    return Json{{"apiVersion", "v1"},
+                {"kind", "ResourceQuota"},
+                {"metadata", {{"name", name}, {"namespace", "shop"}}},
+                {"spec", {{"hard", {{resource, "3"}}}}}};
+  };
+  items.push_back(quota("disks", "requests.storage"));
+  EXPECT_THAT(play().assumed, Not(Contains(HasSubstr("ResourceQuota"))));
+  items.push_back(quota("compute", "requests.cpu"));
+  items.push_back(quota("few", "pods"));
+  EXPECT_THAT(play().assumed, Contains(EndsWith("ResourceQuota shop/compute, shop/few")));
+}
+
+// The scheduler counts them until they are gone; a real drain goes on meanwhile.
+TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
+  const auto ending = [&](const char* name, int grace) {
+    Json leaving = pod(name, "ReplicaSet", "old", "1500m", "n2");
+    leaving["spec"]["terminationGracePeriodSeconds"] = grace;
+    leaving["metadata"]["deletionGracePeriodSeconds"] = grace;
+    leaving["metadata"]["deletionTimestamp"] = k8s::format_time(input.snapshot.read_at + std::chrono::seconds(grace));
+    return leaving;
+  };
+  const Json before = items;
+  items.push_back(ending("leaving", 600));
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_THAT(rehearsal.no_room, ::testing::IsEmpty());
+  EXPECT_THAT(
+      rehearsal.assumed,
+      Contains(HasSubstr("no node has room until pods that are terminating elsewhere have gone for shop/web-")));
+  items = before;
+  items.push_back(ending("leaving-some-day", 1'000'000));
+  EXPECT_EQ(exit_code(play()), 1);
 }
 
 // Who would lose its place is not played; that somebody would, is no room for all.

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "tests/support/real_time.hpp"
@@ -36,6 +39,9 @@ TEST_F(StatusPageTest, ReadinessNamesWhatIsMissing) {
   const auto page = get("/readyz");
   EXPECT_EQ(page.status, 503);
   EXPECT_THAT(page.body, HasSubstr("[+]api ok\n[-]backend failed: the package database is locked\n"));
+  checks[1] = {"backend", "", "the package database is locked"};
+  EXPECT_EQ(get("/readyz").status, 200);
+  EXPECT_THAT(get("/readyz").body, HasSubstr("[+]backend ok (the package database is locked)\n"));
   EXPECT_EQ(get("/healthz").status, 200) << "restarting the agent helps nobody";
 }
 
@@ -93,6 +99,23 @@ TEST_F(StatusServerTest, PagesAreServedOnAllAddresses) {
   run(with_task_group([&](TaskGroup& group) {
     group.spawn((*server)->run());
     return read_pages((*server)->port());
+  }));
+}
+
+// Any pod of the cluster can connect to them, and the kubelet asks /healthz there.
+TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
+  auto server = serve("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  std::vector<boost::asio::ip::tcp::socket> silent;
+  run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn((*server)->run());
+    const boost::asio::ip::tcp::endpoint address(boost::asio::ip::address_v4::loopback(), (*server)->port());
+    for (int i = 0; i < 200; ++i) {
+      silent.emplace_back(context);
+      co_await silent.back().async_connect(address, boost::asio::use_awaitable);
+    }
+    for (int i = 0; i < 3; ++i) co_await read_pages((*server)->port());
+    group.cancel();
   }));
 }
 

@@ -49,6 +49,23 @@ TEST_F(BookTest, AReplacementWithoutANodeHoldsForAsLongAsThatLasts) {
   EXPECT_TRUE(book->unschedulable(now).empty());
 }
 
+TEST_F(BookTest, AReplacementWithoutANodeIsToldWithABudgetOfTheControllerAlone) {
+  make(at_most(1));
+  EXPECT_EQ(held(pod(0)), "");
+  leave(pod(0));
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
+  now += 1s;
+  see(homeless(0));
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
+  EXPECT_TRUE(book->unschedulable(now + 29s).empty());
+  EXPECT_EQ(book->next_due(now + 29s), now + 30s);
+  now += 30s;
+  ASSERT_EQ(book->unschedulable(now).size(), 1u);
+  EXPECT_EQ(book->unschedulable(now).front().pod, "shop/new-0");
+  see(replacement(0, true));
+  EXPECT_TRUE(book->unschedulable(now).empty());
+}
+
 TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
   book.emplace(canary(30s));
   learn("rs-uid", 3);

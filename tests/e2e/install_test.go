@@ -21,6 +21,7 @@ func TestInstall(t *testing.T) {
 		must(t, err)
 		expectConfined(t, daemonSet)
 	})
+	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
 	t.Run("P11 a stolen token", func(t *testing.T) { expectAttacksFail(t, in) })
 	t.Run("P11 pods that are new", func(t *testing.T) { expectNewPodsSafe(t, in) })
@@ -73,6 +74,7 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 func expectComponents(t *testing.T, in *Installed) {
 	for _, component := range []string{
 		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards",
+		"network-policy",
 	} {
 		t.Run(component, func(t *testing.T) {
 			dir, err := kustomization(in.Dir, component)

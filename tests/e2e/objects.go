@@ -4,10 +4,12 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -105,6 +107,34 @@ func Ordered(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return set
 }
 
+// ReadyFor makes a StatefulSet count a pod as available only when it has been Ready for so many seconds.
+func ReadyFor(seconds int32, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	set.Spec.MinReadySeconds = seconds
+	return set
+}
+
+// Beside makes the pods go only to nodes that have a pod labelled app=name.
+func Beside(name string) PodOption {
+	return func(pod *corev1.PodTemplateSpec) {
+		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: selectorOf(name), TopologyKey: corev1.LabelHostname,
+			}},
+		}}
+	}
+}
+
+// Autoscaler of a Deployment; nothing here has metrics, so it leaves the replicas as they are.
+func Autoscaler(name string, least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MinReplicas:    &least, MaxReplicas: most,
+		},
+	}
+}
+
 // WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.
 func WithClaims(name string, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
@@ -140,6 +170,15 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 		},
 		Spec: from.Spec,
 	}
+}
+
+// OwnedBy gives a pod a controller that the cluster knows nothing of.
+func OwnedBy(pod *corev1.Pod, apiVersion, kind string) *corev1.Pod {
+	controller := true
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: apiVersion, Kind: kind, Name: pod.Name, UID: types.UID(pod.Name), Controller: &controller,
+	}}
+	return pod
 }
 
 // MirrorPod is how the API shows a static pod of a node.

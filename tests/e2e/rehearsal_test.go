@@ -13,7 +13,7 @@ import (
 )
 
 // What a person is told to type (docs/rehearse.md).
-var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments", "-A", "-o", "json"}
+var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota", "-A", "-o", "json"}
 
 // staged is a world whose drain is rehearsed, and then carried out.
 type staged struct {
@@ -27,6 +27,7 @@ type staged struct {
 	attachesAfter, detachesAfter time.Duration
 	// flags of both commands.
 	flags   []string
+	closed  bool   // there are also nodes where no pod can go
 	leaving string // this pod is on its way out when the drain begins
 	stuck   bool   // it ends at its time limit
 	live    bool   // rehearsed without a snapshot, too
@@ -79,6 +80,16 @@ func TestRehearsal(t *testing.T) {
 			detachesAfter: 6 * time.Second,
 			pace:          Pace{ReadyAfter: 7 * time.Second, TerminatesAfter: 3 * time.Second},
 			flags:         []string{"--wait-volumes"},
+		},
+		"in order, and Ready for a while": {
+			build: func(s *setup) {
+				s.add(1, DaemonSet("logs"))
+				s.add(4, ReadyFor(8, Ordered(StatefulSet("db", 4, Unannounced))), Budget("db", "1"))
+				s.add(3, ReadyFor(8, StatefulSet("all", 3, Unannounced)), Budget("all", "1"))
+				s.add(4, Deployment("web", 4, Beside("logs")), Budget("web", "1"), Autoscaler("web", 2, 6))
+			},
+			closed: true,
+			pace:   Pace{ReadyAfter: 13 * time.Second, TerminatesAfter: 3 * time.Second},
 		},
 		"not to its end": {
 			build: func(s *setup) {
@@ -158,6 +169,9 @@ func (s staged) prepare(t *testing.T) *World {
 	addNode("old")
 	s.build(stage)
 	stage.settled()
+	if s.closed {
+		must(t, stage.AddClosedNodes(t.Context()))
+	}
 	addNode("new")
 	stage.pods += stage.daemons(t)
 	if s.after != nil {

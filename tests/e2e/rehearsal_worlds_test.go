@@ -163,7 +163,11 @@ func randomPart(dice *rand.Rand, name string) (p part, closed bool) {
 	}
 	switch from(0, 3) {
 	case 0:
-		p.objects = append(p.objects, Ordered(StatefulSet(name, int32(p.pods), append(options, Unannounced)...)))
+		set := Ordered(StatefulSet(name, int32(p.pods), append(options, Unannounced)...))
+		if chance(40) {
+			set = ReadyFor(int32(from(2, 5)), set)
+		}
+		p.objects = append(p.objects, set)
 	case 1:
 		p.objects = append(p.objects, StatefulSet(name, int32(p.pods), append(options, Unannounced)...))
 	default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +63,28 @@ func (w *World) AddNode(ctx context.Context, short, role string) error {
 	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role})
 }
 
+// AddClosedNodes registers two nodes where no pod can go: one is not Ready, one has a taint that pods do not tolerate.
+func (w *World) AddClosedNodes(ctx context.Context) error {
+	for short, patch := range map[string]string{
+		"ill":     `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"KubeletNotReady"}]}}`,
+		"tainted": `{"spec":{"taints":[{"key":"e2e.haulout.dev/closed","effect":"NoExecute"}]}}`,
+	} {
+		if err := w.AddNode(ctx, short, "closed"); err != nil {
+			return err
+		}
+		var subresources []string
+		if short == "ill" {
+			subresources = []string{"status"}
+		}
+		_, err := w.Client.CoreV1().Nodes().Patch(ctx, w.Node(short), types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{}, subresources...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // UntilOpen waits until pods may go to these nodes: the taint of a node that is not Ready yet goes a moment after it is.
 func (w *World) UntilOpen(ctx context.Context, nodes ...string) error {
 	for _, short := range nodes {
@@ -108,6 +131,8 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 		_, err = w.Client.CoreV1().Pods(w.Name).Create(ctx, object, options)
 	case *policyv1.PodDisruptionBudget:
 		_, err = w.Client.PolicyV1().PodDisruptionBudgets(w.Name).Create(ctx, object, options)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		_, err = w.Client.AutoscalingV2().HorizontalPodAutoscalers(w.Name).Create(ctx, object, options)
 	default:
 		err = fmt.Errorf("no world holds such a thing")
 	}

@@ -245,21 +245,69 @@ TEST_F(ServerTest, AnAnswerThatNobodyReadsIsGivenUp) {
   });
 }
 
-TEST_F(ServerTest, MoreConnectionsThanTheLimitAreClosed) {
+TEST_F(ServerTest, MoreConnectionsThanTheLimitAreClosedWhileAllAreServed) {
+  http::ServerOptions options;
+  options.max_connections = 2;
+  int serving = 0;
+  bool finish = false;
+  const auto server = serve(options, [&](http::Exchange& exchange) -> asio::awaitable<void> {
+    ++serving;
+    while (!finish) co_await asio::post(asio::use_awaitable);
+    co_await echo(exchange);
+  });
+  auto third = plain_client(server->port());
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      const auto ask = [](http::Client& client, TimePoint deadline) -> asio::awaitable<void> {
+        EXPECT_TRUE(co_await client.round_trip(get("/"), deadline));
+      };
+      auto first = plain_client(server->port());
+      auto second = plain_client(server->port());
+      group.spawn(ask(*first, soon()));
+      group.spawn(ask(*second, soon()));
+      while (serving < 2) co_await asio::post(asio::use_awaitable);
+      EXPECT_EQ(code_of(co_await third->round_trip(get("/"), soon())), Errc::reset);
+      finish = true;
+      co_await group.join();
+    });
+    EXPECT_TRUE(co_await third->round_trip(get("/"), soon())) << "the others are idle";
+  });
+}
+
+// Whoever has said nothing for longest gives way: silent connections must not keep others out.
+TEST_F(ServerTest, TheConnectionThatWasWaitedForLongestGivesWay) {
   http::ServerOptions options;
   options.max_connections = 2;
   const auto server = serve(options, echo);
-  auto first = plain_client(server->port());
-  auto second = plain_client(server->port());
-  auto third = plain_client(server->port());
   run_with(*server, [&]() -> asio::awaitable<void> {
-    EXPECT_TRUE(co_await first->round_trip(get("/"), soon()));
-    EXPECT_TRUE(co_await second->round_trip(get("/"), soon()));
-    EXPECT_EQ(code_of(co_await third->round_trip(get("/"), soon())), Errc::reset);
-    first.reset();
-    bool answered = false;
-    while (!answered) answered = (co_await third->round_trip(get("/"), soon())).has_value();
-    EXPECT_TRUE(co_await second->round_trip(get("/"), soon()));
+    const tcp::endpoint address(asio::ip::address_v4::loopback(), server->port());
+    tcp::socket silent(context), half(context);
+    co_await silent.async_connect(address, asio::use_awaitable);
+    co_await half.async_connect(address, asio::use_awaitable);
+    co_await say(half, "GET / HTTP/1.1\r\n");
+    EXPECT_THAT(co_await say_raw(*server, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n", "GET /1"), HasSubstr("GET /1"));
+    char byte = 0;
+    const auto [closed, none] =
+        co_await silent.async_read_some(asio::buffer(&byte, 1), asio::as_tuple(asio::use_awaitable));
+    EXPECT_TRUE(closed);
+    co_await say(half, "Host: x\r\n\r\n");
+    std::string answer(8, ' ');
+    co_await asio::async_read(half, asio::buffer(answer), asio::use_awaitable);
+    EXPECT_EQ(answer, "HTTP/1.1") << "it came later";
+  });
+}
+
+TEST_F(ServerTest, AHeadBeyondTheLimitIsRefused) {
+  http::ServerOptions options;
+  options.head_limit = 4096;
+  const auto server = serve(options, echo);
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    EXPECT_THAT(co_await say_raw(*server, "GET / HTTP/1.1\r\nA: " + std::string(5000, 'a') + "\r\n\r\n"),
+                StartsWith("HTTP/1.1 4"));
+    EXPECT_THAT(co_await say_raw(*server, "GET / HTTP/1.1\r\nA: " + std::string(70'000, 'a')), StartsWith("HTTP/1.1 4"))
+        << "that never ends";
+    EXPECT_THAT(co_await say_raw(*server, "GET / HTTP/1.1\r\nA: " + std::string(3000, 'a') + "\r\n\r\n", "GET / "),
+                HasSubstr("GET / "));
   });
 }
 

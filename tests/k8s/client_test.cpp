@@ -44,6 +44,51 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(transport.requests()[0].deadline, soon);
 }
 
+// P11: a proxy on the way ignores field selectors.
+TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
+  std::string foreign = fixtures::pod("b", "ub", "1");
+  foreign.replace(foreign.find("\"n1\""), 4, "\"n2\"");
+  transport.answer(json_response(200, page("a", "t1")));
+  transport.answer(json_response(200, fixtures::list("PodList", "5", foreign)));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code(), Errc::decode);
+  EXPECT_THAT(list.error().message(), HasSubstr("n2"));
+}
+
+// One that is not bound to any node is not on ours.
+TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
+  std::string unbound = fixtures::pod("b", "ub", "1");
+  unbound.replace(unbound.find(R"("nodeName":"n1")"), 15, "");
+  transport.answer(json_response(200, fixtures::list("PodList", "5", unbound)));
+  const auto list = run(client.list_pods_on("n1", soon));
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code(), Errc::decode);
+}
+
+// P11: or label selectors, and `drain -l` would be about the whole cluster.
+TEST_F(ClientTest, NodesWithOtherLabelsAreNoAnswer) {
+  const auto listed = fixtures::list("NodeList", "5", fixtures::node);
+  for (const char* selector : {"", "pool", "!rack"}) {
+    transport.answer(json_response(200, listed));
+    EXPECT_TRUE(run(client.list_nodes(selector, soon))) << selector;
+  }
+  transport.answer(json_response(200, listed));
+  const auto others = run(client.list_nodes("rack=r7", soon));
+  ASSERT_FALSE(others);
+  EXPECT_EQ(others.error().code(), Errc::decode);
+  EXPECT_THAT(others.error().message(), HasSubstr("rack=r7"));
+}
+
+TEST_F(ClientTest, AnotherNodeIsNoAnswerAboutOurs) {
+  transport.answer(json_response(200, fixtures::node));
+  const auto node = run(client.get_node("n2", soon));
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().code(), Errc::decode);
+  transport.answer(json_response(200, fixtures::node));
+  EXPECT_FALSE(run(client.patch_node("n2", "{}", DryRun::none, soon)));
+}
+
 // A cluster may have ten thousand of them, and a node a few.
 TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
   transport.answer(json_response(200, page("a", "t1")));
@@ -192,6 +237,39 @@ TEST_F(ClientTest, TheServersTimeIsThatOfItsLastAnswerAndWhatHasPassedSince) {
   EXPECT_EQ(client.server_now(), date) << "whatever our own clock does";
   run(clock.sleep_until(clock.now() + 90s));
   EXPECT_EQ(client.server_now(), date + 90s);
+}
+
+// A load balancer with a clock of its own answers in its place.
+TEST_F(ClientTest, AnErrorPageTellsNoTime) {
+  auto down = json_response(503, "<html>down</html>");
+  down.headers.set("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
+  transport.answer(down);
+  auto login = json_response(200, "ok");
+  login.headers.set("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
+  transport.answer(login);
+  ASSERT_FALSE(run(client.list_pods_on("n1", soon)));
+  ASSERT_FALSE(run(client.list_pods_on("n1", soon)));
+  EXPECT_EQ(client.server_now(), clock.wall_now());
+}
+
+TEST_F(ClientTest, ADateFarAwayIsClampedToWhatADurationHolds) {
+  auto dated = json_response(200, page("a"));
+  dated.headers.set("Date", "Fri, 31 Dec 9999 23:59:59 GMT");
+  transport.answer(dated);
+  ASSERT_TRUE(run(client.list_pods_on("n1", soon)));
+  EXPECT_GT(client.server_now(), clock.wall_now());
+  EXPECT_GT(Duration(client.server_now() - clock.wall_now()), Duration::zero()) << "it overflows";
+}
+
+TEST_F(ClientTest, EachPageOfAListHasItsTime) {
+  for (int i = 0; i < 5; ++i) transport.answer(json_response(200, page("a", "t" + std::to_string(i))), 40s);
+  transport.answer(json_response(200, page("b")), 40s);
+  const auto list = run(client.list_pods_on("n1", TimePoint::max()));
+  ASSERT_TRUE(list) << list.error().message();
+  transport.answer(json_response(200, page("b")), 61s);
+  const auto slow = run(client.list_pods_on("n1", TimePoint::max()));
+  ASSERT_FALSE(slow);
+  EXPECT_EQ(slow.error().code(), Errc::timeout);
 }
 
 TEST_F(ClientTest, ADifferenceOfASecondIsNone) {

@@ -113,13 +113,13 @@ TEST(CodecWorkloads, WhatTheSchedulerSaysOfAPod) {
 }
 
 TEST(CodecWorkloads, TheirRequests) {
-  EXPECT_EQ(get_workload("deployments", "shop", "web").target, "/apis/apps/v1/namespaces/shop/deployments/web");
-  EXPECT_EQ(get_scale("apps.kruise.io/v1alpha1", "clonesets", "shop", "a b").target,
+  EXPECT_EQ(get_workload("deployments", "shop", "web").value().target, "/apis/apps/v1/namespaces/shop/deployments/web");
+  EXPECT_EQ(get_scale("apps.kruise.io/v1alpha1", "clonesets", "shop", "a b").value().target,
             "/apis/apps.kruise.io/v1alpha1/namespaces/shop/clonesets/a%20b/scale");
-  EXPECT_EQ(get_scale("v1", "replicationcontrollers", "shop", "old").target,
+  EXPECT_EQ(get_scale("v1", "replicationcontrollers", "shop", "old").value().target,
             "/api/v1/namespaces/shop/replicationcontrollers/old/scale");
-  EXPECT_EQ(discover("v1").target, "/api/v1");
-  EXPECT_EQ(discover("a/../b").target, "/apis/a/..%2Fb");
+  EXPECT_EQ(discover("v1").value().target, "/api/v1");
+  EXPECT_EQ(discover("a/../b").value().target, "/apis/a/..%2Fb");
 }
 
 }  // namespace

@@ -38,6 +38,20 @@ TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
   EXPECT_EQ(batches, 4u) << "list, connected, and two of events";
 }
 
+// P11: the watch of a proxy that ignores field selectors.
+TEST_F(ReflectorTest, WhatIsNotSelectedIsNoNewsButAnError) {
+  const auto on_n2 = [](std::string line) { return line.replace(line.find("\"n1\""), 4, "\"n2\""); };
+  answer_list("10", {fixtures::pod("a", "ua", "1")});
+  transport.stream({bytes(on_n2(added("b", "ub", "11")) + added("c", "uc", "12"), 1s)});
+  answer_list("12", {on_n2(fixtures::pod("a", "ua", "1"))}, 1s);
+  run_for(2s);
+  EXPECT_THAT(changes, ElementsAre("+ua@1"));
+  EXPECT_FALSE(reflector.health().connected);
+  ASSERT_TRUE(reflector.health().error);
+  EXPECT_EQ(reflector.health().error->code(), Errc::decode);
+  EXPECT_THAT(reflector.health().error->message(), HasSubstr("n2"));
+}
+
 TEST_F(ReflectorTest, EventsAreLeftUnreadWhileTheyMayBeGathered) {
   gathering = 40ms;
   answer_list("10", {});

@@ -10,8 +10,9 @@ TEST(Requests, Reads) {
   EXPECT_EQ(get_node("n1").method, "GET");
   EXPECT_TRUE(get_node("n1").repeatable);
   EXPECT_EQ(get_node("n1").headers.find("Accept"), "application/json");
-  EXPECT_EQ(get_daemon_set("kube-system", "proxy").target, "/apis/apps/v1/namespaces/kube-system/daemonsets/proxy");
-  EXPECT_EQ(get_service("hooks", "guard").target, "/api/v1/namespaces/hooks/services/guard");
+  EXPECT_EQ(get_daemon_set("kube-system", "proxy").value().target,
+            "/apis/apps/v1/namespaces/kube-system/daemonsets/proxy");
+  EXPECT_EQ(get_service("hooks", "guard").value().target, "/api/v1/namespaces/hooks/services/guard");
 }
 
 TEST(Requests, Lists) {
@@ -21,6 +22,29 @@ TEST(Requests, Lists) {
   EXPECT_EQ(list(Resource::nodes, {"", "a in (b,c)", 2, "to/k=="}).target,
             "/api/v1/nodes?labelSelector=a%20in%20%28b%2Cc%29&limit=2&continue=to%2Fk%3D%3D");
   EXPECT_EQ(list(Resource::pod_disruption_budgets, {}).target, "/apis/policy/v1/poddisruptionbudgets");
+}
+
+// P12: what an object of a server leaves out, or misnames, ends no program and asks for nothing else.
+TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
+  const Result<http::Request> none[] = {get_persistent_volume(""),
+                                        get_persistent_volume_claim("", "data"),
+                                        get_persistent_volume_claim("shop", ""),
+                                        get_namespace(".."),
+                                        get_service("", "guard"),
+                                        get_service("hooks", "."),
+                                        get_daemon_set("shop", ""),
+                                        get_workload("deployments", "", "web"),
+                                        get_workload("deployments", "shop", ""),
+                                        get_scale("", "a", "shop", "w"),
+                                        get_scale("apps/", "a", "shop", "w"),
+                                        get_scale("apps/v1", "", "shop", "w"),
+                                        get_scale("v1", "a", "", "w"),
+                                        get_scale("v1", "a", "shop", ""),
+                                        discover("")};
+  for (const auto& request : none) {
+    ASSERT_FALSE(request);
+    EXPECT_EQ(request.error().code(), Errc::decode);
+  }
 }
 
 TEST(Requests, Watches) {

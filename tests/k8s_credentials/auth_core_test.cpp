@@ -6,6 +6,7 @@
 namespace haulout::k8s {
 namespace {
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -50,6 +51,21 @@ TEST_F(AuthCoreTest, AConstantTokenThatIsRefusedIsNotTriedAgain) {
   make();
   accept("other");
   EXPECT_EQ(status(), 401);
+  EXPECT_EQ(server.seen.size(), 1u);
+}
+
+// Nothing here renews it: to send it all the same would only be a riddle.
+TEST_F(AuthCoreTest, AnIdTokenThatHasExpiredIsNotSent) {
+  connection.token.data = "tok";
+  connection.token_expires = clock.wall_now() + 60s;
+  make();
+  EXPECT_EQ(status(), 200);
+  pass(61s);
+  const auto answer = get();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), Errc::unavailable);
+  EXPECT_THAT(answer.error().message(),
+              AllOf(HasSubstr("kubeconfig f"), HasSubstr("expired at"), HasSubstr("any kubectl command")));
   EXPECT_EQ(server.seen.size(), 1u);
 }
 

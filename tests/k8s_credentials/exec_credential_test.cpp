@@ -27,6 +27,17 @@ TEST(ExecCredential, IsReadWhole) {
   EXPECT_EQ(pair->client_key_pem, "K");
 }
 
+// As kubectl, which reads both.
+TEST(ExecCredential, MayBeYaml) {
+  const auto credential = decode_exec_credential(
+      "apiVersion: " + v1 +
+          "\nkind: ExecCredential\nstatus:\n  token: t\n  expirationTimestamp: 2026-03-01T02:03:04Z\n",
+      v1);
+  ASSERT_TRUE(credential) << credential.error().message();
+  EXPECT_EQ(credential->token, "t");
+  EXPECT_TRUE(credential->expiration);
+}
+
 TEST(ExecCredential, TimesInEveryFormOfRfc3339) {
   using namespace std::chrono;
   const WallTime expected = sys_days(2026y / 3 / 1) + 2h + 3min + 4s;
@@ -41,8 +52,8 @@ TEST(ExecCredential, TimesInEveryFormOfRfc3339) {
 
 TEST(ExecCredential, NonsenseIsRefusedWithoutQuotingIt) {
   for (const std::string& output :
-       {std::string(), std::string("s3cret"), std::string("[1]"), std::string("{"),
-        std::string(R"({"kind": "Secret", "apiVersion": "v1"})"),
+       {std::string(), std::string("s3cret"), std::string("[1]"), std::string("{"), std::string("a: [s3cret"),
+        std::string("- s3cret"), std::string(R"({"kind": "Secret", "apiVersion": "v1"})"),
         answer(R"({"token": "s3cret"})", "client.authentication.k8s.io/v1beta1"), answer("null"), answer("{}"),
         answer(R"({"token": 5})"), answer(R"({"token": "s3cret\nX-Header: y"})"),
         answer(R"({"clientCertificateData": "s3cret"})"), answer(R"({"clientKeyData": "s3cret"})"),

@@ -151,6 +151,35 @@ TEST(KubeconfigFlags, TheTokenBeatsAllOtherCredentials) {
   }
 }
 
+// kubectl still knows oidc; its id-token is a bearer token.
+TEST(Kubeconfig, AnIdTokenIsUsedAsLongAsItLasts) {
+  const std::string token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJqYW5lPz5-IiwiZXhwIjoxNzk1NDU2ODAwfQ.__77";
+  const auto connection = chosen(one(server, "auth-provider: {name: oidc, config: {id-token: " + token + "}}"));
+  EXPECT_EQ(connection.token, (Material{token, ""}));
+  using namespace std::chrono;
+  EXPECT_EQ(connection.token_expires, WallTime(sys_days(2026y / 11 / 23) + 18h));
+  for (const char* odd : {"opaque", "a.b.c", "a.e30.c", "..", "a.eyJleHAiOiJzb29uIn0.c", "a.eyJleHAiOjFlMzAwfQ.c"}) {
+    const auto unknown =
+        chosen(one(server, fmt::format("auth-provider: {{name: oidc, config: {{id-token: {}}}}}", odd)));
+    EXPECT_EQ(unknown.token.data, odd);
+    EXPECT_FALSE(unknown.token_expires) << odd;
+  }
+}
+
+TEST(KubeconfigFlags, WhoToBe) {
+  ConnectionFlags flags;
+  flags.username = "jane";
+  flags.password = "secret";
+  flags.as = "john";
+  flags.as_user_extra = {{"scopes", "a"}, {"scopes", "b"}};
+  const auto connection = chosen(
+      one(server, "exec: {apiVersion: client.authentication.k8s.io/v1, command: p, interactiveMode: Never}"), flags);
+  EXPECT_EQ(connection.username, "jane");
+  EXPECT_EQ(connection.password, "secret");
+  EXPECT_FALSE(connection.exec);
+  EXPECT_EQ(connection.impersonate_extra, flags.as_user_extra);
+}
+
 TEST(KubeconfigFlags, TheServerBringsItsOwnName) {
   ConnectionFlags flags;
   flags.server = "https://other:7443/p/";
@@ -307,6 +336,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"a password in the server", one("server: 'https://me:s3cret@h'", ""), {"password"}},
         Refused{"proxy-url", one(server + ", proxy-url: 'https://u:s3cret@p'", ""), {"proxy-url", "not supported"}},
         Refused{"auth-provider", one(server, "auth-provider: {name: gcp, config: {a: s3cret}}"), {"\"gcp\"", "exec"}},
+        Refused{"unknown auth-provider", one(server, "auth-provider: {name: ours}"), {"\"ours\"", "not known"}},
+        Refused{"oidc without id-token", one(server, "auth-provider: {name: oidc}"), {"no id-token", "log in"}},
+        Refused{"a user name beside a token",
+                one(server, "token: s3cret"),
+                {"--username", "contradict"},
+                with(&ConnectionFlags::username, "jane")},
         Refused{"base64 garbage",
                 one(server + ", certificate-authority-data: '%s3cret%'", ""),
                 {"certificate-authority-data", "base64"}},

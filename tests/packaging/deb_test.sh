@@ -38,7 +38,7 @@ mkdir -p "$root/run/systemd/system" "$root/opt"
 for file in /etc/resolv.conf /etc/hosts; do [[ ! -e $file ]] || cp -L "$file" "$root$file"; done
 apt-config dump Acquire | grep -i proxy >"$root/etc/apt/apt.conf.d/99proxy" || true
 
-in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
 apt() { in_root apt-get -q -y --no-install-recommends "$@" >"$directory/log" 2>&1 || { tail -n 30 "$directory/log" >&2; fail "apt-get $*"; }; }
 fail() {
   printf 'deb_test: FAILED: %s\n' "$1" >&2
@@ -52,6 +52,7 @@ cat >"$root/usr/bin/systemctl" <<'END'
 #!/bin/sh
 echo "$@" >>/var/log/systemctl
 case "$*" in *is-active*) [ ! -e /opt/not-running ] || exit 3 ;; esac
+case "$*" in *"start haulout"*) [ ! -e /opt/does-not-start ] || exit 1 ;; esac
 case $1 in --root=*) exec systemctl.real "$@" ;; esac
 END
 cat >"$root/usr/sbin/policy-rc.d" <<'END'
@@ -59,7 +60,16 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-chmod 755 "$root/usr/bin/systemctl" "$root/usr/sbin/policy-rc.d"
+cat >"$root/usr/local/bin/journalctl" <<'END'
+#!/bin/sh
+echo "no kubelet.conf yet"
+END
+cat >"$root/usr/local/bin/systemd-run" <<'END'
+#!/bin/sh
+echo "$@" >>/var/log/systemd-run
+exit 1
+END
+chmod 755 "$root/usr/bin/systemctl" "$root/usr/sbin/policy-rc.d" "$root"/usr/local/bin/*
 told() { grep -qE -- "$1" "$root/var/log/systemctl" 2>/dev/null; }
 wanted=$root/etc/systemd/system/multi-user.target.wants/haulout.service
 
@@ -108,6 +118,12 @@ grep -q '^pool: mine' "$root/etc/haulout/config.yaml" || fail "the configuration
 told '(^| )restart haulout' || fail "the service was not restarted"
 ! told '(^| )stop haulout' || fail "the service was stopped during the upgrade"
 
+step "a service that does not start: the reason is printed, and the package is installed"
+touch "$root/opt/does-not-start"
+apt install --reinstall /opt/next.deb
+rm "$root/opt/does-not-start"
+grep -q "no kubelet.conf yet" "$directory/log" || fail "nobody says why the service has not started"
+
 step "upgrade again: what the administrator has disabled stays so"
 rm "$wanted"
 apt install --allow-downgrades /opt/haulout.deb
@@ -118,6 +134,8 @@ step "remove: the agent is stopped, and gives up though it did not run; the conf
 touch "$root/opt/not-running"
 apt remove haulout
 told '(^| )stop haulout' || fail "the service was not stopped"
+told '(^| )reset-failed haulout' || fail "a service that had failed stays in systemctl --failed"
+grep -q -- "agent --release$" "$root/var/log/systemd-run" || fail "it was not given up as the service runs"
 grep -q "could not give up this node's update" "$directory/log" || fail "without an API server nobody says that nothing was given up"
 [[ ! -e $root/usr/bin/haulout && ! -e $root/usr/lib/systemd/system/haulout.service ]] || fail "something is left"
 [[ -e $root/etc/haulout/config.yaml ]] || fail "the configuration has gone"

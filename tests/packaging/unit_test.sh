@@ -17,6 +17,28 @@ if ((status)) || [[ -n $said ]]; then
   exit 1
 fi
 
+# haulout-as-service: the unit's settings and those of a drop-in, without what makes it the service.
+mkdir "$directory/bin"
+cat >"$directory/bin/systemctl" <<END
+#!/bin/sh
+cat '$unit'
+printf '\n# a drop-in\n[Service]\nEnvironment="HAULOUT_POOL=a b" \\\\\n  X=1\nExecStart=\nExecStart=/usr/bin/haulout agent --pool "c d"\n'
+END
+printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$directory/bin/systemd-run"
+chmod 755 "$directory"/bin/*
+PATH=$directory/bin:$PATH "$(dirname -- "$unit")/../debian/haulout-as-service" --check >"$directory/asked"
+fail() {
+  printf 'haulout-as-service: %s\n' "$1" >&2
+  cat "$directory/asked" >&2
+  exit 1
+}
+[[ $(tail -n 1 "$directory/asked") == 'exec /usr/bin/haulout agent --pool "c d" --check' ]] || fail "another command"
+for setting in ProtectHome=yes ProtectProc=invisible 'SystemCallFilter=~@privileged @resources' CapabilityBoundingSet= \
+  'Environment="HAULOUT_POOL=a b"    X=1'; do
+  grep -qxF -- "$setting" "$directory/asked" || fail "without $setting"
+done
+! grep -E '^(Type|Restart|RuntimeDirectory|WatchdogSec|ExecStart|WantedBy|After)' "$directory/asked" >&2 || fail "too much"
+
 # 252 and newer: --threshold is exposure times ten.
 systemd-analyze security --offline=true --threshold=25 --no-pager "$unit" >"$directory/security" || {
   grep -v '^✓' "$directory/security" >&2

@@ -94,6 +94,39 @@ TEST(FitRules, WhatOthersTakeIsNotFree) {
   EXPECT_THAT(verdicts(judged(nodes, {web, gated})), ElementsAre("shop/web fits n2"));
 }
 
+// They hold their room for as long as they take to go, and nobody knows how long that is.
+TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
+  const std::vector<Json> nodes{node_json("n1"), node_json("n2")};
+  Json leaving = pod_json("leaving", "1500m", R"({"nodeName":"n2"})");
+  leaving["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z";
+  const Json web = pod_json("web", "1");
+  const auto fits = judged(nodes, {web, leaving});
+  EXPECT_THAT(verdicts(fits), ElementsAre("shop/web unknown"));
+  EXPECT_THAT(fits[0].message,
+              HasSubstr("only when pods that are terminating on other nodes have gone: 0/2 nodes are"));
+  EXPECT_THAT(verdicts(judged(nodes, {pod_json("web", "300m"), leaving})), ElementsAre("shop/web fits n2"));
+  EXPECT_THAT(verdicts(judged(nodes, {pod_json("web", "3"), leaving})), ElementsAre("shop/web does-not-fit"));
+  EXPECT_THAT(verdicts(judged(nodes, {web, leaving, pod_json("other", "1500m", R"({"nodeName":"n2"})")})),
+              ElementsAre("shop/web does-not-fit"));
+  Json daemon = leaving;
+  daemon["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet";
+  EXPECT_THAT(verdicts(judged(nodes, {web, daemon})), ElementsAre("shop/web does-not-fit"))
+      << "its next pod comes to the same node";
+}
+
+// What has room only then may take it on a node where another has it now.
+TEST(FitRules, WhoeverWaitsForTerminatingPodsMayTakeTheRoomOfOthers) {
+  const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2"), node_json("n3")};
+  Json leaving = pod_json("leaving", "1", R"({"nodeName":"n2"})");
+  leaving["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z";
+  const Json full = pod_json("full", "2", R"({"nodeName":"n3"})");
+  EXPECT_THAT(verdicts(judged(nodes, {pod_json("large", "1500m"), pod_json("small", "800m"), leaving, full})),
+              ElementsAre("shop/large unknown", "shop/small unknown"));
+  Json waits = pod_json("waits", "1500m", R"({"nodeName":null})");
+  EXPECT_THAT(verdicts(judged(nodes, {pod_json("small", "800m"), leaving, full, waits})),
+              ElementsAre("shop/small unknown"));
+}
+
 TEST(FitRules, PodsOfLowerPriorityMayBePreempted) {
   const Json other = pod_json("other", "1500m", R"({"nodeName":"n2","priority":10})");
   const std::vector<Json> nodes{node_json("n1"), node_json("n2")};

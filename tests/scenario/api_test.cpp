@@ -47,6 +47,41 @@ TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
+// A caching proxy between us and the server passes field selectors on to nobody.
+TEST_F(Scenario, P11_PodsOfOtherNodesAreNoneOfOurs) {
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  way = &faults;
+  add_pods(2, {.grace = 2});
+  add(a_pod("elsewhere", {.node = "n2"}));
+  faults.add({.verb = "list", .resource = "pods", .until = clock.now() + 30s, .fault = {sim::FaultKind::unselected}});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_GE(took(), 25s) << "its lists are no lists of our pods";
+  EXPECT_THAT(evictions(), SizeIs(2));
+  EXPECT_THAT(pods_on("n2"), SizeIs(1));
+  EXPECT_GE(told.count(EventType::disconnected), 1u);
+}
+
+TEST_F(Scenario, P11_AWatchThatTellsOfOtherNodesTellsNothing) {
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  way = &faults;
+  options.timeout = 3min;
+  add_pods(1, {.grace = 60});
+  add(a_node("n0"));
+  for (const char* resource : {"pods", "nodes"})
+    faults.add({.verb = "watch", .resource = resource, .fault = {sim::FaultKind::unselected}});
+  after(5s, [this] {
+    cluster.create("pods", a_pod("elsewhere", {.node = "n2"}));
+    cluster.cordon("n0");
+  });
+  const auto report = drain();
+  EXPECT_THAT(evictions(), SizeIs(1));
+  EXPECT_THAT(pods_on("n2"), SizeIs(1));
+  EXPECT_NE(report.outcome, Outcome::node_gone);
+  EXPECT_THAT(report.pods, SizeIs(1)) << "the other node's pod is no pod of this drain";
+  EXPECT_GE(told.count(EventType::disconnected), 1u);
+}
+
 // A webhook that judges credentials is down, or a token has just been replaced.
 TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);

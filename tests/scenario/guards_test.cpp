@@ -247,6 +247,19 @@ TEST_F(Guards, ACanaryThatFindsNoNodeKeepsTheOthers) {
   EXPECT_LT(took(), 3min + 20s);
 }
 
+TEST_F(Guards, AReplacementWithoutANodeIsDiagnosedWithoutACanaryToo) {
+  deploy("web", 4);
+  for (const char* node : {"n2", "n3"}) cluster.cordon(node);
+  options.guards.max_unavailable = drain::Share{1, false};
+  after(3min, [this] {
+    EXPECT_EQ(accepted_evictions(), 1u);
+    EXPECT_TRUE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+    cluster.uncordon("n2");
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.withdrawn("REPLACEMENT_UNSCHEDULABLE"));
+}
+
 TEST_F(Guards, ACanaryThatFindsANodeCostsHardlyAnyTime) {
   deploy("web", 4);
   start_slowly(1h);

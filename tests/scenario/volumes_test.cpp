@@ -289,6 +289,19 @@ TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameIsNobodys) {
   EXPECT_EQ(attached_to("n1"), 1u) << "nobody deletes it but a human";
 }
 
+// P12: the server checks no claimRef, and people patch them by hand to bind a volume again.
+TEST_F(Volumes, AClaimRefWithoutANamespaceEndsNoProgram) {
+  Json volume = a_volume("data")["items"][0];
+  volume["metadata"]["name"] = "pv-odd";
+  volume["spec"]["claimRef"] = {{"name", "data"}};
+  volume["status"] = {{"phase", "Available"}};
+  add(volume);
+  add(a_volume_attachment("pv-odd"));
+  add(a_volume("data"));
+  add_pod_with("db-0", "data", {.grace = 2});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
 TEST_F(Volumes, AReleasedVolumeWhoseClaimHasGoneIsStillItsPods) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data");

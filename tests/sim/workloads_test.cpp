@@ -1,4 +1,5 @@
 // What workload controllers make of real objects: pods of Jobs, templates, names.
+#include "k8s/codec.hpp"
 #include "sim/pod_template.hpp"
 #include "tests/sim/sim_test.hpp"
 
@@ -144,6 +145,48 @@ TEST_F(StatefulSetTest, OrdinalsBeginWhereItSays) {
   in_world([&]() -> boost::asio::awaitable<void> {
     co_await pass(10s);
     EXPECT_EQ(names(), (std::vector<std::string>{"db-5", "db-6"}));
+  });
+}
+
+// The controller counts a lower ordinal only when it has been Ready for minReadySeconds; a budget counts it at once.
+TEST_F(StatefulSetTest, TheNextOrdinalWaitsUntilThisOneIsAvailable) {
+  struct Row {
+    const char* what;
+    Json spec;
+    Duration second_at_least, second_at_most;
+  };
+  const Row table[] = {
+      {"nothing asked for", Json::object(), 0s, 4s},
+      {"fifteen seconds", {{"minReadySeconds", 15}}, 15s, 19s},
+      {"all at once", {{"minReadySeconds", 15}, {"podManagementPolicy", "Parallel"}}, 0s, 1s},
+      {"less than nothing", {{"minReadySeconds", -5}}, 0s, 4s},
+  };
+  for (const Row& row : table) {
+    cluster.remove("statefulsets", "shop", "db");
+    for (const std::string& name : names()) cluster.remove("pods", "shop", name);
+    Json wanted = set(2);
+    wanted["spec"].update(row.spec);
+    cluster.create("statefulsets", wanted);
+    in_world([&]() -> boost::asio::awaitable<void> {
+      const TimePoint began = clock.now();
+      while (cluster.get("pods", "shop", "db-1").is_null() && clock.now() - began < 60s) co_await pass(100ms);
+      EXPECT_GE(clock.now() - began, row.second_at_least) << row.what;
+      EXPECT_LE(clock.now() - began, row.second_at_most) << row.what;
+    });
+  }
+}
+
+TEST_F(StatefulSetTest, APodThatHasBeenReadyForLongHoldsNobodyUp) {
+  Json wanted = set(2);
+  wanted["spec"]["minReadySeconds"] = 60;
+  cluster.create("statefulsets", wanted);
+  Json first = ready_pod("shop", "db-0", "n1", 1);
+  first["metadata"]["ownerReferences"] = Json::array({owner("StatefulSet", "apps/v1", "db")});
+  first["status"]["conditions"][0]["lastTransitionTime"] = k8s::format_time(clock.wall_now() - 61s);
+  cluster.create("pods", first);
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(1s);
+    EXPECT_FALSE(cluster.get("pods", "shop", "db-1").is_null());
   });
 }
 

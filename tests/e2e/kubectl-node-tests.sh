@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs kubectl's own tests of its node commands: the functions of test/cmd/node-management.sh, read from the Go module
+# of Kubernetes.
+#
+# Usage: kubectl-node-tests.sh MODULE URL CHECKS
+#   MODULE   directory of the module k8s.io/kubernetes
+#   URL      of the API server, which has one Node: 127.0.0.1, without a kubelet
+#   CHECKS   file to write: a line "LINE pass|FAIL WHAT" for each check, in order; LINE is where it stands
+#
+# `kubectl` is what PATH says. A check that fails does not end the run, and the last check is that it got to the end.
+set -o nounset
+module=$1 url=$2 checks=$3
+
+# The helpers want colours.
+tput() { :; }
+source "$module/hack/lib/test.sh"
+source "$module/test/cmd/node-management.sh"
+set +o errexit
+
+kube_flags=(-s "$url" --insecure-skip-tls-verify)
+id_field=.metadata.name
+
+kube::log::status() { echo "$*"; }
+create_and_use_new_namespace() {
+  local name="nodes-$$"
+  kubectl create namespace "$name"
+  kubectl config set-context --current --namespace="$name"
+  # Pods are refused until it is there.
+  until kubectl get serviceaccount default >/dev/null 2>&1; do sleep 0.1; done
+}
+
+# Each check, with its verdict noted; the run goes on.
+note() { # LINE PASSED WHAT...
+  local line=$1 verdict=FAIL
+  [[ $2 != 0 ]] || verdict=pass
+  shift 2
+  echo "$line $verdict ${*//$'\n'/ }" >>"$checks"
+}
+for check in get_object_assert if_has_string if_has_not_string; do
+  eval "original_$(declare -f "kube::test::$check")"
+  eval "kube::test::$check() {
+    original_kube::test::$check \"\$@\"
+    note \"\${BASH_LINENO[0]}\" \$? $check \"\${@: -2}\"
+  }"
+done
+
+: >"$checks"
+# Not the last command of a list, and errexit would be heeded inside.
+run_cluster_management_tests && true
+note 0 0 end

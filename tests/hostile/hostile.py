@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""The real program in hostile worlds: a fake API server on loopback per seed, and judges for what must hold in each.
+
+  hostile.py --seeds N [--first K]   N worlds, and those that once found something
+  hostile.py --seed K                world K once more, with its trace: requests, faults, what the program wrote
+  hostile.py --always                only those that once found something
+  … --theme NAME                     of all these only the worlds of this theme; with --seed: that seed's world of it
+
+The seed decides who lives in the world, what is asked and what goes wrong (worlds.py); what must hold is in judge.py.
+Exit code 1 when a promise was broken.
+"""
+import argparse
+import asyncio
+import collections
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import judge  # noqa: E402
+import worlds  # noqa: E402
+from server import Server  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRACES = ROOT / "build/results/hostile"  # of worlds in which a promise was broken
+# Worlds in flight in one process: most of them wait.
+TOGETHER = 60
+
+# (theme, seed) of worlds that once found something. When their theme changes, choose seeds that still would.
+ALWAYS = []
+
+
+class Program:
+    """A child whose output is kept with the time of each line, and whose end tells its memory, too."""
+
+    def __init__(self, command, home):
+        self.loop = asyncio.get_running_loop()
+        self.lines, self.readers = [], []
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        cwd=home, env={"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8"})
+        self.ended = self.loop.create_future()
+        self.handle = os.pidfd_open(self.process.pid)
+        self.loop.add_reader(self.handle, self.collect)
+
+    def collect(self):
+        self.loop.remove_reader(self.handle)
+        os.close(self.handle)
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.ended.set_result((self.loop.time(), usage.ru_maxrss * 1024))
+
+    async def follow(self):
+        for stream in ("stdout", "stderr"):
+            reader = asyncio.StreamReader(limit=16 * 1048576)
+            await self.loop.connect_read_pipe(lambda reader=reader: asyncio.StreamReaderProtocol(reader),
+                                              getattr(self.process, stream))
+            self.readers.append(asyncio.create_task(self.read(stream, reader)))
+
+    async def read(self, stream, reader):
+        while line := await reader.readline():
+            self.lines.append((self.loop.time(), stream, line.decode(errors="replace").rstrip("\n")))
+
+    def signal(self, number):
+        if not self.ended.done():
+            self.process.send_signal(number)
+
+
+class Lateness:
+    """How late this process has been: what is judged by seconds means nothing when the machine has no time for us."""
+
+    def __init__(self):
+        self.last, self.most = 0.0, collections.deque(maxlen=600)
+
+    async def watch(self):
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(0.1)
+            self.last = loop.time() - before - 0.1
+            self.most.append(self.last)
+
+    def lately(self):
+        """Within the last minute."""
+        return max(self.most, default=0.0)
+
+
+def over(world, server, program, began, now):
+    """Whether it is time to end it by a signal."""
+    if now - began > world.patience:
+        return True
+    if world.expect == "ready":
+        return any(judge.moments_of_ready(world))
+    if world.expect != "told":
+        return False
+    run = judge.Run(world, server.seen, {}, program.lines, 0, 0, began, now)
+    since = judge.obstacle_since(run)
+    return bool(since) and (bool(judge.told_since(run, since)) or now - since > judge.SAY_WITHIN)
+
+
+async def play(theme, seed, binary, lateness):
+    loop = asyncio.get_running_loop()
+    timers = []
+    world = worlds.make(seed, theme, lambda delay, call: timers.append(loop.call_later(delay, call)))
+    server = Server(world.cluster, world.plan, world.shape)
+    if world.mute:
+        listening = asyncio.create_task(late_start(server, world.mute))
+    else:
+        await server.listen()
+    with tempfile.TemporaryDirectory(prefix="hostile-") as home:
+        began, stopped, killed = loop.time(), 0.0, False
+        world.furnish(pathlib.Path(home), server.port)
+        program = Program([str(binary), *world.arguments(server.port, home)], home)
+        await program.follow()
+        while not program.ended.done():
+            await asyncio.wait({program.ended}, timeout=0.25)
+            now = loop.time()
+            if not stopped and over(world, server, program, began, now):
+                stopped = now
+                program.signal(signal.SIGTERM)
+            elif stopped and not killed and now - stopped > 5 + 4 * lateness.lately():
+                killed = True
+                program.signal(signal.SIGKILL)
+        ended, memory = await program.ended
+        await asyncio.gather(*program.readers)
+    if world.mute:
+        await listening
+    run = judge.Run(world, server.seen, server.views, program.lines, program.process.returncode, memory, began, ended,
+                    stopped, killed, 4 * lateness.lately())
+    found = judge.verdicts(run)
+    for timer in timers:
+        timer.cancel()
+    await server.stop()
+    return run, found
+
+
+async def late_start(server, seconds):
+    await asyncio.sleep(seconds)
+    await server.listen()
+
+
+def trace(run, found):
+    lines = [f"seed {run.world.seed} ({run.world.theme}): haulout {' '.join(run.world.arguments('PORT'))}",
+             f"expected: {run.world.expect}; nodes {', '.join(run.world.nodes)}, about {', '.join(run.world.asked)}"]
+    happened = [(seen.at, seen.text(run.began)) for seen in run.seen]
+    happened += [(at, f"{at - run.began:7.3f} {stream}: {text}") for at, stream, text in run.lines]
+    lines += [text[:600] for _, text in sorted(happened)]
+    lines.append(f"{run.ended - run.began:7.3f} exit code {run.code}, {run.memory // 1048576} MiB")
+    return "\n".join(lines + [f"seed {run.world.seed} ({run.world.theme}): {verdict}" for verdict in found])
+
+
+@dataclasses.dataclass
+class Result:
+    theme: str
+    seed: int
+    found: list
+    requests: int
+    faults: int
+    code: int
+
+
+class Share:
+    """The worlds of one process."""
+
+    def __init__(self, binary):
+        self.binary, self.lateness, self.results = binary, Lateness(), []
+        self.again = []  # a promise was broken while the machine had no time for us: that may have been why
+
+    async def play_all(self, chosen):
+        watching = asyncio.create_task(self.lateness.watch())
+        await self.play_some(chosen, TOGETHER)
+        again, self.again = self.again, None
+        await self.play_some(again, 8)
+        watching.cancel()
+        return self.results
+
+    async def play_some(self, chosen, together):
+        places = asyncio.Semaphore(together)
+        tasks = []
+        for theme, seed in chosen:
+            await places.acquire()
+            while self.lateness.last > 0.5:
+                await asyncio.sleep(0.1)
+            tasks.append(asyncio.create_task(self.play_one(theme, seed)))
+            tasks[-1].add_done_callback(lambda _: places.release())
+            await asyncio.sleep(0.02)  # they begin one after the other
+        await asyncio.gather(*tasks)
+
+    async def play_one(self, theme, seed):
+        run, found = await play(theme, seed, self.binary, self.lateness)
+        if found and self.again is not None and run.busy > 1:
+            self.again.append((theme, seed))
+            return
+        self.results.append(Result(theme, seed, found, len(run.seen), sum(bool(s.fault) for s in run.seen), run.code))
+        if found:
+            print("\n".join(f"seed {seed} ({theme}): {verdict}" for verdict in found), flush=True)
+            (TRACES / f"{theme}-{seed}.txt").write_text(trace(run, found) + "\n", encoding="utf-8")
+
+
+def share(chosen, binary):
+    return asyncio.run(Share(binary).play_all(chosen))
+
+
+def run_many(chosen, binary, jobs):
+    began = time.monotonic()
+    TRACES.mkdir(parents=True, exist_ok=True)
+    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
+        parts = list(pool.map(share, [chosen[i::jobs] for i in range(jobs)], [binary] * jobs))
+    results = [result for part in parts for result in part]
+    bad = sorted((result.theme, result.seed) for result in results if result.found)
+    codes = collections.Counter(result.code for result in results)
+    print(f"{len(results)} hostile worlds in {time.monotonic() - began:.0f} s: {sum(r.requests for r in results)} requests, "
+          f"{sum(r.faults for r in results)} faults; exit codes "
+          f"{', '.join(f'{code}: {count}' for code, count in sorted(codes.items()))}; {len(bad)} broke a promise")
+    if bad:
+        print(f"traces are in {TRACES.relative_to(ROOT)}; replay one with ./dev hostile --theme T --seed K: "
+              + ", ".join(f"{theme} {seed}" for theme, seed in bad))
+    return 1 if bad else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the real program against hostile API servers on loopback")
+    parser.add_argument("--seeds", type=int, default=0, metavar="N")
+    parser.add_argument("--first", type=int, default=1, metavar="K")
+    parser.add_argument("--seed", type=int, metavar="K")
+    parser.add_argument("--always", action="store_true")
+    parser.add_argument("--theme", choices=[theme.__name__ for theme in worlds.THEMES], metavar="NAME")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/agent/haulout")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    binary = asked.binary.resolve()
+    if asked.seed is not None:
+        theme = asked.theme or worlds.theme_of(asked.seed)
+        run, found = asyncio.run(play(theme, asked.seed, binary, Lateness()))
+        print(trace(run, found))
+        return 1 if found else 0
+    chosen = list(ALWAYS) if asked.seeds or asked.always else []
+    chosen += [(worlds.theme_of(seed), seed) for seed in range(asked.first, asked.first + asked.seeds)]
+    chosen = [world for world in dict.fromkeys(chosen) if asked.theme in (None, world[0])]
+    if not chosen:
+        parser.error("say --seeds N, --seed K or --always")
+    return run_many(chosen, binary, min(asked.jobs, len(chosen)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""What must hold in every world, whatever the server does. A verdict is a line; none means that all is well.
+
+The judge knows the truth: the cluster's own objects, and every request that came. It reads of the output only whether
+there is any, and whether a word that the server made up for this world is in it.
+"""
+import dataclasses
+import json
+
+from cluster import is_daemon, is_mirror, labels_of, node_of
+
+# Seconds after which something that stands in the way has to have been said. The program speaks after five, at its next
+# try, and its tries are up to ten seconds apart.
+SAY_WITHIN = 25.0
+MEMORY_LIMIT = 640 * 1048576  # the limit of one answer is 256 MiB, and what holds it grows by doubling
+KNOWN_EXITS = (0, 1, 2, 3)
+
+
+@dataclasses.dataclass
+class Run:
+    world: object
+    seen: list
+    views: dict
+    lines: list  # (time, stream, text)
+    code: int  # negative: the signal
+    memory: int
+    began: float
+    ended: float
+    stopped: float = 0.0  # when it was asked to end by SIGTERM; 0: never
+    killed: bool = False  # because it did not
+    busy: float = 0.0  # the longest time that this process here was late
+
+    def carried_out(self, *kinds):
+        return [seen for seen in self.seen if seen.kind in kinds and seen.code and not seen.request.query.get("dryRun")]
+
+
+def removals(run):
+    return [seen for seen in run.seen if seen.kind in ("evict", "delete pods") and not seen.request.query.get("dryRun")]
+
+
+def every_pod_that_was(cluster):
+    """UID -> its last state; of pods that have gone, too."""
+    return {entry[3]["metadata"]["uid"]: entry[3] for entry in cluster.log if entry[1] == "pods"}
+
+
+def right_pods(run):
+    """P1, P2, P11: which pods were asked to leave, and how."""
+    world, pods = run.world, every_pod_that_was(run.world.cluster)
+    for seen in removals(run):
+        body = seen.request.json()
+        options = body if seen.kind == "delete pods" else body.get("deleteOptions") or {}
+        uid = (options.get("preconditions") or {}).get("uid")
+        which = f"pod {seen.namespace}/{seen.name}"
+        if not uid:
+            yield f"P2: {seen.kind} of {which} without a UID"
+            continue
+        if (seen.kind == "delete pods") != world.has("--disable-eviction"):
+            yield f"P1: {seen.kind} of {which}"
+        if "gracePeriodSeconds" in options and not world.has("--grace-period"):
+            yield f"P1: a grace period for {which} that nobody asked for"
+        pod = pods.get(uid)
+        if pod is None:
+            yield f"P2: {which} was asked to leave by a UID that no pod had: {uid}"
+            continue
+        if node_of(pod) not in world.asked:
+            yield f"P11: {which} on node {node_of(pod)} was asked to leave; asked were {', '.join(world.asked)}"
+        if is_mirror(pod) or is_daemon(pod):
+            yield f"P1: {which} is a {'mirror' if is_mirror(pod) else 'DaemonSet'} pod and was asked to leave"
+        elif not world.must_leave(pod):
+            yield f"P1: {which} was asked to leave and --pod-selector does not select it"
+
+
+def right_nodes(run):
+    """P5, P11: only what was asked for is written."""
+    for seen in run.carried_out("patch nodes", "patch nodes/status"):
+        if seen.name not in run.world.asked and seen.code < 300:
+            yield f"P11: node {seen.name} was written; asked were {', '.join(run.world.asked)}"
+    own = ("delete pods", "create events") + (("create leases", "delete leases") if run.world.command == "agent" else ())
+    for seen in run.seen:
+        if seen.kind.startswith(("delete ", "create ")) and seen.kind not in own:
+            yield f"P1: {seen.kind} {seen.namespace}/{seen.name}"
+
+
+def no_false_success(run):
+    """P3, P4: what exit code 0 says is so."""
+    if run.code != 0 or run.world.command == "agent":
+        return
+    for name in run.world.asked:
+        node = run.world.cluster.get("nodes", name)
+        cordoned = bool(node and node.get("spec", {}).get("unschedulable"))
+        if cordoned != (run.world.command != "uncordon"):
+            yield f"P4: exit code 0 and node {name} is {'still' if cordoned else 'not'} cordoned"
+        if run.world.command != "drain":
+            continue
+        if name not in run.views:
+            yield f"P3: exit code 0 and the pods of node {name} were never listed"
+            continue
+        _, pods, was_cordoned = run.views[name]
+        left = [pod["metadata"]["name"] for pod in pods if run.world.must_leave(pod)]
+        if left or not was_cordoned:
+            yield (f"P3: exit code 0 and at the last list of the pods of node {name} "
+                   f"{', '.join(left) + ' had not gone' if left else 'it was not cordoned'}")
+
+
+def moments_of_ready(world):
+    """Each time at which a Node came to bear the state `ready`: (node, what was wrong then)."""
+    pods, leases, before = {}, {}, {}
+    for _, plural, kind, item, _ in world.cluster.log:
+        uid, name = item["metadata"]["uid"], item["metadata"]["name"]
+        for book, of in ((pods, "pods"), (leases, "leases")):
+            if plural == of:
+                book[uid] = item
+                if kind == "DELETED":
+                    del book[uid]
+        if plural != "nodes":
+            continue
+        state = labels_of(item).get("haulout.dev/state")
+        if state == "ready" and before.get(name) != "ready":
+            left = [pod["metadata"]["name"] for pod in pods.values() if node_of(pod) == name and world.must_leave(pod)]
+            holders = [lease.get("spec", {}).get("holderIdentity") for lease in leases.values()]
+            wrong = f"{', '.join(left)} had not gone" if left else ""
+            if not item.get("spec", {}).get("unschedulable"):
+                wrong = "it was not cordoned"
+            if "--slots=lease" in world.flags and f"{name}/{uid}" not in holders:
+                wrong = "no turn was its own"
+            yield name, wrong
+        before[name] = state
+
+
+def ready_is_ready(run):
+    """P3, P6: what the label of the Node says is so."""
+    if run.world.command != "agent":
+        return
+    moments = list(moments_of_ready(run.world))
+    for name, wrong in moments:
+        if wrong:
+            yield f"P3: node {name} was called ready and {wrong}"
+    if run.world.expect == "ready" and not moments:
+        yield f"P8: node {run.world.asked[0]} was not ready after {run.ended - run.began:.0f} s"
+
+
+def no_crash(run):
+    """P12."""
+    if run.code < 0 and not run.killed:
+        yield f"P12: ended by signal {-run.code}"
+    elif run.code not in KNOWN_EXITS and not (run.stopped and run.code == 143) and not run.killed:
+        yield f"P12: exit code {run.code}"
+    if run.memory > MEMORY_LIMIT:
+        yield f"P12: {run.memory // 1048576} MiB of memory"
+    if run.killed:
+        yield "P7: it did not end within 5 s of SIGTERM"
+
+
+def says_why(run):
+    """P8: who fails says something, on stderr; and a report in JSON is one."""
+    if run.code not in (0, 143) and not any(stream == "stderr" for _, stream, _ in run.lines):
+        yield f"P8: exit code {run.code} and not a word on stderr"
+    stdout = "\n".join(text for _, stream, text in run.lines if stream == "stdout")
+    try:
+        if run.world.has("-o=json") and stdout:
+            json.loads(stdout)
+        elif run.world.has("-o=jsonl"):
+            for line in stdout.splitlines():
+                json.loads(line)
+    except ValueError:
+        yield "P4: what it writes on stdout is no JSON"
+
+
+def obstacle_since(run):
+    """When the program first met what stands in its way; 0: it has not."""
+    met = [seen.at for seen in run.seen if (seen.fault == run.world.obstacle if run.world.obstacle else seen.code == 429)]
+    return min(met, default=0.0)
+
+
+def told_since(run, since):
+    return [at for at, _, text in run.lines if at >= since and text.strip()]
+
+
+def as_expected(run):
+    world = run.world
+    if world.exits and run.code not in world.exits:
+        yield f"exit code {run.code}, right would be {' or '.join(map(str, world.exits))}"
+    if world.expect == "done" and not world.exits and run.code != 0:
+        told = f"; ended after {run.stopped - run.began:.0f} s" if run.stopped else ""
+        faults = sorted({f"{seen.kind} ({seen.fault})" for seen in run.seen if seen.fault})
+        yield f"P4, P10: exit code {run.code}{told}, although nothing but this stood in its way: {', '.join(faults) or 'nothing'}"
+    if world.expect == "untouched":
+        touched = [seen.kind for seen in run.carried_out("patch nodes", "evict", "delete pods")]
+        if run.code == 0 or touched:
+            yield f"P4: exit code {run.code}, and there was sent: {', '.join(touched) or 'nothing'}"
+    since = obstacle_since(run)
+    if world.expect == "told":
+        if not since and run.code not in (0, 143):
+            yield f"exit code {run.code} before anything stood in its way"
+        told = told_since(run, since)
+        limit = SAY_WITHIN + run.busy
+        if since and not (told and min(told) - since <= limit) and (run.stopped or run.ended) - since > limit - 1:
+            yield f"P8: something stood in its way for {(run.stopped or run.ended) - since:.0f} s and nothing was said"
+        if since and run.code == 0:
+            yield "P4: exit code 0, although something stood in its way"
+    if world.expect == "cause":
+        if since and run.code not in (1, 3):
+            yield f"P4: exit code {run.code}, although something stood in its way"
+        if since and not any(world.marker in text for _, _, text in run.lines):
+            yield "P8: its deadline passed and nothing that was written names what stood in its way"
+    if world.quick:
+        first = [seen.at for seen in removals(run)]
+        quick = [seen.at for seen in removals(run) if seen.namespace == world.quick]
+        if first and (not quick or min(quick) - min(first) > world.quick_limit + run.busy):
+            yield f"P9: the pod in namespace {world.quick} was not asked within {world.quick_limit:.0f} s of the first"
+
+
+def keeps_its_distance(run):
+    """P10: no path without a pause. So many requests in one second are more than any reason for them."""
+    times = sorted(seen.at for seen in run.seen if seen.fault or seen.code >= 400)
+    limit = 60 + 3 * len(every_pod_that_was(run.world.cluster))
+    for first, last in zip(times, times[limit:]):
+        if last - first < 1:
+            yield f"P10: {limit} requests that failed within a second"
+            return
+
+
+def obeys_retry_after(run):
+    """P10: a command that is told to come back in a second does not come before."""
+    told = {}
+    if run.world.command == "agent":  # several of its parts ask the same
+        return
+    for seen in run.seen:
+        key = seen.kind, seen.request.path, seen.request.query.get("continue")
+        if seen.kind in ("get nodes", "patch nodes", "list nodes") and key in told and seen.at - told[key] < 0.9:
+            yield f"P10: {seen.kind} {seen.at - told[key]:.2f} s after an answer with Retry-After: 1"
+        told.pop(key, None)
+        if seen.fault.endswith(" after 1"):
+            told[key] = seen.at
+
+
+def verdicts(run):
+    found = []
+    for rule in (right_pods, right_nodes, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
+                 obeys_retry_after):
+        lines = list(dict.fromkeys(rule(run)))
+        found += lines if len(lines) < 3 else [f"{lines[0]} (and {len(lines) - 1} more like this)"]
+    return found
