@@ -220,6 +220,12 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.budgets_problem = facts.budgets_problem;
   about.findings = findings_of(facts, now);
   about.not_known = facts.asked.problems;
+  const bool at_closed_budget = std::any_of(about.pods.begin(), about.pods.end(),
+                                            [](const PodView& pod) { return pod.reason == "BlockedByBudget"; });
+  if (at_closed_budget)
+    about.not_known.emplace_back(
+        "whether a webhook is asked about evictions here and has pods moved because they are asked to leave, although "
+        "their budget is closed: only an eviction request tells");
   about.why = why_not_now(about);
   return about;
 }

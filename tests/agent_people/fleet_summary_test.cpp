@@ -14,6 +14,7 @@ namespace {
 using namespace samples;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -217,6 +218,20 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle)}, facts), now),
               ElementsAre(HasSubstr("held by gone/uid-gone")));
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", State::idle)}, facts, false, now), now), IsEmpty());
+}
+
+// By hand, or with a stolen token.
+TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
+  const k8s::Node node = node_in("n1", State::draining);
+  k8s::Lease second = turn_of(node);
+  second.name = "haulout-default-1";
+  k8s::Lease zone = turn_of(node);
+  zone.name = "haulout-default.a-0";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), zone}}), now),
+              Not(Contains(AnyOf(HasSubstr("turns, and"), HasSubstr("no node is that one")))))
+      << "one of its zone, too";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), second, zone}}), now),
+              Contains(StartsWith("n1 holds 2 turns, and needs one: haulout-default-0, haulout-default-1;")));
 }
 
 TEST(StatusTableTest, LooksAsKubectlsTables) {

@@ -27,6 +27,21 @@ TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n1 would be drained in 2"));
 }
 
+// One may have pods moved because they are asked to leave, behind a budget that never opens.
+TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
+  const auto webhook = [](const char* name, const char* resource) {
+    return Json{{"name", name},
+                {"rules", {{{"operations", {"CREATE"}}, {"apiGroups", {""}}, {"resources", {resource}}}}}};
+  };
+  items.push_back(
+      {{"apiVersion", "admissionregistration.k8s.io/v1"},
+       {"kind", "ValidatingWebhookConfiguration"},
+       {"metadata", {{"name", "virt-api-validator"}}},
+       {"webhooks", {webhook("evictions.kubevirt.io", "pods/eviction"), webhook("pods.kubevirt.io", "pods")}}});
+  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("what webhooks make of evictions is unknown"),
+                                             EndsWith(": evictions.kubevirt.io"))));
+}
+
 TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   add_budget(2);
   const Rehearsal rehearsal = play();
