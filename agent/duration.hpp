@@ -13,7 +13,7 @@ namespace haulout::agent {
 // clock can hold (292 years). Only zero may stand without a unit. A sign is accepted; the caller decides about it.
 Result<Duration> parse_duration(std::string_view text);
 
-// For people, two units at most: "850ms", "42s", "3m05s", "2h07m".
+// For people, two units at most: "850ms", "42s", "3m05s", "2h07m", "30d00h".
 std::string format_duration(Duration duration);
 
 }  // namespace haulout::agent

@@ -26,6 +26,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
   const PodReport& pod = *event.pod;
   switch (event.type) {
     case EventType::eviction_sent:
+    case EventType::signal_sent:
       if (pod.attempts > 1) return std::nullopt;  // said once per pod
       return fmt::format("{} pod {}{}", wording.deleting ? "deleting" : "evicting", pod.key(),
                          dry_run_suffix(wording.dry_run));
@@ -94,6 +95,7 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
   const std::string message = printable(event.message);
   switch (event.type) {
     case EventType::eviction_sent:
+    case EventType::signal_sent:
     case EventType::parked:
     case EventType::vanished:
     case EventType::terminating:

@@ -8,17 +8,20 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   granted_.erase(uid);
   const auto known = budgets_.find(uid);
   if (!budget) {
-    if (known == budgets_.end()) return {{}, false};
+    if (known == budgets_.end()) return {{}, false, false};
     std::string ns = known->second.ns;
     budgets_.erase(known);
-    return {std::move(ns), true};
+    return {std::move(ns), true, true};
   }
   // The entry is gone again within milliseconds, perhaps before the answer comes.
-  const auto lane = busy_lanes_.find(uid);
-  if (lane != busy_lanes_.end() && budget->disrupted_pods.contains(lane->second.pod)) lane->second.counted = true;
+  for (Lanes* lanes : {&busy_lanes_, &signals_}) {
+    const auto lane = lanes->find(uid);
+    if (lane != lanes->end() && budget->disrupted_pods.contains(lane->second.pod)) lane->second.counted = true;
+  }
   const bool selection_changed = known == budgets_.end() || known->second.selector != budget->selector;
+  const bool edited = known == budgets_.end() || known->second.generation != budget->generation;
   budgets_.insert_or_assign(uid, *budget);
-  return {budget->ns, selection_changed};
+  return {budget->ns, selection_changed, edited};
 }
 
 std::vector<std::string> BudgetBook::selecting(const k8s::Pod& pod) const {
@@ -67,12 +70,20 @@ std::vector<std::string> BudgetBook::sent(const k8s::Pod& pod, const std::vector
 }
 
 void BudgetBook::answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted) {
-  for (const std::string& uid : lanes) {
-    const auto lane = busy_lanes_.extract(uid);
-    const bool counted = lane.empty() || lane.mapped().counted;
-    const auto found = budgets_.find(uid);
-    if (accepted && !counted && found != budgets_.end()) granted_[uid].insert(pod.uid);
-  }
+  for (const std::string& uid : lanes) count(pod, uid, busy_lanes_.extract(uid), accepted);
+}
+
+void BudgetBook::signalled(const k8s::Pod& pod, const std::string& budget) {
+  signals_.insert_or_assign(budget, Lane{pod.name, false});
+}
+
+void BudgetBook::signal_answered(const k8s::Pod& pod, const std::string& budget, bool accepted) {
+  count(pod, budget, signals_.extract(budget), accepted);
+}
+
+void BudgetBook::count(const k8s::Pod& pod, const std::string& budget, const Lanes::node_type& lane, bool accepted) {
+  const bool counted = lane.empty() || lane.mapped().counted;
+  if (accepted && !counted && budgets_.contains(budget)) granted_[budget].insert(pod.uid);
 }
 
 std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
@@ -109,10 +120,10 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.current_healthy > budget.desired_healthy)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.current_healthy - budget.desired_healthy);
-  return fmt::format(
-      "blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until {}", budget.key(),
-      budget.desired_healthy, budget.current_healthy,
-      budget.current_healthy < budget.desired_healthy ? "its pods are healthy again" : "a replica is added");
+  const int ailing = budget.expected_pods - budget.current_healthy;
+  return fmt::format("blocked by PodDisruptionBudget {}: needs {} healthy, has {}; no disruption allowed now{}",
+                     budget.key(), budget.desired_healthy, budget.current_healthy,
+                     ailing > 0 ? fmt::format(", {} of its {} pods not healthy", ailing, budget.expected_pods) : "");
 }
 
 }  // namespace haulout::drain

@@ -2,7 +2,8 @@
 //
 // Two eviction requests in flight for one budget cost the server half a second per conflict (measured), so each budget
 // is a lane with one request at a time, while as many pods vanish as it allows. Without the right to see budgets each
-// namespace is such a lane. A budget that is seen to be closed is not asked.
+// namespace is such a lane. A request that is sent although the budget is seen to be closed (signals.hpp) is beside
+// the lane: it makes nothing wait.
 #pragma once
 
 #include <map>
@@ -23,6 +24,7 @@ class BudgetBook {
   struct Update {
     std::string ns;          // whose pods may be affected
     bool selection_changed;  // other pods than before may be selected, not only other counts shown
+    bool edited;             // its owner has changed what it wants
   };
   // nullptr: the budget is gone.
   Update update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
@@ -51,6 +53,9 @@ class BudgetBook {
   // Returns the lanes that are busy with it now, to be handed back with the answer.
   std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
+  // Likewise for a request that is only a signal to this budget.
+  void signalled(const k8s::Pod& pod, const std::string& budget);
+  void signal_answered(const k8s::Pod& pod, const std::string& budget, bool accepted);
 
   // What holds a pod that these budgets select, as the end of "pod … is"; empty when nothing does.
   std::string explain(const std::vector<std::string>& budgets) const;
@@ -65,7 +70,11 @@ class BudgetBook {
     std::string pod;  // name
     bool counted;     // takes no disruption, or the budget's count knows it already
   };
-  std::map<std::string, Lane> busy_lanes_;  // with a request in flight
+  using Lanes = std::map<std::string, Lane>;
+  void count(const k8s::Pod& pod, const std::string& budget, const Lanes::node_type& lane, bool accepted);
+
+  Lanes busy_lanes_;  // with a request in flight
+  Lanes signals_;     // by budget
 };
 
 }  // namespace haulout::drain

@@ -8,6 +8,7 @@
 
 #include "drain/text.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/entries.hpp"
 
 namespace haulout::drain {
 
@@ -61,13 +62,49 @@ std::vector<std::string> unhealthy(const BudgetCase& about) {
 constexpr const char* see_controller =
     "see that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
 
-DiagnosisFact unprocessed(const PodDisruptionBudget& budget) {
+// KubeVirt's mark of a virtual machine whose migration away from that node was triggered.
+constexpr const char* evacuation_key = "kubevirt.io/evacuationNodeName";
+
+bool is_evacuated(const Pod& pod) {
+  return k8s::value_at(pod.annotations, evacuation_key) || k8s::value_at(pod.labels, evacuation_key);
+}
+
+// Controllers of other kinds than these make no new pod for one that is deleted, or only when they see fit: many move
+// it themselves, and take the request to evict it as their sign.
+bool is_moved_by_its_controller(const Pod& pod) {
+  if (!pod.controller) return false;
+  const std::string& api = pod.controller->api_version;
+  return !api.starts_with("apps/") && !api.starts_with("batch/") && pod.controller->kind != "ReplicationController";
+}
+
+// Empty: no pod here has such a controller.
+std::string way_out_of_its_controller(const BudgetCase& about) {
+  const auto found = std::find_if(about.held.begin(), about.held.end(),
+                                  [](const Pod* pod) { return is_moved_by_its_controller(*pod); });
+  if (found == about.held.end()) return {};
+  const auto moving =
+      std::find_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return is_evacuated(*pod); });
+  if (moving != about.held.end())
+    return fmt::format(
+        "pod {} is being migrated away from here ({}): wait, or see why that takes so long (kubectl get "
+        "vmim -n {})",
+        (*moving)->key(), evacuation_key, (*moving)->ns);
+  const k8s::OwnerReference& controller = *(*found)->controller;
+  return fmt::format(
+      "{0} {1} decides when its pods go; it may take the eviction request as its sign, which is repeated: "
+      "wait, or see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} by hand",
+      controller.kind, controller.name, (*found)->ns, (*found)->name);
+}
+
+DiagnosisFact unprocessed(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  std::string way_out = way_out_of_its_controller(about);
+  if (way_out.empty())
+    way_out = "let it select only pods whose controller has the scale subresource, or use an integer minAvailable";
   if (budget.condition_reason == "SyncFailed")
     return {"PDB_SYNC_FAILED",
             {},
-            fmt::format("it cannot be computed, so it allows nothing: {}; let it select only pods whose controller has "
-                        "the scale subresource, or use an integer minAvailable",
-                        budget.condition_message),
+            fmt::format("it cannot be computed, so it allows nothing: {}; {}", budget.condition_message, way_out),
             controller_hold};
   return {"PDB_NOT_OBSERVED",
           {},
@@ -149,6 +186,12 @@ std::string ways_out(const BudgetCase& about) {
 DiagnosisFact needs_all(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   const bool number = whole_number(budget.min_available).has_value();
+  if (const std::string way_out = way_out_of_its_controller(about); !way_out.empty())
+    return {budget.expected_pods == 1 ? "PDB_SINGLE_REPLICA" : "PDB_EQUALS_REPLICAS",
+            {},
+            fmt::format("it needs {} healthy of {} ({}); {}", budget.desired_healthy, pods(budget.expected_pods),
+                        field_of(budget), way_out),
+            controller_hold};
   if (budget.expected_pods == 1)
     return {"PDB_SINGLE_REPLICA",
             {},
@@ -199,6 +242,18 @@ DiagnosisFact waiting(const BudgetCase& about) {
   return {"PDB_WAITING_REPLACEMENT", {}, count + ": " + what, passing_hold};
 }
 
+DiagnosisFact never_opens(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  std::string way_out = way_out_of_its_controller(about);
+  if (way_out.empty())
+    way_out = fmt::format("change that field{}, or delete the pods by hand when their owner agrees",
+                          budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
+  return {"PDB_ZERO",
+          {},
+          fmt::format("it says {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
+          {}};
+}
+
 std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   if (budget.disrupted_pods.size() > most_disrupted_pods)
@@ -208,18 +263,10 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
                                      "server takes no more; see that kube-controller-manager runs and keeps up",
                                      most_disrupted_pods),
                          controller_hold};
-  if (budget.observed_generation < budget.generation) return unprocessed(budget);
+  if (budget.observed_generation < budget.generation) return unprocessed(about);
   if (budget.disruptions_allowed > 0) return std::nullopt;
-  if (is_zero(budget.max_unavailable) || budget.min_available == "100%")
-    return DiagnosisFact{
-        "PDB_ZERO",
-        {},
-        fmt::format("it says {}, which never allows an eviction of its pods; change that field{}, or "
-                    "delete the pods by hand when their owner agrees",
-                    field_of(budget),
-                    budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by)),
-        {}};
-  if (budget.condition_reason == "SyncFailed") return unprocessed(budget);
+  if (is_zero(budget.max_unavailable) || budget.min_available == "100%") return never_opens(about);
+  if (budget.condition_reason == "SyncFailed") return unprocessed(about);
   if (!budget.disrupted_pods.empty()) return under_way(budget, about.server_now);
   const auto sick = std::count_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return !pod->ready; });
   const bool unhealthy_may_not = !budget.always_allow_unhealthy &&

@@ -38,13 +38,16 @@ EvictionVerdict classify_forbidden(const Error& error) {
 
 EvictionVerdict classify_too_many(const Error& error) {
   if (error.peer->has_cause(closed_budget)) return EvictionVerdict::budget;
-  // A webhook that answers 429 sends a Status; flow control and a server that shuts down send plain text.
-  return error.peer->structured ? EvictionVerdict::admission : EvictionVerdict::throttle;
+  // Plug-ins of the server that deny with 429 send a Status; flow control and a server that shuts down send plain text,
+  // and what says when to come back, without being a webhook, is busy itself (a cache that is not filled yet).
+  return error.peer->structured && !error.retry_after ? EvictionVerdict::admission : EvictionVerdict::throttle;
 }
 
 EvictionVerdict classify_status(const Error& error) {
   const PeerStatus& peer = *error.peer;
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
+  // A policy's denial has the code that the policy asks for: 401, 403, 413 or 422.
+  if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
   // Something before the API server speaks: what it says about the pod means nothing.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {

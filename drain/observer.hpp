@@ -13,9 +13,10 @@ enum class EventType {
   fit_checked,  // before anything is touched: message says which pods would find no room elsewhere, or may find none
   cordoned,     // acknowledged by the server
   eviction_sent,
-  evicted,  // the server accepted the eviction
-  parked,   // cannot proceed now; pod->reason says why. Sent again only when reason or message change
-  resumed,  // is tried again after it was parked
+  signal_sent,  // likewise, although its budget is closed: a webhook may take it as its sign. It stays parked
+  evicted,      // the server accepted the eviction
+  parked,       // cannot proceed now; pod->reason says why. Sent again only when reason or message change
+  resumed,      // is tried again after it was parked
   vanished,
   terminating,     // is on its way out without an eviction of ours: somebody else deleted it, or it was when the drain
                    // began
@@ -50,7 +51,8 @@ struct Event {
   EventType type;
   WallTime at;
   const std::string& node;
-  const PodReport* pod = nullptr;  // eviction_sent, evicted, parked, resumed, vanished, terminating, left, late_pod
+  // eviction_sent, signal_sent, evicted, parked, resumed, vanished, terminating, left, late_pod
+  const PodReport* pod = nullptr;
   const Diagnosis* diagnosis = nullptr;  // diagnosis_*
   std::string message;
   Progress progress;

@@ -7,6 +7,9 @@
 //     or 60 s after its grace period ended. A pod that somebody else deleted takes none.
 //   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
 //   - Each budget is a lane with one request in flight (BudgetBook).
+//   - A pod whose budget is closed is asked for all the same, now and then (Signals): it stays parked, and the request
+//   takes neither place nor lane.
+//   - Of the pods that a webhook holds back which cannot be called, one in turn is asked for (DownWebhooks).
 //   - A pod whose last eviction failed is tried after those that have not failed (P9).
 //   - The pod that we run in goes when all others have vanished.
 //   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
@@ -24,11 +27,14 @@
 #include <vector>
 
 #include "drain/budget_book.hpp"
+#include "drain/down_webhooks.hpp"
 #include "drain/eviction_guard.hpp"
 #include "drain/eviction_verdict.hpp"
 #include "drain/observer.hpp"
 #include "drain/order.hpp"
 #include "drain/pod_filter.hpp"
+#include "drain/request_window.hpp"
+#include "drain/signals.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
@@ -43,7 +49,7 @@ constexpr bool must_leave(PodState state) {
 
 struct PipelineOptions {
   std::size_t max_places = 5;  // 0: unlimited
-  // Eviction requests on the wire at once, whatever the places: each needs a connection of its own in HTTP/1.1.
+  // Eviction requests on the wire at once, whatever the places, while answers are quick (RequestWindow).
   std::size_t max_requests = 10;
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
@@ -69,6 +75,10 @@ struct TrackedPod {
   bool answer_lost = false;  // the last eviction may have taken effect: no answer came
   bool request_out = false;  // an eviction was sent and not yet answered
   bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
+  bool signal = false;       // the request that is out is only a signal
+  bool asked = false;        // the server has answered a request for it, and its admission has seen it
+  bool has_news = false;     // it has changed since
+  bool denied = false;       // by its budget's closed gate it waits with what admission said to the last signal
   TimePoint wake_at{};       // parked: not tried before, unless woken
   TimePoint terminating_until = TimePoint::max();  // when its place is given back
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
@@ -79,6 +89,7 @@ struct TrackedPod {
   TimePoint told_at{};    // by the watch, last
   TimePoint listed_at{};  // when the last list that had it was asked for
   TimePoint last_answer{};
+  TimePoint sent_at{};  // of the last request
   // Before it was on its way out, as far as was seen. What the kubelet has stopped has finished, too (since 1.27).
   bool had_finished = false;
   OrderKey order;
@@ -86,7 +97,8 @@ struct TrackedPod {
   Decision decision;
   PodReport report;
   BudgetBook::Selection budgets = nullptr;  // that select it now; never null in a pod of the pipeline
-  std::vector<std::string> lane;            // that were busy with its request when it was sent
+  std::vector<std::string> lane;            // that were busy with its request when it was sent; of a signal its budget
+  std::string in_turn_for{};                // the webhook that is down, of whose pods this one was asked for
   // What the server, or a budget that is seen to be closed, refused it with last. Silence and broken connections say
   // nothing about that and change nothing.
   struct Refusal {
@@ -167,7 +179,7 @@ class Pipeline {
   // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
   bool any_in_doubt() const;
   // A pod waits for something; for a budget; for a guard.
-  bool any_parked() const { return count_of(PodState::parked) > 0; }
+  bool any_parked() const { return count_of(PodState::parked) > 0 || signal_window_.out() > 0; }
   bool any_held_by_budget() const;
   bool any_held_by_guard() const;
   std::set<std::string> namespaces_held_by_guards() const;
@@ -194,13 +206,21 @@ class Pipeline {
   void apply_decision(TrackedPod& tracked, TimePoint now);
   static void see(TrackedPod& tracked, const k8s::Pod& pod);
   void note_late(TrackedPod& tracked, TimePoint now);
-  void send(TrackedPod& tracked);
+  void send(TrackedPod& tracked, TimePoint now);
+  void send_signal(TrackedPod& tracked, TimePoint now);
+  void depart(TrackedPod& tracked, TimePoint now);
   BudgetBook::Gate gate_of(const TrackedPod& tracked) const;
-  // As many requests are out as may be: until one is answered nothing can be sent.
-  bool full() const { return requests_out_ >= options_.max_requests; }
+  // Its eviction is out, but only as a signal: it waits as before.
+  static bool waits(const TrackedPod& tracked) {
+    return tracked.state == PodState::parked || (tracked.state == PodState::in_flight && tracked.signal);
+  }
   void see_terminating(TrackedPod& tracked, TimePoint now);
   void refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now);
-  void throttle(TrackedPod& tracked, const Error& error, TimePoint now);
+  void throttle(TrackedPod& tracked, const Error& error, bool was_signal, TimePoint now);
+  void count_answer(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now);
+  void hear_of_webhook(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now);
+  void webhook_is_back(const std::string& name, TimePoint now);
+  void webhook_has_changed(const std::string& name, TimePoint now);
   std::string explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const;
   void park(TrackedPod& tracked, std::string reason, std::string message, TimePoint wake_at);
   void hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message);
@@ -219,13 +239,26 @@ class Pipeline {
   // True when a guard holds it back: it is parked.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
+  static Signals::Cause cause_of(const TrackedPod& tracked);
+  // The webhook that is down and of whose pods only one in turn is asked for; empty: none.
+  std::string down_webhook(const TrackedPod& tracked) const;
   void wake(TrackedPod& tracked, TimePoint now);
   void catch_up(TrackedPod& tracked, TimePoint now);
   // What has failed for its own reasons comes after what has not: a webhook that hangs must not take each place that
   // becomes free (P9).
   enum class Pass { untroubled, troubled };
+  static bool troubled(const TrackedPod& tracked);
+  struct Taking {
+    TimePoint now;
+    std::size_t places;                  // taken
+    std::vector<k8s::Pod> evictions{};   // to be sent
+    std::vector<TrackedPod*> in_turn{};  // that may be asked for after all others
+  };
+  bool has_place(const Taking& taking) const { return options_.max_places == 0 || taking.places < options_.max_places; }
   // True when pods of the other pass wait.
-  bool take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions);
+  bool take(Pass pass, Taking& taking);
+  void take_in_turn(Taking& taking);
+  bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
 
   PipelineOptions options_;
   Rng& rng_;
@@ -242,7 +275,10 @@ class Pipeline {
   TimePoint throttled_until_{};
   std::string throttle_message_;
   std::array<std::size_t, 6> counts_{};  // of pods_, by state
-  std::size_t requests_out_ = 0;
+  RequestWindow window_{options_.max_requests};
+  RequestWindow signal_window_{options_.max_requests};
+  Signals signals_;
+  DownWebhooks down_webhooks_;
   bool paused_ = false;
   bool guards_changed_ = false;
   TimePoint taking_no_pods_since_{};  // while not paused

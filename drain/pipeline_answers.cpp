@@ -10,10 +10,10 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.request_out) return;
   TrackedPod& tracked = found->second;
-  tracked.request_out = false;
-  tracked.last_answer = now;
-  --requests_out_;
-  if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, answer.has_value());
+  const bool was_signal = tracked.signal;
+  const EvictionVerdict verdict = answer ? EvictionVerdict::accepted : classify_eviction(answer.error());
+  const std::optional<Error> error = answer ? std::nullopt : std::optional(answer.error());
+  count_answer(tracked, error ? &*error : nullptr, verdict, now);
   if (answer) {
     throttle_backoff_.reset();
     tracked.backoff.reset();
@@ -25,6 +25,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
     tracked.accepted_until = now + acceptance_limit;
     if (tracked.state == PodState::in_flight) {
+      tracked.holds_place = true;
       const auto grace = k8s::grace_period(options_.grace_seconds.value_or(tracked.pod.grace_seconds));
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
@@ -50,22 +51,89 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
     return;
   }
-  const EvictionVerdict verdict = classify_eviction(answer.error());
   if (verdict == EvictionVerdict::throttle) {
-    throttle(tracked, answer.error(), now);
+    throttle(tracked, answer.error(), was_signal, now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
+    // It has opened meanwhile: the answer is about the time before.
+    const bool opened =
+        was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
+    if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);
   }
   catch_up(tracked, now);
   // It leaves nobody without a replacement now, and has no volume's turn: another pod may go instead (P9).
   guards_changed();
 }
 
-void Pipeline::throttle(TrackedPod& tracked, const Error& error, TimePoint now) {
+// What must be noted of every answer, whatever has become of the pod meanwhile.
+void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
+  using V = EvictionVerdict;
+  const std::string& uid = tracked.pod.uid;
+  const bool answered = verdict != V::throttle && verdict != V::retry;
+  tracked.request_out = false;
+  tracked.last_answer = now;
+  if (std::exchange(tracked.signal, false)) {
+    signal_window_.answered(uid, answered);
+    signals_.answered(tracked.lane.front());
+    book_.signal_answered(tracked.pod, tracked.lane.front(), error == nullptr);
+    tracked.denied = verdict == V::admission;
+  } else {
+    window_.answered(uid, answered);
+    if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
+    tracked.denied = false;
+  }
+  // Before any other answer, no webhook that lets it pass has seen it.
+  tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
+  hear_of_webhook(tracked, error, verdict, now);
+}
+
+void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
+  const std::string in_turn_for = std::exchange(tracked.in_turn_for, {});
+  const auto told = error ? webhook_refusal(*error) : std::nullopt;
+  if (told && told->down) down_webhooks_.refused(told->name, tracked.pod.uid, now, rng_);
+  if (!in_turn_for.empty() && !(told && told->down && told->name == in_turn_for)) {
+    const bool lost = verdict == EvictionVerdict::throttle || (verdict == EvictionVerdict::retry && !told);
+    if (lost)
+      down_webhooks_.lost(in_turn_for, tracked.pod.uid, now, rng_);
+    else
+      webhook_is_back(in_turn_for, now);
+  }
+  const auto& before = tracked.refusal.webhook;
+  const bool answered = verdict != EvictionVerdict::throttle && verdict != EvictionVerdict::retry;
+  if (before && !before->down && answered && !(told && told->name == before->name))
+    webhook_has_changed(std::string(before->name), now);
+}
+
+// All that it held back may go now.
+void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
+  for (TrackedPod* tracked : order_)
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::none && down_webhook(*tracked) == name)
+      tracked->wake_at = std::min(tracked->wake_at, now);
+  down_webhooks_.back(name);
+}
+
+// It has let one of its pods past. The next that it denies is asked for, no more: it may let them go one by one.
+void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
+  TrackedPod* next = nullptr;
+  for (TrackedPod* tracked : order_) {
+    const auto& webhook = tracked->refusal.webhook;
+    if (tracked->state != PodState::parked || !webhook || webhook->down || webhook->name != name) continue;
+    if (!next || tracked->sent_at < next->sent_at) next = tracked;
+  }
+  if (!next) return;
+  next->has_news = true;
+  wake(*next, now);
+}
+
+void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal, TimePoint now) {
   tracked.holds_place = false;
-  queue(tracked);
-  tracked.report.reason = park_reason(EvictionVerdict::throttle);
-  tracked.report.message = error.message();
+  if (was_signal || !down_webhook(tracked).empty()) {
+    park(tracked, tracked.report.reason, tracked.report.message, now);
+  } else {
+    queue(tracked);
+    tracked.report.reason = park_reason(EvictionVerdict::throttle);
+    tracked.report.message = error.message();
+  }
   // Several requests were under way when the server said stop: that is one refusal, not many.
   if (now < throttled_until_) {
     if (error.retry_after)
@@ -147,6 +215,8 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
     if (tracked->state == PodState::terminating && !tracked->stuck) consider(tracked->terminating_until);
     if (tracked->state == PodState::terminating && !tracked->pod.terminating()) consider(tracked->accepted_until);
   }
+  for (const RequestWindow* window : {&window_, &signal_window_})
+    if (window->full()) consider(window->next());
   return next;
 }
 
@@ -186,6 +256,9 @@ Progress Pipeline::progress() const {
   progress.vanished = count_of(PodState::vanished);
   progress.terminating = count_of(PodState::terminating);
   progress.waiting = count_of(PodState::parked);
+  if (signal_window_.out() > 0)
+    progress.waiting += static_cast<std::size_t>(
+        std::count_if(order_.begin(), order_.end(), [](const TrackedPod* pod) { return waits(*pod) && pod->signal; }));
   return progress;
 }
 

@@ -15,11 +15,6 @@ constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
 // Long enough that reading costs little, short enough that people see things move.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
 
-// A refusal by a budget is no failure: such a pod is woken when it can go.
-bool troubled(const TrackedPod& tracked) {
-  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
-}
-
 }  // namespace
 
 std::size_t Pipeline::places_taken() const {
@@ -35,19 +30,49 @@ Duration Pipeline::patience() const {
   if (few_left()) return Duration::zero();
   const std::size_t queued = count_of(PodState::queued);
   const bool for_a_place = options_.max_places != 0 && queued > 0;
-  if (!full() && (count_of(PodState::parked) > 0 || for_a_place)) return Duration::zero();
-  return queued > 0 || full() ? patience_before : patience_at_the_end;
+  if (!window_.full() && (any_parked() || for_a_place)) return Duration::zero();
+  return queued > 0 || window_.full() ? patience_before : patience_at_the_end;
 }
 
-void Pipeline::send(TrackedPod& tracked) {
-  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
+void Pipeline::depart(TrackedPod& tracked, TimePoint now) {
   become(tracked, PodState::in_flight);
-  tracked.holds_place = true;
   tracked.request_out = true;
-  ++requests_out_;
+  tracked.has_news = false;
+  tracked.sent_at = now;
+  tracked.in_turn_for = down_webhook(tracked);
+  if (!tracked.in_turn_for.empty()) down_webhooks_.sent(tracked.in_turn_for, tracked.pod.uid);
   ++tracked.report.attempts;
+}
+
+void Pipeline::send(TrackedPod& tracked, TimePoint now) {
+  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
+  depart(tracked, now);
+  tracked.holds_place = true;
+  window_.sent(tracked.pod.uid, tracked.pod.ns, now);
+  for (const std::string& budget : *tracked.budgets) signals_.asked(budget, now, rng_);
   tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, *tracked.budgets) : std::vector<std::string>();
   emit_(EventType::eviction_sent, tracked.report);
+}
+
+void Pipeline::send_signal(TrackedPod& tracked, TimePoint now) {
+  const std::string& budget = tracked.budgets->front();
+  signals_.sent(budget, cause_of(tracked), now, rng_);
+  tracked.signal = true;
+  depart(tracked, now);
+  signal_window_.sent(tracked.pod.uid, tracked.pod.ns, now);
+  book_.signalled(tracked.pod, budget);
+  tracked.lane = *tracked.budgets;
+  emit_(EventType::signal_sent, tracked.report);
+}
+
+Signals::Cause Pipeline::cause_of(const TrackedPod& tracked) {
+  if (!tracked.asked) return Signals::Cause::first;
+  return tracked.has_news ? Signals::Cause::news : Signals::Cause::turn;
+}
+
+std::string Pipeline::down_webhook(const TrackedPod& tracked) const {
+  const auto& webhook = tracked.refusal.webhook;
+  return webhook && webhook->down && down_webhooks_.contains(webhook->name) ? webhook->name : std::string();
 }
 
 BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
@@ -55,12 +80,14 @@ BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
 }
 
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
-  std::vector<k8s::Pod> evictions;
-  if (paused_ || now < throttled_until_ || full()) return evictions;
+  window_.look(now);
+  signal_window_.look(now);
+  if (paused_ || now < throttled_until_) return {};
   ask_guards_again(now);
-  std::size_t places = options_.max_places == 0 ? 0 : places_taken();
-  if (take(Pass::untroubled, now, places, evictions)) take(Pass::troubled, now, places, evictions);
-  return evictions;
+  Taking taking{now, options_.max_places == 0 ? 0 : places_taken()};
+  if (take(Pass::untroubled, taking)) take(Pass::troubled, taking);
+  take_in_turn(taking);
+  return std::move(taking.evictions);
 }
 
 std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(const TrackedPod& tracked, TimePoint now) const {
@@ -91,7 +118,8 @@ void Pipeline::ask_guards_again(TimePoint now) {
   }
 }
 
-bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k8s::Pod>& evictions) {
+bool Pipeline::take(Pass pass, Taking& taking) {
+  const TimePoint now = taking.now;
   bool others = false;
   const Tier* open_tier = nullptr;
   BudgetBook::Selection busy = nullptr;
@@ -100,7 +128,6 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
   };
   for (TrackedPod* tracked : order_) {
-    if (full()) break;
     const bool due =
         tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
     // One that a restored etcd has brought back may still wait for the answer about its life before.
@@ -121,17 +148,57 @@ bool Pipeline::take(Pass pass, TimePoint now, std::size_t& places, std::vector<k
     if (!same_lane && park_for_guard(*tracked, now)) continue;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
     busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
-    if (gate == BudgetBook::Gate::closed) {
-      park_at_closed_gate(*tracked, now);
+    if (gate == BudgetBook::Gate::closed) park_at_closed_gate(*tracked, now);
+    if (gate == BudgetBook::Gate::closed || !down_webhook(*tracked).empty()) {
+      taking.in_turn.push_back(tracked);
       continue;
     }
     close_behind(*tracked);
-    if (gate == BudgetBook::Gate::busy || (options_.max_places != 0 && places >= options_.max_places)) continue;
-    send(*tracked);
-    ++places;
-    evictions.push_back(tracked->pod);
+    if (gate == BudgetBook::Gate::busy || !has_place(taking) || !window_.takes(tracked->pod.ns)) continue;
+    send(*tracked, now);
+    ++taking.places;
+    taking.evictions.push_back(tracked->pod);
   }
   return others;
+}
+
+// Whoever was asked for longest ago first.
+void Pipeline::take_in_turn(Taking& taking) {
+  std::erase_if(taking.in_turn, [&](const TrackedPod* tracked) { return tracked->wake_at > taking.now; });
+  std::sort(taking.in_turn.begin(), taking.in_turn.end(), [](const TrackedPod* a, const TrackedPod* b) {
+    return a->sent_at != b->sent_at ? a->sent_at < b->sent_at : a->order < b->order;
+  });
+  for (TrackedPod* tracked : taking.in_turn)
+    if (take_one_in_turn(*tracked, taking)) taking.evictions.push_back(tracked->pod);
+}
+
+// False: later, when it is due or what it waits for has been answered.
+bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
+  const std::string webhook = down_webhook(tracked);
+  const TimePoint webhook_at = webhook.empty() ? TimePoint::min() : down_webhooks_.next(webhook);
+  if (webhook_at > taking.now) {
+    if (webhook_at != TimePoint::max())
+      park(tracked, std::string(park_reason(EvictionVerdict::retry)), tracked.refusal.message, webhook_at);
+    return false;
+  }
+  // A guard may have let another pod go instead, and a gate is for one of its pods at a time.
+  if (park_for_guard(tracked, taking.now)) return false;
+  const BudgetBook::Gate gate = gate_of(tracked);
+  if (gate == BudgetBook::Gate::busy || !has_place(taking)) return false;
+  if (gate == BudgetBook::Gate::open) {
+    if (!window_.takes(tracked.pod.ns)) return false;
+    send(tracked, taking.now);
+    ++taking.places;
+    return true;
+  }
+  const std::string& budget = tracked.budgets->front();
+  if (const TimePoint due = signals_.next(budget, cause_of(tracked)); due > taking.now) {
+    tracked.wake_at = due;
+    return false;
+  }
+  if (signals_.under_way(budget) || !signal_window_.takes(tracked.pod.ns)) return false;
+  send_signal(tracked, taking.now);
+  return true;
 }
 
 }  // namespace haulout::drain

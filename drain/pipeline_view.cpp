@@ -116,6 +116,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
     return;
   }
   if (revived && tracked.state == PodState::terminating && !tracked.request_out) return revive(tracked, now);
+  tracked.has_news |= relevant;
   if (tracked.state == PodState::in_flight) return;
   apply_decision(tracked, now);
   if (!relevant) return;
@@ -192,9 +193,9 @@ bool Pipeline::any_in_doubt() const {
 }
 
 bool Pipeline::any_held_by_budget() const {
-  return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
-           return tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::budget;
-         });
+  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+    return waits(*tracked) && tracked->last_verdict == EvictionVerdict::budget;
+  });
 }
 
 bool Pipeline::any_held_by_guard() const {
@@ -268,7 +269,8 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
 }
 
 void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
-  const auto [ns, selection_changed] = book_.update(uid, budget);
+  const auto [ns, selection_changed, edited] = book_.update(uid, budget);
+  if (edited) signals_.hasten(uid, now);
   if (!selection_changed && count_of(PodState::parked) == 0) return;
   for (TrackedPod* tracked : order_) {
     if (tracked->pod.ns != ns) continue;
@@ -278,8 +280,10 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
       helped = before != tracked->budgets;
     }
     // Its counts can help only those that it held back: not a webhook's denial, not an overlap.
-    helped = helped || (tracked->last_verdict == EvictionVerdict::budget && contains(*tracked->budgets, uid));
-    if (helped && book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed) wake(*tracked, now);
+    const bool held_back = tracked->last_verdict == EvictionVerdict::budget || tracked->denied;
+    helped = helped || (held_back && contains(*tracked->budgets, uid));
+    if (helped && (edited || book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed))
+      wake(*tracked, now);
   }
 }
 

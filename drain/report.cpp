@@ -71,6 +71,7 @@ std::string_view to_string(EventType type) {
     case EventType::fit_checked: return "fit-checked";
     case EventType::cordoned: return "cordoned";
     case EventType::eviction_sent: return "eviction-sent";
+    case EventType::signal_sent: return "signal-sent";
     case EventType::evicted: return "evicted";
     case EventType::parked: return "parked";
     case EventType::resumed: return "resumed";

@@ -10,9 +10,10 @@
 namespace haulout::k8s {
 
 bool kept_annotation(std::string_view key) {
-  static constexpr std::array<std::string_view, 6> kept = {
-      "kubernetes.io/config.mirror", "haulout.dev/drain-order",     "haulout.dev/max-unavailable",
-      "haulout.dev/single-replica",  "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict",
+  static constexpr std::array<std::string_view, 7> kept = {
+      "kubernetes.io/config.mirror",    "haulout.dev/drain-order",     "haulout.dev/max-unavailable",
+      "haulout.dev/single-replica",     "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict",
+      "kubevirt.io/evacuationNodeName",
   };
   return std::find(kept.begin(), kept.end(), key) != kept.end();
 }

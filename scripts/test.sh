@@ -232,6 +232,7 @@ run_tests() {
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
     step "systemd unit" check_unit
+    step "alert rules" check_rules
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"

@@ -231,7 +231,7 @@ void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
     if (call.verb != "create") return reply(method_not_allowed().response());
     const std::string type = call.header("Content-Type");
     if (!type.empty() && type != "application/json") return reply(unsupported_media_type().response());
-    return evictions_.handle(call, reply);
+    return evict(call, reply);
   }
   if (call.subresource == "scale" && scalable(*call.info))
     return reply(call.verb == "get" ? get_scale(call) : method_not_allowed().response());
@@ -243,6 +243,25 @@ void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
   if (call.verb == "patch") return reply(patch(call));
   if (call.verb == "delete") return reply(remove(call));
   reply(method_not_allowed().response());
+}
+
+void ApiServer::evict(const Call& call, const Reply& reply) {
+  AuditEntry& entry = audit_.back();
+  Admission admission;
+  for (const Webhook& webhook : webhooks_) {
+    if (entry.dry_run) break;
+    Admission one = webhook(entry);
+    admission.takes += one.takes;
+    admission.as_dry_run |= one.as_dry_run;
+    if (!admission.refusal) admission.refusal = std::move(one.refusal);
+  }
+  entry.dry_run |= admission.as_dry_run;
+  const auto judged = [this, call, reply, admission] {
+    if (admission.refusal) return reply(admission.refusal->response());
+    evictions_.handle(call, reply, admission.as_dry_run);
+  };
+  if (admission.takes == Duration::zero()) return judged();
+  world_.agenda.after(admission.takes, judged);
 }
 
 void ApiServer::drop_connections() {

@@ -25,6 +25,9 @@ class ApiServer final : public http::Transport {
   // Called with each request before it is looked at; an answer of its own replaces the server's (webhooks, policies).
   using Intercept = std::function<std::optional<http::Response>(const Call&, const AuditEntry&)>;
   void intercept(Intercept intercept) { intercepts_.push_back(std::move(intercept)); }
+  // Called with each eviction that is no dry run, before the server looks at budgets: an admission webhook.
+  using Webhook = std::function<Admission(const AuditEntry&)>;
+  void admit_evictions(Webhook webhook) { webhooks_.push_back(std::move(webhook)); }
   // Called with each entry when it has been answered.
   void on_answer(std::function<void(const AuditEntry&)> listener) { answer_listeners_.push_back(std::move(listener)); }
 
@@ -57,6 +60,7 @@ class ApiServer final : public http::Transport {
   void arrive(const std::shared_ptr<Exchange>& exchange);
   void dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply);
   void dispatch_object(const Call& call, const Reply& reply);
+  void evict(const Call& call, const Reply& reply);
   std::optional<http::Response> gatekeep(const Call& call);
   // Null: the user of the switches.
   const Identity* caller(const Call& call) const;
@@ -92,6 +96,7 @@ class ApiServer final : public http::Transport {
   std::size_t audit_begin_ = 0;  // number of the first entry kept
   std::uint64_t epoch_ = 0;      // of connections
   std::vector<Intercept> intercepts_;
+  std::vector<Webhook> webhooks_;
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;
   Texts items_{Texts::Form::item};
   std::map<std::string, Snapshot> snapshots_;  // by what was listed and its revision

@@ -131,12 +131,13 @@ std::optional<StatusBody> precondition_problem(const Json& pod, const std::strin
 
 }  // namespace
 
-void Evictions::handle(const Call& call, Reply reply) {
+void Evictions::handle(const Call& call, Reply reply, bool as_dry_run) {
   auto request = std::make_shared<EvictionRequest>();
   request->pod = call.key();
   request->manager = call.manager();
   request->reply = std::move(reply);
   if (auto problem = decode(call, *request)) return request->answer(*problem);
+  request->dry_run |= as_dry_run;
   const Object ns = world_.store.get({"namespaces", "", call.ns});
   if (!ns) return request->answer(not_found(*find_resource("namespaces"), call.ns));
   if (terminating(*ns)) return request->answer(namespace_terminating(pods(), call.name, call.ns));

@@ -15,11 +15,18 @@ using Reply = std::function<void(http::Response)>;
 
 struct EvictionRequest;
 
+// What an admission webhook makes of an eviction.
+struct Admission {
+  Duration takes{};
+  std::optional<StatusBody> refusal{};
+  bool as_dry_run = false;  // it is let pass, and does nothing
+};
+
 class Evictions {
  public:
   explicit Evictions(World& world) : world_(world) {}
   // Answers at once or, where the real server retries inside, later.
-  void handle(const Call& call, Reply reply);
+  void handle(const Call& call, Reply reply, bool as_dry_run = false);
 
  private:
   using Shared = std::shared_ptr<EvictionRequest>;

@@ -4,6 +4,7 @@
 
 #include "sim/adversities.hpp"
 #include "sim/hardships.hpp"
+#include "sim/migrations.hpp"
 #include "sim/upheavals.hpp"
 
 namespace haulout::sim {
@@ -31,6 +32,7 @@ class Generator {
     if (options_.generation >= 2) add_hardships(world_, options_);
     if (options_.generation >= 6) add_upheavals(world_, options_);
     if (options_.generation >= 7) add_adversities(world_, options_);
+    if (options_.generation >= 8) add_migrations(world_);
     return std::move(world_);
   }
 

@@ -24,7 +24,8 @@ namespace haulout::sim {
 //   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
 //   6: upheavals.hpp on top
 //   7: adversities.hpp on top
-inline constexpr unsigned newest_generation = 7;
+//   8: migrations.hpp on top
+inline constexpr unsigned newest_generation = 8;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -60,6 +61,8 @@ struct GeneratedWorld {
   bool hopeless_answers = false;           // some say that asking again is in vain: a drain may believe them
   bool as_kubelet = false;                 // the drain has the credential of the node's kubelet
   std::optional<Duration> restored_after;  // etcd, from a backup
+  std::vector<std::string> migrations;     // how each webhook behaves that has pods migrate
+  Duration migrations_take{};              // of all those pods, one after the other
 };
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});

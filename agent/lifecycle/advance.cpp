@@ -78,7 +78,8 @@ void forget_the_attempt(Record& record) {
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
-  record.uncordon = event != Event::not_verified;
+  // The machine is in doubt where it has booted, and is not where it has only not gone down.
+  record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
@@ -112,6 +113,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.boot_id = moment.boot_id;
   record.deadline.reset();
   record.asked = false;
+  record.marks.reset();
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();
     record.cause_message.clear();
@@ -120,6 +122,8 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   hooks_come_again(record, from, event);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
+    // Whatever was asked for before has led to this one, or to none.
+    std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
     note_no_need(record);
@@ -150,6 +154,18 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   }
   tell_whose_boot_it_was(record);
   return record;
+}
+
+void note_request(Record& record, BootMarks marks, WallTime now) {
+  record.asked = true;
+  record.marks = std::move(marks);
+  remember(record.reboots, PastReboot{.at = now, .reasons = record.reasons, .target = record.to, .asked_only = true});
+}
+
+void withdraw_request(Record& record) {
+  if (!std::exchange(record.asked, false)) return;
+  record.marks.reset();
+  if (!record.reboots.empty() && record.reboots.back().asked_only) record.reboots.pop_back();
 }
 
 void note_no_need(Record& record) {

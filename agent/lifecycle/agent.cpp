@@ -18,6 +18,8 @@ namespace {
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
 constexpr Duration no_rival_for = std::chrono::minutes(5);
+// A kubelet that starts after us reports its boot by then.
+constexpr Duration kubelet_patience = std::chrono::minutes(2);
 // So many foreign records in a row are no late writes of a predecessor, and no person's doing.
 constexpr unsigned surely_a_rival = 3;
 
@@ -99,7 +101,7 @@ asio::awaitable<void> Agent::Impl::give_way() {
 }
 
 asio::awaitable<void> Agent::Impl::load() {
-  reload_ = announced_ = false;
+  reload_ = false;
   // This may take as long as the API server is away.
   show_ready(false);
   Backoff backoff(patience);
@@ -174,6 +176,10 @@ void Agent::Impl::learn(k8s::Node node) {
 void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
   if (node_news_ != news_before) return learn(std::move(node));
   node_ = std::move(node);
+  if (has_foreign_boot_id(node_, boot_id_))
+    foreign_boot_since_ = foreign_boot_since_.value_or(now());
+  else
+    foreign_boot_since_.reset();
   ++node_news_;
   node_learned_ = now();
 }
@@ -222,6 +228,14 @@ bool Agent::Impl::wanted() const {
   if (pending_.need != Need::yes) return false;
   return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
          record_.bad_targets.end();
+}
+
+std::optional<Status> Agent::Impl::foreign_boot(TimePoint& until) const {
+  if (!foreign_boot_since_) return std::nullopt;
+  if (now() >= *foreign_boot_since_ + kubelet_patience)
+    return Status{.reason = "BootIdForeign", .message = foreign_boot_id(node_, boot_id_)};
+  until = std::min(until, *foreign_boot_since_ + kubelet_patience);
+  return Status{.reason = "NodeNotReady", .message = "the kubelet has not reported this boot yet"};
 }
 
 std::string Agent::Impl::new_run() const {

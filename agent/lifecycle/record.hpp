@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/gates/reboot_brake.hpp"
+#include "agent/lifecycle/boot_marks.hpp"
 #include "agent/lifecycle/state.hpp"
 #include "retry/clock.hpp"
 
@@ -30,7 +31,8 @@ struct Record {
   std::string from{};                             // the version that ran when the turn was taken
   std::string to{};                               // the version that the reboot is to lead to
   std::size_t method = 0;                         // of the host's ways to reboot
-  bool asked = false;                             // the reboot has been asked for in this way, as far as is known
+  bool asked = false;                             // the reboot is asked for in this way, or was: written before it is
+  std::optional<BootMarks> marks{};               // of the machine before it was
   std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
   unsigned failures = 0;                          // attempts in a row that came to nothing
   std::optional<WallTime> not_before{};           // the next attempt

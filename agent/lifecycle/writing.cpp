@@ -36,8 +36,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about; and one request is not one attempt after the other.
-  const bool served = event == Event::boot_changed || event == Event::reboot_impossible;
-  announced_ = record_.state == State::rebooting;
+  const bool served = event == Event::boot_changed || event == Event::reboot_impossible || event == Event::boot_unknown;
   shutdown_news_->notify();
   if (co_await write(served)) parts_.tell(status_);
 }

@@ -188,6 +188,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
     case finished:
     case reconnected: return plain_entry(Severity::info, event);
     case eviction_sent:
+    case signal_sent:
     case resumed: return std::nullopt;
   }
   return std::nullopt;

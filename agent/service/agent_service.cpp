@@ -122,6 +122,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
                  {"backend", whole_->backend().name()},
                  {"slots", whole_->slots().name()}});
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
+  if (const auto weak = weakness(authority.kind)) in_.log.write(Severity::warning, *weak);
   for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
   group.spawn(whole_->reporter().run());
   group.spawn(whole_->memory().run());

@@ -47,6 +47,8 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::cordoned), std::nullopt},
       {event(EventType::eviction_sent, 0, &first), "evicting pod shop/web-0"},
       {event(EventType::eviction_sent, 0, &again), std::nullopt},
+      {event(EventType::signal_sent, 0, &first), "evicting pod shop/web-0"},
+      {event(EventType::signal_sent, 0, &again), std::nullopt},
       {event(EventType::evicted, 0, &web), std::nullopt},
       {event(EventType::parked, 0, &parked),
        "pod shop/web-0 is blocked by PodDisruptionBudget shop/web: allows none [BlockedByBudget]"},

@@ -24,13 +24,14 @@ Record full() {
   record.to = "1.1";
   record.method = 1;
   record.asked = true;
+  record.marks = BootMarks{"b007", {"systemd", 5'000'000}};
   record.deadline = seconds(200);
   record.failures = 3;
   record.not_before = seconds(300);
   record.began = seconds(50);
   record.judged = true;
   record.verified_at = seconds(20);
-  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}};
+  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}, {seconds(12), {}, "1.1", false, true}};
   record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
   record.bad_targets = {"0.8"};
   record.cause = "RebootFailed";

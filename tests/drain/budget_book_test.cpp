@@ -89,6 +89,33 @@ TEST_F(BudgetBookTest, ClosedForHealthyPodsOnly) {
   EXPECT_EQ(gate(unready), Gate::open);
 }
 
+// The server compares with a number of pods only where the budget wants any.
+TEST_F(BudgetBookTest, APodThatIsNotReadyIsHeldByABudgetThatWantsNothing) {
+  auto budget = a_budget("web", 0);
+  budget.desired_healthy = budget.current_healthy = 0;
+  put(budget);
+  auto unready = pod;
+  unready.ready = false;
+  EXPECT_EQ(gate(unready), Gate::closed);
+  EXPECT_FALSE(BudgetBook::exempt(unready, budget));
+  budget.desired_healthy = 1;
+  EXPECT_FALSE(BudgetBook::exempt(unready, budget));
+  budget.current_healthy = 1;
+  EXPECT_TRUE(BudgetBook::exempt(unready, budget));
+}
+
+TEST_F(BudgetBookTest, ASignalMakesNoLaneBusyAndCountsWhenItIsAccepted) {
+  auto budget = a_budget("web", 0);
+  put(budget);
+  book.signalled(pod, budget.uid);
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::closed);
+  budget.disruptions_allowed = 1;
+  put(budget);
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
+  book.signal_answered(pod, budget.uid, true);
+  EXPECT_EQ(gate(a_pod("web-1")), Gate::closed) << "the one disruption is taken";
+}
+
 TEST_F(BudgetBookTest, PodsOfWhichTheServerAsksNoBudget) {
   using k8s::PodPhase;
   const std::pair<PodPhase, bool> rows[] = {{PodPhase::pending, true},
@@ -130,9 +157,13 @@ TEST_F(BudgetBookTest, TheMessageNamesThingCauseAndWayOut) {
   auto budget = a_budget("web", 0);
   put(budget);
   EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; it allows no "
-            "disruption until "
-            "a replica is added");
+            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now")
+      << "what would help is the diagnoses' to say: maxUnavailable: 0 is healed by no replica";
+  budget.expected_pods = 4;
+  put(budget);
+  EXPECT_EQ(book.explain(book.selecting(pod)),
+            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now, 1 of its 4 "
+            "pods not healthy");
 }
 
 }  // namespace

@@ -238,5 +238,30 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message, HasSubstr("do not exist yet"));
 }
 
+// Whoever deletes such a pod by hand ends what its controller would have moved.
+TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
+  using testing::owned_by;
+  auto machine = owned_by(a_pod("virt-launcher-vm"), "kubevirt.io/v1", "VirtualMachineInstance", "vm", "vm-uid");
+  const auto broker = owned_by(a_pod("kafka-0"), "core.strimzi.io/v1beta2", "StrimziPodSet", "kafka", "kafka-uid");
+  const auto job = owned_by(a_pod("job-0"), "batch/v1", "Job", "job", "job-uid");
+  const auto message = [](const k8s::PodDisruptionBudget& budget, const k8s::Pod& held) {
+    const auto fact = diagnose_budget({budget, {&held}, early});
+    return fact ? fact->code + ": " + fact->message : std::string();
+  };
+  EXPECT_THAT(message(counting(1, 1, 1), machine),
+              AllOf(HasSubstr("PDB_SINGLE_REPLICA: "), HasSubstr("VirtualMachineInstance vm decides when"),
+                    HasSubstr("do not delete pod virt-launcher-vm by hand"), Not(HasSubstr("scale"))));
+  EXPECT_THAT(
+      message(zero("0", ""), broker),
+      AllOf(HasSubstr("PDB_ZERO: "), HasSubstr("StrimziPodSet kafka decides when"), Not(HasSubstr("or delete"))));
+  EXPECT_THAT(message(counting(2, 2, 2), broker), HasSubstr("PDB_EQUALS_REPLICAS: "));
+  const auto failed = with(zero("1", ""), [](auto& budget) { budget.condition_reason = "SyncFailed"; });
+  EXPECT_THAT(message(failed, broker), AllOf(HasSubstr("PDB_SYNC_FAILED: "), HasSubstr("StrimziPodSet kafka decides")));
+  EXPECT_THAT(message(zero("0", ""), job), HasSubstr("or delete the pods by hand"));
+  machine.annotations["kubevirt.io/evacuationNodeName"] = "n1";
+  EXPECT_THAT(message(counting(1, 1, 1), machine),
+              AllOf(HasSubstr("pod shop/virt-launcher-vm is being migrated"), Not(HasSubstr("delete"))));
+}
+
 }  // namespace
 }  // namespace haulout::drain

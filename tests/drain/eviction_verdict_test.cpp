@@ -6,12 +6,18 @@
 
 namespace haulout::drain {
 namespace {
+using namespace std::chrono_literals;
 using testing::status_error;
 using V = EvictionVerdict;
 
 Error text_error(int code, std::string message) {
   Error error = status_error(code, "", "", "", std::move(message));
   error.peer->structured = false;
+  return error;
+}
+
+Error after(std::chrono::seconds pause, Error error) {
+  error.retry_after = pause;
   return error;
 }
 
@@ -26,6 +32,22 @@ TEST(EvictionVerdict, TableOfAnswers) {
       {"flow control", text_error(429, "Too many requests, please try again later."), V::throttle},
       {"shutting down", text_error(429, "The apiserver is shutting down, please try again later."), V::throttle},
       {"webhook with 429", status_error(429, "", "", "", "migrating"), V::admission},
+      {"webhook with 429 that says when",
+       after(20s, status_error(429, "", "", "", "admission webhook \"a.example.com\" denied the request: migrating")),
+       V::admission},
+      {"closed budget that says when", after(10s, status_error(429, "TooManyRequests", "", "DisruptionBudget")),
+       V::budget},
+      {"a cache that is not filled yet",
+       after(1s, status_error(429, "TooManyRequests", "", "", "storage is (re)initializing")), V::throttle},
+      {"policy denies with 413",
+       status_error(413, "RequestEntityTooLarge", "pods", "",
+                    "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'b' denied request: no"),
+       V::admission},
+      {"policy denies with 401",
+       status_error(401, "Unauthorized", "pods", "",
+                    "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'b' denied request: no"),
+       V::admission},
+      {"a body that is too large", status_error(413, "RequestEntityTooLarge"), V::fatal},
       {"pod gone", status_error(404, "NotFound", "pods"), V::gone},
       {"pod gone, kubelet identity", status_error(404, "NotFound", "pod"), V::gone},
       {"namespace gone", status_error(404, "NotFound", "namespaces"), V::gone},

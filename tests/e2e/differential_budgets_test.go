@@ -11,7 +11,7 @@ import (
 func guardedWeb(s *setup) { s.add(2, Deployment("web", 2), Budget("web", "0")) }
 
 // blocked waits until the drain stands before its budgets, so that what follows happens in the middle of it: kubectl
-// was refused an eviction; haulout, which sees the budgets, has cordoned and watches them, and may not even have asked.
+// was refused an eviction; haulout, which sees the budgets, has cordoned and watches them, and may have asked or not.
 func blocked(ctx context.Context, w *World) error {
 	return Until(ctx, "the drain is blocked by a budget", func() (bool, error) {
 		requests, err := w.Requests()

@@ -63,7 +63,7 @@ func (s *setup) settled() {
 }
 
 func TestDifferential(t *testing.T) {
-	for _, r := range slices.Concat(filterRows(), budgetRows(), flagRows()) {
+	for _, r := range slices.Concat(filterRows(), budgetRows(), flagRows(), signalRows()) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("kubectl", func(t *testing.T) {

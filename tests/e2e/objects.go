@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -169,6 +170,15 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 		},
 		Spec: from.Spec,
 	}
+}
+
+// OwnedBy gives a pod a controller that the cluster knows nothing of.
+func OwnedBy(pod *corev1.Pod, apiVersion, kind string) *corev1.Pod {
+	controller := true
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: apiVersion, Kind: kind, Name: pod.Name, UID: types.UID(pod.Name), Controller: &controller,
+	}}
+	return pod
 }
 
 // MirrorPod is how the API shows a static pod of a node.

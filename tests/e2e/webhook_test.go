@@ -19,10 +19,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// webhook judges evictions: it denies those of pods whose name begins with `denies`, unless that is empty.
+// webhook judges evictions: it denies those of pods whose name begins with `denies`, unless that is empty, and tells
+// `admitted` of the others.
 type webhook struct {
-	denies  atomic.Pointer[string]
-	denials atomic.Int64
+	denies   atomic.Pointer[string]
+	denials  atomic.Int64
+	admitted atomic.Pointer[func(pod string)]
 
 	identity tls.Certificate
 	address  string
@@ -40,6 +42,8 @@ func (h *webhook) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 		response.Allowed = false
 		response.Result = &metav1.Status{Message: "the database is being backed up"}
 		h.denials.Add(1)
+	} else if tell := h.admitted.Load(); tell != nil {
+		(*tell)(review.Request.Name)
 	}
 	review.Request, review.Response = nil, response
 	answer.Header().Set("Content-Type", "application/json")

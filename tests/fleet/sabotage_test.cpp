@@ -152,7 +152,7 @@ TEST_F(Sabotage, AReadyFileThatStays) {
   expect_caught("and its ready file is there");
 }
 
-// The agent itself finds it out: the version that runs is the old one, and the kubelet knows of no boot.
+// The agent itself finds it out: the kubelet knows of no boot.
 TEST(SabotageOfSeeds, ABootThatWasNone) {
   FleetPlan plan;
   plan.machines.resize(2);
@@ -160,7 +160,7 @@ TEST(SabotageOfSeeds, ABootThatWasNone) {
   plan.machines[0].plan.claims_a_boot = true;
   plan.machines[1].name = "n2";
   const SeededOutcome outcome = SeededFleet(plan).play();
-  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded NodeNotReady")));
+  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded BootIdForeign")));
 }
 
 TEST(SabotageOfSeeds, AFleetThatNobodyUpdates) {

@@ -38,6 +38,8 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
               "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
+    "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
+              "tests": ["agent_slots/agent_slots_test", "agent_gates/agent_gates_test", "fleet/fleet_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240

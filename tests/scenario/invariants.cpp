@@ -31,6 +31,12 @@ bool is_about_volumes(const sim::Call& call) {
          (call.info->resource == "volumeattachments" || call.info->resource.starts_with("persistentvolume"));
 }
 
+// What kinds there are in an API group: /apis/GROUP/VERSION.
+bool is_discovery(const sim::Call& call) {
+  return call.verb == "list" && call.path.starts_with("/apis/") &&
+         std::count(call.path.begin(), call.path.end(), '/') == 3;
+}
+
 bool is_removal(const sim::Call& call) {
   return call.verb == "delete" && call.info && call.info->resource == "pods" && call.subresource.empty();
 }
@@ -38,7 +44,7 @@ bool is_removal(const sim::Call& call) {
 // `deletes`: somebody has asked for that instead of evictions.
 bool is_allowed(const sim::Call& call, const std::string& node, bool deletes) {
   if (call.verb == "create" && call.path.ends_with("/selfsubjectaccessreviews")) return true;
-  if (!call.info) return false;
+  if (!call.info) return is_discovery(call);
   const auto& resource = call.info->resource;
   if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return call.subresource.empty();
   if (call.verb == "patch") return resource == "nodes" && call.name == node && call.subresource.empty();
@@ -83,6 +89,7 @@ void Invariants::began() {
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
     const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
+    if (protected_now || in_turn || waits_for_others(pod)) held_otherwise_.insert(uid);
     if (protected_now || in_turn || budgeted || waits_for_others(pod)) hindered_.insert(uid);
   }
 }
@@ -221,8 +228,9 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   }
   if (!pod.first_sent) pod.first_sent = now;
   pod.last_sent = now;
-  check_places();
+  if (!pod.signal) check_places();
   if (given_.sound_wire && !given_.options.delete_instead_of_evict) check_budget_lanes(pod);
+  if (given_.sound_wire && pod.signal) check_signal(pod);
   const bool turns = given_.options.volume_turns != drain::VolumeWait::off;
   if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }
@@ -233,7 +241,7 @@ void Invariants::check_places() {
   std::size_t taken = 0;
   std::string who;
   for (const auto& [uid, pod] : pods_) {
-    const bool holds = pod.in_flight > 0 || (pod.accepted && clock_.now() < pod.place_until);
+    const bool holds = (pod.in_flight > 0 && !pod.signal) || (pod.accepted && clock_.now() < pod.place_until);
     if (!holds || pod.gone) continue;
     ++taken;
     who += " " + pod.key;
@@ -245,10 +253,11 @@ void Invariants::check_places() {
 // At most one eviction request is under way for each budget.
 void Invariants::check_budget_lanes(const Instance& pod) {
   if (pod.gone) return;
+  // Signals are beside the lane, one at a time.
   for (const k8s::PodDisruptionBudget& budget : budgets()) {
     if (!budget.selects(pod.pod)) continue;
     const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      return entry.second.in_flight > 0 && budget.selects(entry.second.pod);
+      return entry.second.in_flight > 0 && entry.second.signal == pod.signal && budget.selects(entry.second.pod);
     });
     if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget.key()));
   }
@@ -256,9 +265,11 @@ void Invariants::check_budget_lanes(const Instance& pod) {
 
 void Invariants::after_eviction(Instance& evicted, const http::Response* answer, bool success) {
   evicted.refused_by_budget = answer && is_refused_by_budget(*answer);
+  if (evicted.signal && given_.sound_wire) after_signal(evicted, answer);
   if (!success) return;
   evicted.accepted = true;
-  check_places();
+  // It has opened meanwhile, and the places may have been taken by then.
+  if (!evicted.signal) check_places();
 }
 
 void Invariants::check_claim(const drain::Event& event) {
@@ -277,6 +288,8 @@ void Invariants::on_event(const drain::Event& event) {
   if (!event.message.empty()) line += ": " + event.message;
   note(line);
   if (event.pod) check_claim(event);
+  if (event.pod && event.type == drain::EventType::eviction_sent) pods_[event.pod->uid].signal = false;
+  if (event.pod && event.type == drain::EventType::signal_sent) pods_[event.pod->uid].signal = true;
   if (event.pod && event.type == drain::EventType::left) told_left_.insert(event.pod->uid);
   if (event.diagnosis && event.type == drain::EventType::diagnosis_raised &&
       event.diagnosis->code == "REPLICAS_UNKNOWN")

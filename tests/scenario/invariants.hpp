@@ -35,6 +35,7 @@ struct Circumstances {
   bool hopeless_answers = false;  // the wire says now and then that asking again is in vain
   bool as_kubelet = false;        // its credential sees neither budgets nor controllers nor VolumeAttachments
   bool etcd_restored = false;     // from a backup: what was done since is undone
+  Duration migrations_take{};     // of pods that go because a webhook has seen that they are asked for
 };
 
 class Invariants final : public http::Transport, public drain::DrainObserver {
@@ -69,6 +70,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> terminating, gone;
     TimePoint place_until = TimePoint::max();  // the end of its grace period plus a minute
     unsigned in_flight = 0;
+    bool signal = false;             // the last that the drain sent is only a signal, as it says
+    bool signal_refused = false;     // one was answered, and the pod stays
     bool accepted = false;           // the drain was told that its eviction is accepted
     bool refused_by_budget = false;  // the last that it was told of it
     std::optional<TimePoint> first_sent, last_sent;
@@ -90,6 +93,13 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_rate();
   void check_places();
   void check_budget_lanes(const Instance& pod);
+  // invariants_signals.cpp
+  const k8s::PodDisruptionBudget* only_budget(const std::vector<k8s::PodDisruptionBudget>& all,
+                                              const Instance& pod) const;
+  void see_budget(const sim::Change& change);
+  void check_signal(const Instance& pod);
+  void after_signal(Instance& pod, const http::Response* answer);
+  void check_asked();
   Instance* evicted_by(const sim::Call& call);
   void after_eviction(Instance& evicted, const http::Response* answer, bool success);
   void check_claim(const drain::Event& event);
@@ -155,8 +165,11 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::vector<std::string> violations_, trace_;
   // Terminating, or with a webhook in the way: their pods follow other rules.
   std::set<std::string> touched_namespaces_;
-  std::set<std::string> hindered_;  // UIDs of pods that a budget or a protection ever concerned
-  std::deque<TimePoint> lately_;    // requests of the last second
+  std::set<std::string> hindered_;               // UIDs of pods that a budget or a protection ever concerned
+  std::set<std::string> held_otherwise_;         // of them, those that not only a budget concerned
+  std::map<std::string, TimePoint> closed_;      // by UID of the budget: when it was last seen to allow nothing
+  std::map<std::string, std::size_t> repeated_;  // by UID of the budget: signals for pods that had had one
+  std::deque<TimePoint> lately_;                 // requests of the last second
   std::size_t requests_ = 0;
   std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
   std::size_t failures_ = 0;                  // requests without the answer that they asked for, and streams that broke

@@ -52,6 +52,7 @@ void Invariants::ended(const drain::Report& report) {
   }
   check_cordon(report);
   check_free_pods();
+  check_asked();
   check_request_totals();
 }
 

@@ -30,6 +30,7 @@ bool Invariants::may_look_managed(const Instance& pod) const {
 
 void Invariants::see(const sim::Change& change) {
   if (change.key.resource == "nodes") return see_node(change);
+  if (change.key.resource == "poddisruptionbudgets") return see_budget(change);
   if (change.key.resource == "namespaces" && sim::terminating(*change.object))
     touched_namespaces_.insert(change.key.name);
   if (change.key.resource == "daemonsets") daemon_sets_[sim::uid_of(*change.object)] = drain::DaemonSetState::exists;

@@ -85,6 +85,7 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   made.given.hopeless_answers = made.world.hopeless_answers;
   made.given.as_kubelet = made.world.as_kubelet;
   made.given.etcd_restored = made.world.restored_after.has_value();
+  made.given.migrations_take = made.world.migrations_take;
   for (const auto& incident : made.world.incidents)
     if (incident.what.starts_with("kubelet stopped")) made.given.sound_kubelets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
@@ -126,12 +127,18 @@ Duration longest(const Case& made) {
   // Who watches from a revision that the server has not reached again hears of nothing: that is noticed by the doubts.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
   const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
-  return std::max(made.world.healed_after, made.begins_after) + work + own + made.given.options.settle + each_volume +
-         notice;
+  return std::max(made.world.healed_after, made.begins_after) + work + own + made.world.migrations_take +
+         made.given.options.settle + each_volume + notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {
   co_return co_await drain.run();
+}
+
+std::string migrations_of(const sim::GeneratedWorld& world) {
+  std::string text;
+  for (const std::string& way : world.migrations) text += " migrates:" + way;
+  return text;
 }
 
 std::string setting_of(const Case& made) {
@@ -148,7 +155,7 @@ std::string setting_of(const Case& made) {
   return base + richer_setting(options) + (made.wall_jumps.empty() ? "" : " clock-jumps") +
          (made.given.node_goes ? " node-goes" : "") + (made.given.rights_change ? " rights-change" : "") +
          (made.given.hopeless_answers ? " hopeless-answers" : "") + (made.given.as_kubelet ? " kubelet" : "") +
-         (made.given.etcd_restored ? " etcd-restored" : "");
+         (made.given.etcd_restored ? " etcd-restored" : "") + migrations_of(made.world);
 }
 
 class Runner {
@@ -171,7 +178,7 @@ class Runner {
     context_.restart();
     if (ended && context_.poll() != 0) checks_.violated("work was left behind");
     SeededRun result{seed_,           generation_,           setting_of(made_),  outcome_, checks_.violations(),
-                     checks_.trace(), clock_.now() - start_, checks_.requests(), 0};
+                     checks_.trace(), clock_.now() - start_, checks_.requests(), 0,        made_.world.migrations};
     return result;
   }
   std::size_t faults_struck() const { return faults_struck_; }

@@ -23,6 +23,7 @@ struct SeededRun {
   Duration took{};  // virtual
   std::size_t requests = 0;
   std::size_t faults_struck = 0;
+  std::vector<std::string> migrations{};  // how its webhooks behave that have pods migrate
 };
 
 // Stands between the drain and the judges, and breaks what the drain does. It is given the sound way.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "tests/scenario/seeded_run.hpp"
 
@@ -62,7 +63,7 @@ TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
   const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 200);
   double hours = 0;
   std::size_t requests = 0, faults = 0;
-  std::map<std::string, std::size_t> outcomes;
+  std::map<std::string, std::size_t> outcomes, migrations;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const SeededRun run = run_seed(seed, generation);
     if (single) {
@@ -75,9 +76,11 @@ TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
     requests += run.requests;
     faults += run.faults_struck;
     ++outcomes[run.outcome];
+    for (const std::string& way : std::set(run.migrations.begin(), run.migrations.end())) ++migrations[way];
   }
   std::string ended;
   for (const auto& [outcome, times] : outcomes) ended += fmt::format(", {} {}", times, outcome);
+  for (const auto& [way, seeds] : migrations) ended += fmt::format("; webhook {} in {}", way, seeds);
   std::cout << fmt::format("{} seeds from {}: {:.1f} virtual hours, {} requests, {} faults struck{}\n", count, first,
                            hours, requests, faults, ended);
   // A generator that goes lame must not look like a promise kept.

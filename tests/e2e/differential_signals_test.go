@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// signalRows: pods behind budgets that never open, which go because a webhook sees that they are asked to leave.
+func signalRows() []row {
+	return []row{
+		{
+			name: "virtual machine migrates when it is asked to leave", flags: []string{"--timeout=60s"},
+			build: func(s *setup) {
+				s.add(1, AtLeast("vm", "1"), OwnedBy(Pod("vm"), "kubevirt.io/v1", "VirtualMachineInstance"))
+				moveWhenAsked(s, 6*time.Second)
+			},
+			want:  outcome{done: true, cordoned: "old"},
+			check: refusedOnly,
+		},
+		{
+			name: "operator rolls its pods when they are asked to leave", flags: []string{"--timeout=60s"},
+			build: func(s *setup) {
+				for _, name := range []string{"kafka", "zookeeper"} {
+					s.add(1, Budget(name, "0"), OwnedBy(Pod(name), "core.strimzi.io/v1beta2", "StrimziPodSet"))
+				}
+				s.add(2, Deployment("web", 2))
+				moveWhenAsked(s, 3*time.Second)
+			},
+			want: outcome{done: true, evicted: "web=2", cordoned: "old"},
+		},
+	}
+}
+
+// moveWhenAsked has a webhook that admits every eviction, and a controller that takes each pod away so long after the
+// first request for it.
+func moveWhenAsked(s *setup, takes time.Duration) {
+	s.t.Helper()
+	h := startWebhook(s.t, s.World, "probe")
+	h.inForce(s.t, s.World, "probe")
+	var moving sync.Map
+	move := func(pod string) {
+		if _, known := moving.LoadOrStore(pod, true); known || pod == "probe" {
+			return
+		}
+		time.AfterFunc(takes, func() {
+			_ = s.Client.CoreV1().Pods(s.Name).Delete(context.Background(), pod, *metav1.NewDeleteOptions(0))
+		})
+	}
+	h.admitted.Store(&move)
+}
+
+// refusedOnly: the pod was asked for, and the server has let no eviction pass.
+func refusedOnly(t *testing.T, w *World) {
+	t.Helper()
+	requests, err := w.Requests()
+	must(t, err)
+	asked := 0
+	for _, request := range requests {
+		if !request.IsEviction() {
+			continue
+		}
+		asked++
+		if request.Accepted() {
+			t.Errorf("an eviction was accepted: %s", request.ObjectRef.Name)
+		}
+	}
+	if asked == 0 || asked > 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
