@@ -31,7 +31,7 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 # Seeds are played so many at a time, up to so many; then come all tests with names.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
-              "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
+              "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240
