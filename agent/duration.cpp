@@ -9,7 +9,9 @@ std::string format_duration(Duration duration) {
   const auto total = duration_cast<seconds>(duration).count();
   if (total < 60) return fmt::format("{}s", total);
   if (total < 3600) return fmt::format("{}m{:02}s", total / 60, total % 60);
-  return fmt::format("{}h{:02}m", total / 3600, total / 60 % 60);
+  const auto hours = total / 3600;
+  if (hours < 72) return fmt::format("{}h{:02}m", hours, total / 60 % 60);
+  return fmt::format("{}d{:02}h", hours / 24, hours % 24);
 }
 
 }  // namespace haulout::agent

@@ -9,7 +9,7 @@ namespace haulout::agent {
 
 using haulout::parse_duration;
 
-// For people, two units at most: "850ms", "42s", "3m05s", "2h07m".
+// For people, two units at most: "850ms", "42s", "3m05s", "2h07m", "30d00h".
 std::string format_duration(Duration duration);
 
 }  // namespace haulout::agent

@@ -28,11 +28,12 @@ struct Gate {
     degrades,  // only a person may go on
   };
 
-  std::string name{};  // window, pause-node, pause-pool, pause-cluster, reboot-brake, blocking-pods, prometheus, fleet
+  // window, pause-node, pause-pool, pause-cluster, cordon, reboot-brake, blocking-pods, prometheus, fleet
+  std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, CamelCase for the label: OutsideWindow, Paused, …
   std::string message{};                 // a sentence for people, whatever the verdict
-  std::optional<WallTime> look_again{};  // when time alone may change the answer
+  std::optional<WallTime> look_again{};  // by the own clock: when time alone may change the answer
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;

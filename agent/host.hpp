@@ -1,6 +1,7 @@
 // Port: the machine below the agent. Fakes live with the tests and the demo.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,21 @@
 
 namespace haulout::agent {
 
+// When the first process of a machine began, as one source tells it. Only moments of the same source are compared.
+struct MachineStart {
+  std::string source{};  // empty: nobody can tell
+  std::uint64_t at = 0;
+  bool operator==(const MachineStart&) const = default;
+};
+
 class Host {
  public:
   virtual ~Host() = default;
   // /proc/sys/kernel/random/boot_id: another one after each boot.
   virtual Result<std::string> boot_id() = 0;
+  // Tells two starts of a machine apart that has the boot id of another one, as a container has its host's: then the
+  // boot id stays. An error: nobody can tell. Cancellable.
+  virtual Task<MachineStart> started(TimePoint deadline) = 0;
   // The ways to reboot, best first, as a person would name them; empty: somebody else reboots this machine.
   virtual std::vector<std::string> reboot_methods() const = 0;
   // Whether the first method would be permitted; asked before anything is cordoned. Cancellable.

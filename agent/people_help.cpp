@@ -14,8 +14,8 @@ std::string status_text(std::string_view program) {
       "sentence; below it how far the fleet is and what holds it up. All of it is labels and annotations of the "
       "Nodes,\n"
       "so `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` says the same.\n\n"
-      "An agent writes only when something changes: that it is silent says nothing. A node that is not Ready, and an\n"
-      "agent that has let a time pass that it had set itself, are shown as such.\n\n"
+      "Agents report changes only. Marked are nodes that are not Ready, and agents that missed a time which they had\n"
+      "set themselves.\n\n"
       "Usage:\n  {0} status [NODE...] [flags]\n\n"
       "Examples:\n"
       "  # All nodes\n  {0} status\n\n"
@@ -37,11 +37,10 @@ std::string explain_text(std::string_view program) {
 
 std::string pause_text(std::string_view program) {
   return fmt::format(
-      "Holds updates: no agent concerned begins one before the pause is over, and a drain under way is given up;\n"
-      "once the reboot has been asked for, it goes its way. What is written is what kubectl could write: the "
-      "annotation haulout.dev/pause of a Node, or the "
-      "key\n"
-      "pause or pause.POOL of the ConfigMap haulout, which is created when it is not there.\n\n"
+      "Holds updates: no agent concerned begins one before the pause is over, and gives up a drain under way. A node\n"
+      "that is rebooting already is not affected. What is written kubectl could write, too: the annotation\n"
+      "haulout.dev/pause of a Node, or the key pause or pause.POOL of the ConfigMap haulout, which is created when it\n"
+      "is not there.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"
       "  {0} pause --all [flags]\n\n"
       "Examples:\n"
@@ -53,8 +52,8 @@ std::string pause_text(std::string_view program) {
 std::string resume_text(std::string_view program) {
   return fmt::format(
       "Ends a pause of nodes, of a pool or of the cluster. Each is ended where it was begun: resuming the cluster\n"
-      "leaves pauses of pools and nodes, and the other way round. What still holds of the cluster's and the pools' is\n"
-      "said; which nodes are paused by themselves, {0} status shows.\n\n"
+      "leaves pauses of pools and nodes, and the other way round. Prints which pauses of the cluster and of pools\n"
+      "remain; `{0} status` shows the nodes that are paused by themselves.\n\n"
       "Usage:\n  {0} resume NODE... [flags]\n  {0} resume -l SELECTOR [flags]\n  {0} resume --pool POOL [flags]\n"
       "  {0} resume --all [flags]\n\n"
       "Examples:\n  {0} resume --all\n  {0} resume worker-3\n",

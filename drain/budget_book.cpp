@@ -120,10 +120,10 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.current_healthy > budget.desired_healthy)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.current_healthy - budget.desired_healthy);
-  return fmt::format(
-      "blocked by PodDisruptionBudget {}: needs {} healthy, has {}; it allows no disruption until {}", budget.key(),
-      budget.desired_healthy, budget.current_healthy,
-      budget.current_healthy < budget.desired_healthy ? "its pods are healthy again" : "a replica is added");
+  const int ailing = budget.expected_pods - budget.current_healthy;
+  return fmt::format("blocked by PodDisruptionBudget {}: needs {} healthy, has {}; no disruption allowed now{}",
+                     budget.key(), budget.desired_healthy, budget.current_healthy,
+                     ailing > 0 ? fmt::format(", {} of its {} pods not healthy", ailing, budget.expected_pods) : "");
 }
 
 }  // namespace haulout::drain

@@ -12,6 +12,11 @@ bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
 
 }  // namespace
 
+// A refusal by a budget is no failure: such a pod is woken when it can go.
+bool Pipeline::troubled(const TrackedPod& tracked) {
+  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
+}
+
 Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now)
     : options_(std::move(options)),
       rng_(rng),
@@ -141,12 +146,15 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
 
 // Until it may be asked for all the same.
 void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
+  // Its first signal has failed for another reason: it is sent again as that reason has it, ever more rarely.
+  const bool tries_again = tracked.state == PodState::parked && !tracked.asked && troubled(tracked);
+  if (tries_again && down_webhook(tracked).empty()) return;
   const std::string& budget = tracked.budgets->front();
   signals_.begin(budget, now, rng_);
   const TimePoint wake_at = std::max(now, signals_.next(budget, cause_of(tracked)));
   // What became of the last signal tells more than the budget does.
   if (tracked.denied || !down_webhook(tracked).empty())
-    return park(tracked, tracked.report.reason, tracked.report.message, wake_at);
+    return park(tracked, std::string(park_reason(tracked.refusal.verdict)), tracked.refusal.message, wake_at);
   if (tracked.last_verdict != EvictionVerdict::budget) {
     tracked.backoff = Backoff(backoff_after(EvictionVerdict::budget));
     tracked.last_verdict = EvictionVerdict::budget;

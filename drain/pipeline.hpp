@@ -253,6 +253,7 @@ class Pipeline {
   // What has failed for its own reasons comes after what has not: a webhook that hangs must not take each place that
   // becomes free (P9).
   enum class Pass { untroubled, troubled };
+  static bool troubled(const TrackedPod& tracked);
   struct Taking {
     TimePoint now;
     std::size_t places;                  // taken

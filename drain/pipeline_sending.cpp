@@ -15,11 +15,6 @@ constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
 // Long enough that reading costs little, short enough that people see things move.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
 
-// A refusal by a budget is no failure: such a pod is woken when it can go.
-bool troubled(const TrackedPod& tracked) {
-  return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
-}
-
 }  // namespace
 
 std::size_t Pipeline::places_taken() const {

@@ -43,20 +43,18 @@ Scope advice(Pods pods) {
 
 void diagnose_override(const Controller& controller, const std::map<std::string, std::string>& annotations, Pods pods,
                        std::vector<DiagnosisFact>& facts) {
+  // One fact for all: what has the same code and subject is the same fact.
+  std::string message;
   const auto ignored = [&](std::string_view key, std::string_view value, std::string_view why) {
-    facts.push_back({"OVERRIDE_INVALID",
-                     controller.text(),
-                     fmt::format("the annotation {}={} is ignored: {}", key, value, why),
-                     {},
-                     advice(pods)});
+    message += fmt::format("{}the annotation {}={} is ignored: {}", message.empty() ? "" : "; ", key, value, why);
   };
   if (const auto single = k8s::value_at(annotations, single_replica_annotation);
       single && !parse_single_replica(*single))
     ignored(single_replica_annotation, *single, "it is none of allow, warn and block");
-  const auto share = k8s::value_at(annotations, max_unavailable_annotation);
-  if (!share) return;
-  if (const auto parsed = parse_share(*share); !parsed)
-    ignored(max_unavailable_annotation, *share, parsed.error().message());
+  if (const auto share = k8s::value_at(annotations, max_unavailable_annotation))
+    if (const auto parsed = parse_share(*share); !parsed)
+      ignored(max_unavailable_annotation, *share, parsed.error().message());
+  if (!message.empty()) facts.push_back({"OVERRIDE_INVALID", controller.text(), std::move(message), {}, advice(pods)});
 }
 
 void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,

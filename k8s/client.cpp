@@ -138,9 +138,11 @@ Task<Node> Client::patch_node(std::string name, std::string merge_patch, DryRun 
 
 Task<List<Node>> Client::list_nodes(std::string label_selector, TimePoint deadline) {
   ListOptions options;
-  options.label_selector = std::move(label_selector);
+  options.label_selector = label_selector;
   options.limit = options_.page_size;
-  co_return co_await list<Node>(Resource::nodes, std::move(options), deadline);
+  auto nodes = co_await list<Node>(Resource::nodes, std::move(options), deadline);
+  if (nodes) CO_CHECK(check_labels(label_selector, nodes->items));
+  co_return nodes;
 }
 
 Task<List<Pod>> Client::list_pods_on(std::string node, TimePoint deadline) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "k8s/codec_objects.hpp"
+#include "k8s/label_selector.hpp"
+#include "k8s/list_budget.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -33,6 +35,18 @@ Result<> check_selected(std::string_view field_selector, const T& object) {
         return about_others(codec::kind_of<T>, object.name, by_node, object.node_name, wanted);
     }
   }
+  return {};
+}
+
+Result<> check_labels(std::string_view label_selector, const std::vector<Node>& nodes) {
+  const auto selector = parse_label_selector(label_selector);
+  if (!selector) return {};
+  for (const Node& node : nodes)
+    if (!selector->matches(node.labels) && !labels_may_be_cut(node))
+      return Error(Errc::decode,
+                   fmt::format("the server's answer is about other objects: Node {} has not the labels that "
+                               "were asked for ({}); does a proxy on the way ignore label selectors?",
+                               node.name, label_selector));
   return {};
 }
 

@@ -72,6 +72,27 @@ check_image() {
   python3 tests/packaging/image_test.py "$release_binary" "$(haulout_version)" >&2
 }
 
+# promtool is in Debian's package prometheus, which would start a server: it is unpacked here and not installed.
+find_promtool() {
+  local own=$PWD/build/promtool
+  if command -v promtool >/dev/null; then return 0; fi
+  if [[ ! -x $own/usr/bin/promtool ]]; then
+    mkdir -p "$own"
+    note "promtool from Debian's package prometheus into build/promtool"
+    (cd "$own" && apt-get download -qq prometheus && dpkg-deb --extract prometheus_*.deb .) >&2 || return 1
+  fi
+  PATH=$own/usr/bin:$PATH
+}
+
+check_rules() {
+  say "packaging: alert rules"
+  if ! find_promtool; then
+    did_not_run "the alert rules need promtool (Debian's package prometheus)"
+    return
+  fi
+  tests/packaging/rules_test.sh
+}
+
 check_unit() {
   say "packaging: systemd unit"
   if [[ -n $(missing_commands systemd-analyze) ]]; then

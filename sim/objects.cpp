@@ -23,6 +23,7 @@ const std::vector<ResourceInfo>& all_resources() {
       {"events", "Event", "events.k8s.io", "v1", true},
       {"jobs", "Job", "batch", "v1", true},
       {"leases", "Lease", "coordination.k8s.io", "v1", true},
+      {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io", "v1", false},
       {"namespaces", "Namespace", "", "v1", false},
       {"nodes", "Node", "", "v1", false},
       {"persistentvolumeclaims", "PersistentVolumeClaim", "", "v1", true},
@@ -35,6 +36,8 @@ const std::vector<ResourceInfo>& all_resources() {
       {"services", "Service", "", "v1", true},
       {"statefulsets", "StatefulSet", "apps", "v1", true},
       {"storageclasses", "StorageClass", "storage.k8s.io", "v1", false},
+      {"validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "admissionregistration.k8s.io", "v1",
+       false},
       {"volumeattachments", "VolumeAttachment", "storage.k8s.io", "v1", false},
   };
   return table;

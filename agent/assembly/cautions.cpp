@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "agent/assembly/make_slots.hpp"
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/hooks/hook_annotations.hpp"
 #include "agent/hooks/hook_files.hpp"
+#include "agent/lifecycle/pool_member.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -48,12 +50,17 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
   std::optional<std::size_t> nodes;
   // One node at a time is never the whole of a pool that has more, nor is any share but all of it: shares are rounded
   // down.
+  const OwnPool pool = own_pool(config, node);
   const auto limit = parse_max_unavailable(config.max_unavailable);
   if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {
-    auto list = co_await client.list_nodes(own_pool(config, node).node_selector, deadline);
-    if (list) nodes = list->items.size();
+    auto list = co_await client.list_nodes(pool.node_selector, deadline);
+    if (list)
+      nodes = std::count_if(list->items.begin(), list->items.end(), [&](const k8s::Node& each) {
+        return each.name == node.name || membership_of(each, pool) != Membership::stranger;
+      });
   }
-  if (auto caution = whole_pool_caution(config, nodes)) cautions.config.push_back(*std::move(caution));
+  auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
+  if (caution) cautions.config.push_back(*std::move(caution));
   cautions.hooks = misnamed_hooks(node);
   if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));
   if (auto stray = stray_hooks(root, config.hooks_dir))

@@ -1,6 +1,9 @@
 #include "agent/assembly/make_slots.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/max_unavailable.hpp"
+#include "agent/lifecycle/pool_member.hpp"
 #include "agent/slots/fleetlock_id.hpp"
 #include "agent/slots/fleetlock_slots.hpp"
 #include "agent/slots/lease_slots.hpp"
@@ -52,11 +55,27 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 }  // namespace
 
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
-  if (config.pool_label.empty()) return {config.pool};
-  const auto label = node.labels.find(config.pool_label);
-  // Without the label it gets no turn, whatever the gates say.
-  const std::string value = label == node.labels.end() ? std::string() : label->second;
-  return {value, config.pool_label + "=" + value};
+  if (!config.pool_label.empty()) {
+    const auto label = node.labels.find(config.pool_label);
+    // Without the label it gets no turn, whatever the gates say.
+    const std::string value = label == node.labels.end() ? std::string() : label->second;
+    return {value, config.pool_label + "=" + value};
+  }
+  if (!config.pool.empty()) return {config.pool};
+  // The groups of a FleetLock server are configured there.
+  if (config.slots == SlotsChoice::fleetlock) return {std::string(default_pool)};
+  return {pool_of_role(node.labels), {}, true};
+}
+
+std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
+  const OwnPool pool = own_pool(config, node);
+  if (config.slots != SlotsChoice::lease) return pool.name;
+  if (is_control_plane(pool))
+    return fmt::format(
+        "{}, since the node has the label {}: one node at a time, whatever max-unavailable says; pool "
+        "names another one",
+        pool.name, control_plane_label);
+  return fmt::format("{}, max-unavailable {}", pool.name.empty() ? "none" : pool.name, config.max_unavailable);
 }
 
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {

@@ -17,6 +17,8 @@ namespace haulout::agent {
 
 // As the Node's labels say now: its pool may change under the agent.
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
+// The same, and how many nodes of it may be out, for people.
+std::string words_of_pool(const AgentConfig& config, const k8s::Node& node);
 
 struct MadeSlots {
   std::unique_ptr<http::Client> client;  // to the FleetLock server; else null

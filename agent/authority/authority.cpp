@@ -22,6 +22,22 @@ std::string_view to_string(AuthorityKind kind) {
   return "";
 }
 
+std::optional<std::string> weakness(AuthorityKind kind) {
+  switch (kind) {
+    case AuthorityKind::impersonation:
+    case AuthorityKind::kubelet: return std::nullopt;
+    case AuthorityKind::policies:
+      return "whoever steals this token can evict pods of other nodes in the first milliseconds of their lives, before "
+             "the policies see them, and can list all pods; from Kubernetes 1.36 on use impersonation (the kustomize "
+             "base)";
+    case AuthorityKind::service_account:
+      return "nothing keeps this credential to its Node: whoever steals it can do to all Nodes and pods what it may "
+             "do; "
+             "use the manifests' roles and policies";
+  }
+  return std::nullopt;
+}
+
 std::string service_account_namespace(std::string_view user) {
   if (!user.starts_with(service_account_user)) return {};
   user.remove_prefix(service_account_user.size());

@@ -55,6 +55,9 @@ struct Authority {
   bool may_review_access() const { return kind == AuthorityKind::policies || kind == AuthorityKind::service_account; }
 };
 
+// What does not hold under this authority, and the way out: a sentence for --check and the log. Nothing: it holds.
+std::optional<std::string> weakness(AuthorityKind kind);
+
 // The namespace of "system:serviceaccount:<namespace>:<name>"; empty for anybody else.
 std::string service_account_namespace(std::string_view user);
 // The Node of "system:node:<name>"; empty for anybody else.

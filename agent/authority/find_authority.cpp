@@ -25,6 +25,18 @@ struct Answer {
   std::optional<Error> refusal;  // nothing: it was carried out
 };
 
+// It asks for the right to impersonate the user, whoever that is, instead of the own node.
+bool knows_no_associated_nodes(const Error& refusal) {
+  return k8s::is_forbidden(refusal) && refusal.peer && refusal.peer->kind == "users";
+}
+
+// Whoever may make something is refused by a quota that is used up, until there is room again. Unlike the authorizer
+// and the admission policies, it gives no cause.
+bool is_want_of_room(const Error& refusal) {
+  return k8s::is_forbidden(refusal) && !k8s::is_denied_by_rbac(refusal) && refusal.peer->structured &&
+         refusal.peer->causes.empty();
+}
+
 class Search {
  public:
   Search(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline)
@@ -147,8 +159,8 @@ Error Search::nothing_holds() const {
     return Error(Errc::unavailable, fmt::format("the authority that was asked for does not work: {}", why));
   return Error(
       Errc::unavailable,
-      fmt::format("nothing keeps the credential ({}) to Node {}: {}. Apply the manifests' roles and policies, or "
-                  "use it as it is with authority serviceaccount",
+      fmt::format("nothing keeps the credential ({}) to Node {}: {}. Apply the manifests' roles and policies (before "
+                  "Kubernetes 1.36 with the component policies-only), or use it as it is with authority serviceaccount",
                   printable(self_.username), printable(found_.node.name), why));
 }
 
@@ -160,6 +172,11 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
     co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name, or wait until the "
                                                    "kubelet has registered it",
                                                    printable(name)));
+  if (refusal && knows_no_associated_nodes(*refusal))
+    co_return std::optional(
+        fmt::format("the API server lets no pod act as its own node, as Kubernetes does from 1.36 on "
+                    "(feature gate ConstrainedImpersonation): {}",
+                    refusal->message()));
   if (refusal) co_return std::optional(fmt::format("it may not read the own Node: {}", refusal->message()));
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
@@ -180,7 +197,9 @@ Task<> Search::explore(http::Transport& as) {
     if (!right) continue;
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
-    if (!refusal || (attempt.found_by_absence && k8s::is_gone(*refusal)) || k8s::is_already_exists(*refusal)) continue;
+    if (!refusal || (attempt.found_by_absence && k8s::is_gone(*refusal)) || k8s::is_already_exists(*refusal) ||
+        is_want_of_room(*refusal))
+      continue;
     right = false;
     found_.switched_off.push_back(fmt::format("{} ({})", attempt.without, refusal->message()));
   }

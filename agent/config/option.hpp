@@ -19,8 +19,15 @@ enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatc
 enum class RebootMethod { logind, systemd, command, none };
 // Of a hook that failed or ran out of time.
 enum class HookFailure { stop, go_on };
+// Of a node that a person has cordoned.
+enum class CordonedNodes { wait, update };
 // Of a Prometheus that does not answer: closed holds the node back.
 enum class FailMode { closed, open };
+
+// Of what fires for ever in kube-prometheus none is an obstacle: Watchdog proves that alerts arrive, InfoInhibitor
+// mutes others, and alerts for information mean that nothing is wrong.
+inline constexpr const char* default_prometheus_query =
+    R"(ALERTS{alertstate="firing",alertname!="Watchdog",alertname!="InfoInhibitor",severity!="info",severity!="none"})";
 
 struct AgentConfig {
   // The agent and its node.
@@ -33,7 +40,7 @@ struct AgentConfig {
 
   // Turns.
   SlotsChoice slots = SlotsChoice::lease;
-  std::string pool = "default";
+  std::string pool;                   // empty: that of the node's role, see pool_of_role()
   std::string pool_label;             // names the label of the Node whose value is the pool
   std::string max_unavailable = "1";  // "3" or "10%"
   std::string zone_label;
@@ -55,10 +62,11 @@ struct AgentConfig {
   std::vector<std::string> windows;
   std::vector<std::string> blackouts;
   std::vector<std::string> blocking_pod_selectors;
+  CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::uint32_t max_reboots_per_day = 3;  // 0: no limit
   Duration backoff = std::chrono::minutes(5);
   std::string prometheus_url;
-  std::string prometheus_query = "ALERTS{alertstate=\"firing\"}";
+  std::string prometheus_query = default_prometheus_query;
   std::string prometheus_token_file;
   std::string prometheus_username;
   std::string prometheus_password_file;

@@ -49,8 +49,10 @@ OptionGroup turns() {
            "lease",
            "Who gives a node its turn. lease: Leases in the namespace. fleetlock: a FleetLock server, for credentials "
            "that may not write Leases. none: nobody, for a machine on its own."},
-          {"pool", text(&C::pool, "name", check_dns_label), "default",
-           "The nodes that take turns with this one; with FleetLock the group."},
+          {"pool", text(&C::pool, "name", check_dns_label), "",
+           "The nodes that take turns with this one; with FleetLock the group. Not given: default, and control-plane "
+           "for nodes with the label node-role.kubernetes.io/control-plane, of which one is out at a time whatever "
+           "max-unavailable says; with FleetLock default for all."},
           {"pool-label", text(&C::pool_label, "label key", check_label_key), "",
            "The pool is the value of this label of the Node."},
           {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable), "1",
@@ -98,7 +100,8 @@ OptionGroup operating_system() {
            "The ways to reboot, best first: the next one is tried when one does not bring the machine down. none: "
            "somebody else reboots nodes that are ready."},
           {"reboot-command", command(&C::reboot_command), "",
-           "reboot-method command: the program, with arguments, that reboots the host. No shell."},
+           "reboot-method command: the program, with arguments, that reboots the host. No shell. It may take as long "
+           "as --reboot-limit; then it gets SIGTERM, and SIGKILL ten seconds later."},
           {"reboot-limit", duration(&C::reboot_limit, Zero::refused), "10m",
            "A machine that is still up this long after a reboot was accepted is not going down."},
           {"verify-limit", duration(&C::verify_limit, Zero::refused), "15m",
@@ -119,13 +122,19 @@ OptionGroup gates() {
            "be given."},
           {"blocking-pod-selector", list(&C::blocking_pod_selectors, "label selector", check_label_selector), "",
            "A node with a pod that this matches waits until the pod is gone; several may be given."},
+          {"cordoned-nodes",
+           choice<CordonedNodes>(&C::cordoned_nodes,
+                                 {{"wait", CordonedNodes::wait}, {"update", CordonedNodes::update}}),
+           "wait",
+           "A node that a person has cordoned, with kubectl, haulout cordon or haulout drain: wait: it is left alone "
+           "until it is uncordoned. update: it is updated all the same and stays cordoned."},
           {"max-reboots-per-day", number(&C::max_reboots_per_day, "reboots in 24 hours", 0, remembered_updates), "3",
            "More reboots of one node than this are a loop, and the node is degraded; 0: no limit."},
           {"backoff", duration(&C::backoff, Zero::refused), "5m",
            "The wait after a drain that did not succeed; doubled each time, up to an hour."},
           {"prometheus-url", text(&C::prometheus_url, "URL", check_url), "",
            "A Prometheus whose alerts hold nodes back."},
-          {"prometheus-query", text(&C::prometheus_query, "PromQL", check_not_blank), "ALERTS{alertstate=\"firing\"}",
+          {"prometheus-query", text(&C::prometheus_query, "PromQL", check_not_blank), default_prometheus_query,
            "Each series in the answer holds the node back; $node in it stands for the node's name."},
           {"prometheus-token-file", text(&C::prometheus_token_file, "file", check_absolute_path), "",
            "A file with the bearer token for Prometheus; read again when it changes."},

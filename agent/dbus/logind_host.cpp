@@ -30,6 +30,12 @@ awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
 
 }  // namespace
 
+// Monotonic: no clock that is set changes it. systemd keeps it when it is executed anew (daemon-reexec).
+Task<MachineStart> LogindHost::started(TimePoint deadline) {
+  CO_TRY(const auto at, co_await bus_property<std::uint64_t>(bus_, systemd1("UserspaceTimestampMonotonic"), deadline));
+  co_return MachineStart{std::string(by_systemd), at};
+}
+
 Task<> LogindHost::can_reboot(TimePoint deadline) {
   if (methods_.empty()) co_return Error(Errc::invalid, "no way to reboot is configured");
   if (methods_.front() == by_logind) co_return co_await logind_permits(deadline);

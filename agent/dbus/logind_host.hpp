@@ -2,6 +2,7 @@
 // kubelet's graceful shutdown, or by systemd itself ("systemd"), which does not. Files are read beneath the host's
 // root.
 //
+// started: as systemd tells; the unit of the package cannot see process 1 in /proc (ProtectProc=invisible).
 // can_reboot: Errc::unavailable with what to do when it would be refused or is blocked; else as Bus::exchange.
 // blocked_by: whose inhibitors of mode block there are; nobody's where logind is none of the ways. They are honoured
 // whoever holds them, which logind itself does not do for those of root before systemd 257.
@@ -21,6 +22,7 @@ class LogindHost final : public FileHost {
   LogindHost(Bus& bus, HostRoot root, std::vector<std::string> methods)
       : FileHost(std::move(root)), bus_(bus), methods_(std::move(methods)) {}
 
+  Task<MachineStart> started(TimePoint deadline) override;
   std::vector<std::string> reboot_methods() const override { return methods_; }
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;

@@ -13,10 +13,10 @@
 namespace haulout::agent {
 
 struct AlertOptions {
-  std::string query = "ALERTS{alertstate=\"firing\"}";  // PromQL; $node stands for the node's name
-  bool fail_open = false;                               // while Prometheus does not answer, nodes go
-  Duration max_age = Duration::zero();                  // older alerts hold nobody back; 0: they do for ever
-  std::string username{};                               // basic authentication, empty: none
+  std::string query{};                  // PromQL; $node stands for the node's name
+  bool fail_open = false;               // while Prometheus does not answer, nodes go
+  Duration max_age = Duration::zero();  // older alerts hold nobody back; 0: they do for ever
+  std::string username{};               // basic authentication, empty: none
   std::string password_file{};
 };
 

@@ -3,6 +3,7 @@
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/lifecycle/pool_member.hpp"
 #include "agent/text.hpp"
 #include "k8s/status.hpp"
 
@@ -48,9 +49,10 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
   return gate;
 }
 
-void FleetHealth::belong_to(const std::string& node_selector) {
-  selector_ = fmt::format("{}={}{}{}", state_label, to_string(State::degraded), node_selector.empty() ? "" : ",",
-                          node_selector);
+void FleetHealth::belong_to(OwnPool pool) {
+  pool_ = std::move(pool);
+  selector_ = fmt::format("{}={}{}{}", state_label, to_string(State::degraded), pool_.node_selector.empty() ? "" : ",",
+                          pool_.node_selector);
 }
 
 asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
@@ -59,6 +61,8 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
     was_readable_ = true;
     seen_.clear();
     for (const k8s::Node& node : nodes->items) seen_.insert(node.uid);
+    std::erase_if(nodes->items,
+                  [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
     co_return fleet_gate(nodes->items, node_, wanted);
   }
   Gate gate{.name = "fleet"};

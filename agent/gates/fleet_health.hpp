@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/gate_keeper.hpp"
+#include "agent/own_pool.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 
@@ -23,8 +24,8 @@ class FleetHealth {
     belong_to({});
   }
 
-  // `node_selector`: the pool's nodes, empty for all. changed() is to be called anew after it.
-  void belong_to(const std::string& node_selector);
+  // Other pools' nodes hold nobody back. changed() is to be called anew after it.
+  void belong_to(OwnPool pool);
 
   // FleetUnknown when the server cannot be asked; off where this credential has never been able to list Nodes.
   // Cancellable.
@@ -36,6 +37,7 @@ class FleetHealth {
   k8s::Client& client_;
   Rng& rng_;
   std::string node_;
+  OwnPool pool_;
   std::string selector_;
   std::set<std::string> seen_;  // UIDs
   bool was_readable_ = false;

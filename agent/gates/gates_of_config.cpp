@@ -20,6 +20,7 @@ Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string 
                            .ns = config.ns,
                            .own_pool = std::move(own_pool),
                            .schedule = Schedule(std::move(windows), std::move(blackouts)),
+                           .cordoned_nodes = config.cordoned_nodes,
                            .reboots_per_day = config.max_reboots_per_day,
                            .blocking_pod_selectors = config.blocking_pod_selectors};
   options.alerts = {.query = config.prometheus_query,

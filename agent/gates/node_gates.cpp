@@ -1,5 +1,6 @@
 #include "agent/gates/node_gates.hpp"
 
+#include "agent/gates/cordon_gate.hpp"
 #include "agent/gates/gate.hpp"
 #include "agent/gates/waiting.hpp"
 #include "k8s/entries.hpp"
@@ -34,7 +35,8 @@ asio::awaitable<void> note(Clock& clock, Notifier& notifier, bool& noted) {
 }  // namespace
 
 NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus, NodeGatesOptions options)
-    : clock_(client.clock()),
+    : client_(client),
+      clock_(client.clock()),
       options_(std::move(options)),
       pauses_(client, rng, options_.ns),
       pods_(client, rng, options_.node, options_.blocking_pod_selectors),
@@ -44,22 +46,25 @@ NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus,
 void NodeGates::belong_to(OwnPool pool) {
   if (pool == pool_) return;
   pauses_.belong_to(pool.name);
-  fleet_.belong_to(pool.node_selector);
+  fleet_.belong_to(pool);
   pool_ = std::move(pool);
   if (rescoped_) rescoped_->notify();
 }
 
 asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint deadline) {
   belong_to(options_.own_pool(question.node));
-  const WallTime now = clock_.wall_now();
+  const WallTime now = client_.server_now();
   const bool under_way = question.when == When::under_way;
   std::vector<Gate> rows;
   if (!under_way)
     rows.push_back(window_gate(options_.schedule, question.record.durations, question.when == When::with_turn, now));
   rows.push_back(node_pause(question.node, now));
+  for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
+  rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
+  // The reboots before are known by the node's own clock.
   if (!under_way)
-    rows.push_back(
-        brake_gate(question.record.reboots, question.pending, question.requested, now, options_.reboots_per_day));
+    rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
+                              options_.reboots_per_day));
   const bool all = question.when == When::any_time;
   Scope scope{.pauses = all || !any_closed(rows)};
   if (scope.pauses) {

@@ -1,7 +1,9 @@
-// The gates of one node, joined: window and black-outs, pauses, reboot brake, blocking pods, alerts, fleet health.
+// The gates of one node, joined: window and black-outs, pauses, a person's cordon, reboot brake, blocking pods, alerts,
+// fleet health. Windows and pauses are judged by the server's clock as far as it is known: the node's may be wrong.
 //
 // What costs nothing is judged first; servers are asked only while nothing of that is closed, so that a node outside
-// its window asks nobody. While a drain is under way only the pauses have a say. Borrows all but the options. One
+// its window asks nobody. While a drain is under way only the pauses have a say, and a person's cordon that was there
+// before. Borrows all but the options. One
 // thread.
 #pragma once
 
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/config/option.hpp"
 #include "agent/gate_keeper.hpp"
 #include "agent/gates/alerts.hpp"
 #include "agent/gates/blocking_pods.hpp"
@@ -31,6 +34,7 @@ struct NodeGatesOptions {
   // Asked with each question: the pool of a node may change under the agent.
   std::function<OwnPool(const k8s::Node&)> own_pool = [](const k8s::Node&) { return OwnPool{"default"}; };
   Schedule schedule{};
+  CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::size_t reboots_per_day = default_reboots_per_day;  // 0: no limit
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
@@ -58,6 +62,7 @@ class NodeGates final : public GateKeeper {
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 
+  k8s::Client& client_;
   Clock& clock_;
   NodeGatesOptions options_;
   OwnPool pool_;

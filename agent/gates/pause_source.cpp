@@ -54,10 +54,12 @@ Task<PauseSource::Texts> PauseSource::read(TimePoint deadline) {
 }
 
 std::vector<Gate> PauseSource::rows_of(const Texts& texts) const {
-  const WallTime now = client_.clock().wall_now();
+  const WallTime now = client_.server_now();
   const auto row = [&](const char* name, const std::string& whom, const std::string& key,
                        const std::optional<std::string>& text) {
-    return pause_gate(name, whom, text ? std::optional(parse_pause_json(key, *text)) : std::nullopt, now);
+    Gate gate = pause_gate(name, whom, text ? std::optional(parse_pause_json(key, *text)) : std::nullopt, now);
+    gate.look_again = by_own_clock(client_, gate.look_again);
+    return gate;
   };
   return {row("pause-pool", "pool " + pool_, pause_key(pool_), texts.pool),
           row("pause-cluster", "the cluster", pause_key(), texts.cluster)};

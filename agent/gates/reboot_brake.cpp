@@ -28,16 +28,19 @@ std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& want
 
 std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now, std::size_t per_day) {
   std::vector<WallTime> recent;
+  bool only_asked = false;
   for (const PastReboot& reboot : past) {
     // What lies further ahead than a day was written by a clock that was wrong, and says nothing about today.
-    if (reboot.at > now - a_day && reboot.at < now + a_day) recent.push_back(reboot.at);
+    if (reboot.at <= now - a_day || reboot.at >= now + a_day) continue;
+    recent.push_back(reboot.at);
+    only_asked = only_asked || reboot.asked_only;
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
   Brake brake{
       "TooManyReboots",
-      fmt::format("the node was rebooted {} within 24 hours and {} a day are allowed; see why it wants to reboot "
+      fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
                   "so often, or wait",
-                  count_of(recent.size(), "time"), per_day)};
+                  only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};
   // One fewer than allowed are left as soon as this one is a day old.
   std::sort(recent.begin(), recent.end());
   brake.look_again = recent[recent.size() - per_day] + a_day;
@@ -56,8 +59,10 @@ bool same_need(const PastReboot& last, const Pending& wanted) {
 std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
                                   std::size_t per_day) {
   if (wanted.need != Need::yes) return std::nullopt;
-  if (!past.empty()) {
-    if (auto brake = changes_nothing(past.back(), wanted)) return brake;
+  const auto seen =
+      std::find_if(past.rbegin(), past.rend(), [](const PastReboot& reboot) { return !reboot.asked_only; });
+  if (seen != past.rend()) {
+    if (auto brake = changes_nothing(*seen, wanted)) return brake;
   }
   return too_many(past, now, per_day);
 }

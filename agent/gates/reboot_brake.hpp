@@ -1,5 +1,5 @@
 // Whether one more reboot would be a loop: a reboot that changes nothing, or one too many in a day. Pure. The node's
-// record keeps the last ones (see remembered.hpp), each from when its boot was seen.
+// record keeps the last ones (see remembered.hpp), each from when it was asked for, then from when its boot was seen.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,9 @@ struct PastReboot {
   // The back end has said since then that no reboot is needed: what it asks for later is new, though it may have the
   // same name (each kernel update does).
   bool cleared = false;
+  // Asked for, and no boot has been seen since. It counts all the same: a machine whose boots nobody sees must not be
+  // rebooted for ever.
+  bool asked_only = false;
   bool operator==(const PastReboot&) const = default;
 };
 
@@ -33,9 +36,11 @@ inline constexpr std::size_t default_reboots_per_day = 3;
 // The operating system wants again what this reboot was for, and has never said otherwise since.
 bool same_need(const PastReboot& last, const Pending& wanted);
 
-// Nothing: go on. `past` is in the order in which they were made. A reboot at a later time than `now` counts as one of
-// the last day: the clock was put back. Only for a need that is `yes`.
-//   RebootLoop      the last reboot had the same target, or all of the reasons, and the need never went away after it;
+// Nothing: go on. `past` has what was asked for and what was seen, and is in the order in which they were made. A
+// reboot at a later time than `now` counts as one of the last day: the clock was put back. Only for a need that is
+// `yes`.
+//   RebootLoop      the last reboot that was seen had the same target, or all of the reasons, and the need never went
+//   away after it;
 //                   a need without reasons is the same as any
 //   TooManyReboots  this one would be one more than `per_day` within 24 hours; 0: there is no such limit
 std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,

@@ -3,8 +3,10 @@
 
 #include <boost/asio/this_coro.hpp>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "k8s/client.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 #include "retry/task_group.hpp"
@@ -23,6 +25,12 @@ struct AtEnd {
 inline WallTime soon(const Clock& clock, Rng& rng) {
   return clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(
                                 rng.between(std::chrono::seconds(20), std::chrono::seconds(40)));
+}
+
+// A moment by the server's clock as the own one will show it.
+inline std::optional<WallTime> by_own_clock(k8s::Client& client, std::optional<WallTime> by_servers) {
+  if (!by_servers) return std::nullopt;
+  return *by_servers + (client.clock().wall_now() - client.server_now());
 }
 
 namespace detail {

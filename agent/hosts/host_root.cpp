@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <deque>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 
 #include "agent/hosts/descriptor.hpp"
@@ -231,6 +233,25 @@ Result<std::string> read_boot_id(const HostRoot& root) {
   if (id.empty() || id.size() >= longest - 1 || !plain)
     return Error(Errc::unavailable, fmt::format("{} holds no boot id", root.display(path)));
   return id;
+}
+
+Result<std::uint64_t> read_first_process(const HostRoot& root) {
+  constexpr std::string_view path = "/proc/1/stat";
+  constexpr int fields_after_name = 20;  // the third is the first one after the name, the time the 22nd
+  auto content = root.read(path, 4096);
+  if (!content) return std::move(content).error();
+  const Error unreadable(Errc::unavailable, fmt::format("{} does not tell when process 1 began", root.display(path)));
+  if (!*content) return unreadable;
+  // The name of the program is in brackets, and may have any character in it.
+  const std::size_t name_ends = (*content)->rfind(')');
+  if (name_ends == std::string::npos) return unreadable;
+  std::istringstream fields((*content)->substr(name_ends + 1));
+  std::string field;
+  for (int i = 0; i < fields_after_name; ++i) fields >> field;
+  std::uint64_t ticks = 0;
+  const auto [end, failure] = std::from_chars(field.data(), field.data() + field.size(), ticks);
+  if (!fields || failure != std::errc() || end != field.data() + field.size()) return unreadable;
+  return ticks;
 }
 
 Result<bool> systemd_booted(const HostRoot& root) {

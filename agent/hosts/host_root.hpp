@@ -8,6 +8,7 @@
 // small and mostly in memory.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +57,9 @@ class HostRoot {
 
 // /proc/sys/kernel/random/boot_id: another one after each boot.
 Result<std::string> read_boot_id(const HostRoot& root);
+
+// When process 1 began, in clock ticks since the kernel did: the 22nd field of /proc/1/stat, see proc(5).
+Result<std::uint64_t> read_first_process(const HostRoot& root);
 
 // Whether systemd was booted, as sd_booted(3) finds out. In a pod that does not mount /run/systemd: no.
 Result<bool> systemd_booted(const HostRoot& root);

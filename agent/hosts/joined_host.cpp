@@ -8,6 +8,10 @@ Result<std::string> JoinedHost::boot_id() {
   return hosts_.front()->boot_id();
 }
 
+Task<MachineStart> JoinedHost::started(TimePoint deadline) {
+  co_return co_await hosts_.front()->started(deadline);
+}
+
 std::vector<std::string> JoinedHost::reboot_methods() const {
   std::vector<std::string> all;
   for (const auto& host : hosts_)

@@ -1,6 +1,6 @@
 // Several hosts that are the same machine, each with its own ways to reboot it: the ways of all, in the order of the
-// hosts. Boot id and ready file are the first one's; the boot has come to its end when all say so, and who wants the
-// machine to stay up for one of them does so for all.
+// hosts. Boot id, start and ready file are the first one's; the boot has come to its end when all say so, and who wants
+// the machine to stay up for one of them does so for all.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@ class JoinedHost final : public Host {
   explicit JoinedHost(std::vector<std::unique_ptr<Host>> hosts) : hosts_(std::move(hosts)) {}
 
   Result<std::string> boot_id() override;
+  Task<MachineStart> started(TimePoint deadline) override;
   std::vector<std::string> reboot_methods() const override;
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;

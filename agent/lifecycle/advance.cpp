@@ -6,10 +6,16 @@
 
 #include "agent/gates/remembered.hpp"
 #include "agent/hooks/hook_point.hpp"
+#include "agent/text.hpp"
 
 namespace haulout::agent {
 
 namespace {
+
+constexpr const char* rebooted_meanwhile =
+    "the machine went down, or somebody rebooted it, before its reboot was asked for";
+// Five of them stand in each record.
+constexpr std::size_t longest_why = 240;
 
 template <class T>
 void remember(std::vector<T>& all, T one) {
@@ -78,7 +84,8 @@ void forget_the_attempt(Record& record) {
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
-  record.uncordon = event != Event::not_verified;
+  // The machine is in doubt where it has booted, and is not where it has only not gone down.
+  record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
@@ -92,13 +99,36 @@ bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
+// What people look for the morning after, when the node waits for its next window.
+void tell_how_it_ended(Record& record, State from, Event event, const Moment& moment) {
+  const bool was_under_way = from == State::draining || from == State::ready || from == State::rebooting ||
+                             (from == State::verifying && record.began && !record.judged);
+  const bool over = record.state == State::pending || record.state == State::degraded ||
+                    record.state == State::uncordoning ||
+                    (event == Event::boot_changed && nobody_had_asked(from, moment));
+  if (!was_under_way || !over) return;
+  PastAttempt attempt{moment.now, moment.cause, shortened(moment.cause_message, longest_why)};
+  if (event == Event::verified) {
+    attempt.reason = "Updated";
+    attempt.why = record.to.empty() ? "rebooted and well" : "version " + record.to + " runs";
+  } else if (event == Event::not_needed) {
+    attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
+  } else if (event == Event::turn_lost) {
+    attempt = {moment.now, "TurnLost", "its turn was taken away"};
+  } else if (event == Event::boot_changed) {
+    attempt = {moment.now, "RebootedMeanwhile", rebooted_meanwhile};
+  }
+  record.attempts.push_back(std::move(attempt));
+  if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
+}
+
 // What follows such a boot is no update, however well the node is.
 void tell_whose_boot_it_was(Record& record) {
   const bool after_boot =
       record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
   if (!after_boot || record.began) return;
   record.cause = "RebootedMeanwhile";
-  record.cause_message = "the machine went down, or somebody rebooted it, before its reboot was asked for";
+  record.cause_message = rebooted_meanwhile;
 }
 
 }  // namespace
@@ -112,21 +142,29 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.boot_id = moment.boot_id;
   record.deadline.reset();
   record.asked = false;
+  record.marks.reset();
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();
     record.cause_message.clear();
     record.uncordon = false;
   }
   hooks_come_again(record, from, event);
+  tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
+    // Whatever was asked for before has led to this one, or to none.
+    std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
     note_no_need(record);
   }
   switch (*to) {
-    case State::idle: forget_the_attempt(record); break;
+    case State::idle:
+      forget_the_attempt(record);
+      record.cordoned = false;
+      break;
     case State::pending:
+      record.cordoned = false;
       // What boots from now on was not asked for by an attempt that was given up.
       forget_the_attempt(record);
       if (event == Event::drain_ended || event == Event::cordon_lost ||
@@ -150,6 +188,18 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   }
   tell_whose_boot_it_was(record);
   return record;
+}
+
+void note_request(Record& record, BootMarks marks, WallTime now) {
+  record.asked = true;
+  record.marks = std::move(marks);
+  remember(record.reboots, PastReboot{.at = now, .reasons = record.reasons, .target = record.to, .asked_only = true});
+}
+
+void withdraw_request(Record& record) {
+  if (!std::exchange(record.asked, false)) return;
+  record.marks.reset();
+  if (!record.reboots.empty() && record.reboots.back().asked_only) record.reboots.pop_back();
 }
 
 void note_no_need(Record& record) {

@@ -34,6 +34,12 @@ struct Moment {
 // The event must be one of the state's (see next_state): anything else is a bug and terminates.
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
 
+// The reboot is about to be asked for: it counts from now on, also for whoever comes after a crash. To be written
+// before.
+void note_request(Record& record, BootMarks marks, WallTime now);
+// It was not asked for after all, or refused.
+void withdraw_request(Record& record);
+
 // The back end says that no reboot is needed: whatever the last one was for has been served by it.
 void note_no_need(Record& record);
 

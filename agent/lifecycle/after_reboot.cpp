@@ -7,6 +7,18 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
+namespace {
+
+// The proof counts for so long: what is written between it and the request may take longer.
+constexpr Duration proof_keeps = std::chrono::seconds(5);
+// How long somebody is asked when the machine's first process began.
+constexpr Duration witness_limit = std::chrono::seconds(5);
+// An agent that begins after the time of the request gives those who know of a boot so long to tell, before it asks
+// for another one: the kubelet may begin later.
+constexpr Duration witness_time = std::chrono::minutes(2);
+
+}  // namespace
+
 asio::awaitable<Event> Agent::Impl::reboot() {
   if (rebooted()) co_return Event::boot_changed;
   // The shutdown that our predecessor asked for may be under way.
@@ -14,64 +26,109 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   const auto methods = parts_.host.reboot_methods();
   // The configuration may have changed since the record was written.
   if (methods.empty()) co_return Event::reboot_blocked;
-  const bool begins_again = record_.method >= methods.size();
-  if (begins_again) record_.method = 0;
+  if (record_.method >= methods.size()) {
+    record_.method = 0;
+    record_.asked = false;
+  }
+  const std::string method = methods[record_.method];
+  std::string problem = "the machine did not go down";
+  // A predecessor may have asked for it, or may have been killed just before: nobody can tell, and its time counts.
+  const bool asked_before = record_.asked;
+  if (!asked_before) {
+    const std::optional<Event> decided = co_await ask_for_reboot(method, problem);
+    if (decided) co_return *decided;
+  }
+  std::string restart;
+  if (record_.asked && !reload_) {
+    TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
+    if (asked_before) deadline = std::max(deadline, within(witness_time));
+    co_await show("Rebooting", "the reboot was asked for (" + method + ")");
+    restart = co_await until_down(deadline);
+  }
+  if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) {
+    boot_id_ = *id;
+    co_return Event::boot_changed;
+  }
+  if (!restart.empty()) {
+    cause_ = "BootIdUnchanged";
+    cause_message_ = unchanged_boot_id(restart, options_.node);
+    co_return Event::boot_unknown;
+  }
+  // Where the need has gone meanwhile, it was served, whoever saw it: another reboot would be for nothing.
+  const bool still_needed = record_.requested || !answered_ || pending_.need != Need::no;
+  if (still_needed && record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
+  cause_ = "RebootFailed";
+  cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
+                   std::string(request_annotation) + "=reboot to have it tried again";
+  co_return Event::reboot_impossible;
+}
+
+TimePoint Agent::Impl::reboot_time() {
+  record_.deadline = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.reboot_limit);
+  return within(options_.times.reboot_limit);
+}
+
+asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string method, std::string& problem) {
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
   // The time runs from the request. While it was not asked for, it is not late: the API server may have been away.
-  const auto start_again = [this] {
-    record_.deadline = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.reboot_limit);
-    return within(options_.times.reboot_limit);
-  };
-  TimePoint deadline = std::exchange(announced_, false) || begins_again
-                           ? start_again()
-                           : at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
-  // Nor is it late when a predecessor never got so far.
-  if (!record_.asked && deadline <= now()) deadline = start_again();
-  std::string problem = "the machine did not go down";
+  TimePoint deadline = reboot_time();
   while (!reload_ && now() < deadline) {
     // Somebody else's shutdown refuses to be joined; where it comes to nothing, the next way is tried.
     if (record_.method == 0 && going_down()) {
       co_await show("Rebooting", "somebody shuts the machine down already");
       co_await wait(std::min(deadline, now() + look_interval));
       if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) break;
-      if (!going_down()) deadline = start_again();
+      if (!going_down()) deadline = reboot_time();
       continue;
     }
     auto trouble = co_await prove();
-    if (trouble && *trouble) co_return **trouble;
-    if (trouble) {
-      if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
-      // What was proved was proved of another Node, or by a record that is no longer ours.
-      if (reload_) break;
-      if (parts_.shutdown) parts_.shutdown->release();
-      auto asked = co_await parts_.host.reboot(record_.method, std::min(deadline, within(request_timeout)));
-      // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
-      const bool lost = !asked && (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset);
-      if (!asked) problem = methods[record_.method] + ": " + asked.error().message();
-      // Refused because of somebody who was faster: no other way is tried for that.
-      if (!asked && !lost && !(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
-      if (asked || lost) {
-        record_.asked = true;
-        co_await show("Rebooting", "the reboot was asked for (" + methods[record_.method] + ")");
-        co_await until_down(deadline);
-      }
-      break;
+    if (trouble && !*trouble && !(co_await reboot_blocked_by()).empty()) trouble = Event::reboot_blocked;
+    if (trouble && *trouble) {
+      withdraw_request(record_);
+      co_return **trouble;
     }
-    // Nothing proceeds without a proof.
-    deadline = start_again();
-    co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
-    co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
-    deadline = start_again();
+    // What was proved was proved of another Node, or by a record that is no longer ours.
+    if (reload_) break;
+    deadline = reboot_time();
+    if (!trouble) {
+      // Nothing proceeds without a proof.
+      co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
+      co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
+      deadline = reboot_time();
+      continue;
+    }
+    const TimePoint proved = now();
+    if (!record_.asked) {
+      note_request(record_, co_await boot_marks(), wall());
+      co_await show("Rebooting", "asking for the reboot (" + method + ")");
+    }
+    if (!reload_ && now() - proved <= proof_keeps) co_return co_await ask_host(method, deadline, problem);
   }
-  if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) {
-    boot_id_ = *id;
-    co_return Event::boot_changed;
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<Event>> Agent::Impl::ask_host(std::string method, TimePoint deadline,
+                                                            std::string& problem) {
+  // What came since the proof is known from the watch, and from the answer to what was written.
+  if (!node_.unschedulable) {
+    withdraw_request(record_);
+    co_return uncordoned_by_somebody();
   }
-  if (record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
-  cause_ = "RebootFailed";
-  cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
-                   std::string(request_annotation) + "=reboot to have it tried again";
-  co_return Event::reboot_impossible;
+  if (parts_.shutdown) parts_.shutdown->release();
+  auto asked = co_await parts_.host.reboot(record_.method, deadline);
+  if (asked) co_return std::nullopt;
+  problem = method + ": " + asked.error().message();
+  // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
+  if (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset) co_return std::nullopt;
+  withdraw_request(record_);
+  // Refused because of somebody who was faster: no other way is tried for that.
+  if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
+  co_return std::nullopt;
+}
+
+asio::awaitable<BootMarks> Agent::Impl::boot_marks() {
+  auto start = co_await parts_.host.started(within(witness_limit));
+  co_return BootMarks{node_.boot_id, start ? *std::move(start) : MachineStart()};
 }
 
 // Where nobody can tell, the way that does not answer is to be tried, and after it the next one.
@@ -80,16 +137,26 @@ asio::awaitable<std::string> Agent::Impl::reboot_blocked_by() {
   co_return who ? *std::move(who) : std::string();
 }
 
-// A machine that goes down takes this process with it, unless the process serves it from elsewhere.
-asio::awaitable<void> Agent::Impl::until_down(TimePoint deadline) {
-  for (auto id = parts_.host.boot_id(); now() < deadline && (!id || *id == record_.boot_id); id = parts_.host.boot_id())
+// A machine that goes down takes this process with it, unless the process serves it from elsewhere. And a process that
+// has begun since may have begun with the machine, whose boot id is its host's.
+asio::awaitable<std::string> Agent::Impl::until_down(TimePoint deadline) {
+  while (!reload_ && now() < deadline) {
+    if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) break;
+    std::string shown;
+    if (record_.marks) shown = restart_shown(*record_.marks, co_await boot_marks(), boot_id_);
+    if (!shown.empty()) co_return shown;
     co_await clock_.sleep_until(std::min(deadline, now() + look_interval));
+  }
+  co_return "";
 }
 
 asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
   auto complete = co_await parts_.host.boot_complete(within(request_timeout));
   if (!complete) co_return Finding{.reason = "BootNotComplete", .message = complete.error().message()};
   if (!*complete) co_return Finding{.reason = "BootNotComplete", .message = "the boot has not come to its end yet"};
+  TimePoint later = TimePoint::max();
+  if (const auto foreign = foreign_boot(later))
+    co_return Finding{.reason = foreign->reason, .message = foreign->message};
   if (!node_.ready || (!node_.boot_id.empty() && node_.boot_id != boot_id_))
     co_return Finding{.reason = "NodeNotReady", .message = "the kubelet has not reported this boot Ready yet"};
   if (record_.to.empty()) co_return Finding{.well = true};
@@ -151,6 +218,12 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
   if (rebooted() && record_.cause != "RecordUnreadable") co_return Event::boot_changed;
   if (record_.cause == "HookFailed") co_return co_await retry_hooks();
   co_await first_answer();
+  // Whether anything has healed, nobody can tell there.
+  while (!reload_ && record_.cause == "BootIdUnchanged") {
+    if (reboot_requested(node_)) co_return Event::needed;
+    co_await show(record_.cause, record_.cause_message);
+    co_await wait(TimePoint::max());
+  }
   // What a verification found wrong may have healed; a reboot that failed is for a person, or for the need to go away.
   const bool unverified = !record_.uncordon && record_.cause != "RecordUnreadable";
   while (!reload_) {

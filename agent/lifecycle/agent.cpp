@@ -18,12 +18,15 @@ namespace {
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
 constexpr Duration no_rival_for = std::chrono::minutes(5);
+// A kubelet that starts after us reports its boot by then.
+constexpr Duration kubelet_patience = std::chrono::minutes(2);
 // So many foreign records in a row are no late writes of a predecessor, and no person's doing.
 constexpr unsigned surely_a_rival = 3;
 
-// The record as a Node shows it; empty when it has none.
-std::string shown_record(const k8s::Node& node) {
-  return k8s::value_at(node.annotations, record_annotation).value_or("");
+// By which slots a turn was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
+std::string_view keeper_of(const std::string& turn) {
+  if (turn.starts_with("fleetlock/")) return "fleetlock";
+  return turn.starts_with("haulout-") ? "lease" : "";
 }
 
 }  // namespace
@@ -47,6 +50,7 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
 asio::awaitable<void> Agent::Impl::run() {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   gates_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  node_moved_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   condition_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   shutdown_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   co_await load();
@@ -54,6 +58,8 @@ asio::awaitable<void> Agent::Impl::run() {
     group.spawn(follow_node());
     group.spawn(follow_backend());
     group.spawn(retry_condition());
+    group.spawn(be_heard());
+    group.spawn(keep_shown());
     if (parts_.shutdown) group.spawn(follow_shutdown());
     return live();
   });
@@ -99,7 +105,7 @@ asio::awaitable<void> Agent::Impl::give_way() {
 }
 
 asio::awaitable<void> Agent::Impl::load() {
-  reload_ = announced_ = false;
+  reload_ = false;
   // This may take as long as the API server is away.
   show_ready(false);
   Backoff backoff(patience);
@@ -119,6 +125,7 @@ asio::awaitable<void> Agent::Impl::load() {
   if (!requested_at_start_) requested_at_start_ = reboot_requested(node_);
   written_ = sent_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
+  unreadable_ = record_.cause == "RecordUnreadable" ? written_ : "";
   if (written_.empty()) {
     record_.since = wall();
     record_.boot_id = boot_id_;
@@ -174,14 +181,19 @@ void Agent::Impl::learn(k8s::Node node) {
 void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
   if (node_news_ != news_before) return learn(std::move(node));
   node_ = std::move(node);
+  if (has_foreign_boot_id(node_, boot_id_))
+    foreign_boot_since_ = foreign_boot_since_.value_or(now());
+  else
+    foreign_boot_since_.reset();
   ++node_news_;
   node_learned_ = now();
+  node_moved_->notify();
 }
 
 // Somebody took the record away, or another agent wrote one: what stands there counts.
 bool Agent::Impl::has_foreign_record() const {
   const std::string there = shown_record(node_);
-  return there != written_ && there != sent_ && there != encode_record(record_);
+  return there != written_ && there != sent_ && there != encoded();
 }
 
 asio::awaitable<void> Agent::Impl::follow_node() {
@@ -222,6 +234,14 @@ bool Agent::Impl::wanted() const {
   if (pending_.need != Need::yes) return false;
   return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
          record_.bad_targets.end();
+}
+
+std::optional<Status> Agent::Impl::foreign_boot(TimePoint& until) const {
+  if (!foreign_boot_since_) return std::nullopt;
+  if (now() >= *foreign_boot_since_ + kubelet_patience)
+    return Status{.reason = "BootIdForeign", .message = foreign_boot_id(node_, boot_id_)};
+  until = std::min(until, *foreign_boot_since_ + kubelet_patience);
+  return Status{.reason = "NodeNotReady", .message = "the kubelet has not reported this boot yet"};
 }
 
 std::string Agent::Impl::new_run() const {
@@ -306,6 +326,14 @@ asio::awaitable<void> Agent::Impl::undo_cordon() {
 asio::awaitable<void> Agent::Impl::give_turn_back() {
   Backoff backoff(patience);
   while (!reload_) {
+    if (const auto keeper = keeper_of(record_.slot); !keeper.empty() && keeper != parts_.slots.name()) {
+      co_await show("CannotRelease",
+                    fmt::format("turn {} was taken with --slots={}, which is {} now: set it back until the turn is "
+                                "given back, or free the turn by hand and remove the annotation {} of the Node",
+                                record_.slot, keeper, parts_.slots.name(), record_annotation));
+      co_await wait(TimePoint::max());
+      continue;
+    }
     auto released = co_await parts_.slots.release(within(request_timeout));
     if (released) {
       record_.slot.clear();

@@ -55,6 +55,9 @@ class Agent::Impl {
   bool wanted() const;
   std::string new_run() const;
   bool rebooted() const { return record_.boot_id != boot_id_; }
+  // The boot id that we read is not this machine's, or not yet the kubelet's; nothing: all is well. Then it is looked
+  // at again at `until`, which is brought forward to that moment.
+  std::optional<Status> foreign_boot(TimePoint& until) const;
 
   // writing.cpp
   boost::asio::awaitable<void> commit(Event event);
@@ -71,11 +74,18 @@ class Agent::Impl {
   boost::asio::awaitable<void> show_condition();
   // What could not be written is tried again, by a child.
   boost::asio::awaitable<void> retry_condition();
+  // A child: while the node is in maintenance its condition says now and then that its agent lives.
+  boost::asio::awaitable<void> be_heard();
+  // A child: puts back what somebody else has taken from the Node or changed there, ever more seldom.
+  boost::asio::awaitable<void> keep_shown();
+  std::optional<std::string> what_was_taken() const;
+  // The record as it stands on the Node, or is to: one that cannot be read stays as it is.
+  std::string encoded() const { return unreadable_.empty() ? encode_record(record_) : unreadable_; }
 
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
   // What others may change about the question that gates and turns are asked: labels of the Node, which say where it
-  // belongs, annotations of people, and the need.
+  // belongs, annotations and cordons of people, and the need.
   using Words = std::map<std::string, std::string>;
   struct Asked {
     Words words{};
@@ -149,6 +159,8 @@ class Agent::Impl {
   Task<std::optional<Event>> doubt_emptiness();
   bool must_leave(const k8s::Pod& pod);
   boost::asio::awaitable<Event> stay_ready();
+  // Somebody else has rebooted the machine since it was ready, and its boot id is the same. Sets cause_.
+  boost::asio::awaitable<bool> booted_unnoticed();
   boost::asio::awaitable<void> watched_ready(TaskGroup& group);
   boost::asio::awaitable<void> follow_pods();
 
@@ -156,7 +168,15 @@ class Agent::Impl {
   boost::asio::awaitable<Event> reboot();
   // Who wants the machine to stay up; empty: nobody, as far as anybody can tell.
   boost::asio::awaitable<std::string> reboot_blocked_by();
-  boost::asio::awaitable<void> until_down(TimePoint deadline);
+  // Nothing: `asked` of the record says whether it was, and `problem` what became of it where it was not.
+  boost::asio::awaitable<std::optional<Event>> ask_for_reboot(std::string method, std::string& problem);
+  // Nothing: it is asked for, or was refused.
+  boost::asio::awaitable<std::optional<Event>> ask_host(std::string method, TimePoint deadline, std::string& problem);
+  // What shows that the machine has gone down and come up although its boot id is the same; empty: nothing until then.
+  boost::asio::awaitable<std::string> until_down(TimePoint deadline);
+  boost::asio::awaitable<BootMarks> boot_marks();
+  // The time of one way to reboot begins.
+  TimePoint reboot_time();
   boost::asio::awaitable<Event> verify();
   struct Finding {
     bool well = false;
@@ -200,8 +220,9 @@ class Agent::Impl {
 
   Record record_;
   Status status_;
-  std::string written_;  // the record as the Node has it
-  std::string sent_;     // and as it was sent last: the answer may have been lost
+  std::string written_;     // the record as the Node has it
+  std::string sent_;        // and as it was sent last: the answer may have been lost
+  std::string unreadable_;  // what stands there instead of one
   k8s::Node node_;
   std::uint64_t node_news_ = 0;
   TimePoint node_learned_{};  // when the last news came
@@ -218,11 +239,13 @@ class Agent::Impl {
   TimePoint gave_way_{};    // last
   unsigned rivals_ = 0;     // foreign records in a row
   bool unwritten_ = false;  // it was told that the Node cannot be written
-  bool announced_ = false;  // this process has written that it reboots, and has not asked for it yet
+  // Since when the kubelet, which is Ready, has reported another boot id than ours.
+  std::optional<TimePoint> foreign_boot_since_;
 
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<Notifier> gates_news_;            // of the gates and of the Node, for follow_pauses()
   bool turns_moved_ = false, gates_moved_ = false;  // since they were asked
+  std::unique_ptr<Notifier> node_moved_;            // for keep_shown()
   std::unique_ptr<Notifier> condition_news_;
   std::optional<Error> condition_trouble_;  // why the condition does not stand as it should
   std::unique_ptr<Notifier> shutdown_news_;

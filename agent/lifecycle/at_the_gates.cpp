@@ -1,6 +1,7 @@
 // The gates as the driver sees them: asked, followed, and what a closed one means for what is under way.
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
+#include "agent/lifecycle/node_cordon.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {
@@ -31,6 +32,7 @@ Agent::Impl::Asked Agent::Impl::asked_now() const {
     if (key != state_label && key != reason_label && key != reboot_required_label) asked.words.emplace(key, value);
   for (const std::string_view key : {pause_annotation, request_annotation})
     if (const auto value = k8s::value_at(node_.annotations, key)) asked.words.emplace(key, *value);
+  if (const auto cordon = persons_cordon(node_)) asked.words.emplace("cordon", words_of(*cordon));
   return asked;
 }
 

@@ -57,6 +57,13 @@ Task<std::optional<Event>> Agent::Impl::doubt_cordon() {
   }
   learn(*std::move(node), news);
   if (!node_.unschedulable) co_return uncordoned_by_somebody();
+  TimePoint later = TimePoint::max();
+  if (const auto foreign = foreign_boot(later)) {
+    // Nothing of what follows a reboot would be noticed.
+    cause_ = foreign->reason;
+    cause_message_ = foreign->message;
+    co_return Event::gate_closed;
+  }
   co_return std::nullopt;
 }
 
@@ -98,6 +105,10 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     auto trouble = co_await prove();
     // What was decided meanwhile is newer than what was proved.
     if (reload_ || decided_) break;
+    if (by_others && co_await booted_unnoticed()) {
+      decided_ = Event::boot_unknown;
+      break;
+    }
     if (trouble && !*trouble) show_ready(true);
     TimePoint until = TimePoint::max();
     if (!trouble) {
@@ -124,6 +135,16 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     // Any change of the node, its pods or its turn is a reason to prove it again.
     if (!decided_) co_await wait(until);
   }
+}
+
+asio::awaitable<bool> Agent::Impl::booted_unnoticed() {
+  const BootMarks marks = co_await boot_marks();
+  if (!record_.marks) record_.marks = marks;
+  const std::string shown = restart_shown(*record_.marks, marks, boot_id_);
+  if (shown.empty()) co_return false;
+  cause_ = "BootIdUnchanged";
+  cause_message_ = unchanged_boot_id(shown, options_.node);
+  co_return true;
 }
 
 asio::awaitable<void> Agent::Impl::follow_pods() {

@@ -11,12 +11,22 @@
 #include <vector>
 
 #include "agent/gates/reboot_brake.hpp"
+#include "agent/lifecycle/boot_marks.hpp"
 #include "agent/lifecycle/state.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::agent {
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
+
+// An attempt to update the node, once it is over: from the turn on.
+struct PastAttempt {
+  WallTime at{};         // when it ended
+  std::string reason{};  // CamelCase; "Updated" when all went well
+  std::string why{};     // one sentence
+  bool operator==(const PastAttempt&) const = default;
+};
+inline constexpr std::size_t remembered_attempts = 5;
 
 struct Record {
   State state = State::unknown;
@@ -30,7 +40,8 @@ struct Record {
   std::string from{};                             // the version that ran when the turn was taken
   std::string to{};                               // the version that the reboot is to lead to
   std::size_t method = 0;                         // of the host's ways to reboot
-  bool asked = false;                             // the reboot has been asked for in this way, as far as is known
+  bool asked = false;                             // the reboot is asked for in this way, or was: written before it is
+  std::optional<BootMarks> marks{};               // of the machine before it was
   std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
   unsigned failures = 0;                          // attempts in a row that came to nothing
   std::optional<WallTime> not_before{};           // the next attempt
@@ -47,8 +58,9 @@ struct Record {
   std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that nobody was found to use in this attempt
   // For people.
-  std::string authority{};  // by which the agent works
-  std::string pool{};       // as the agent has labelled its Node; empty: it has not
+  std::vector<PastAttempt> attempts{};  // the last ones, the newest last
+  std::string authority{};              // by which the agent works
+  std::string pool{};                   // as the agent has labelled its Node; empty: it has not
   bool operator==(const Record&) const = default;
 };
 

@@ -51,6 +51,22 @@ void read(const Json& json, const char* key, Value& value) {
   if (json.contains(key)) json.at(key).get_to(value);
 }
 
+BootMarks boot_marks(const Json& json) {
+  BootMarks marks;
+  read(json, "kubelet", marks.kubelet_boot_id);
+  read(json, "source", marks.start.source);
+  read_count(json, "start", marks.start.at);
+  return marks;
+}
+
+Json to_json(const BootMarks& marks) {
+  Json json = Json::object();
+  put_unless_default(json, "kubelet", marks.kubelet_boot_id);
+  put_unless_default(json, "source", marks.start.source);
+  put_unless_default(json, "start", marks.start.at);
+  return json;
+}
+
 Record decoded(const Json& json) {
   Record record;
   if (whole_number(json.at("v")) != 1) throw std::invalid_argument("it was written by a newer version");
@@ -68,6 +84,7 @@ Record decoded(const Json& json) {
   read(json, "to", record.to);
   read_count(json, "method", record.method);
   read(json, "asked", record.asked);
+  if (json.contains("marks")) record.marks = boot_marks(json.at("marks"));
   record.deadline = time_at(json, "deadline");
   read_count(json, "failures", record.failures);
   record.not_before = time_at(json, "notBefore");
@@ -77,7 +94,8 @@ Record decoded(const Json& json) {
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
-                                each.at("target").get<std::string>(), each.value("cleared", false)});
+                                each.at("target").get<std::string>(), each.value("cleared", false),
+                                each.value("askedOnly", false)});
   if (json.contains("durations"))
     for (const Json& each : json.at("durations")) record.durations.emplace_back(whole_number(each));
   read(json, "badTargets", record.bad_targets);
@@ -87,6 +105,10 @@ Record decoded(const Json& json) {
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "leaked", record.leaked);
+  if (json.contains("attempts"))
+    for (const Json& each : json.at("attempts"))
+      record.attempts.push_back(
+          {wall_time(each.at("at")), each.at("reason").get<std::string>(), each.at("why").get<std::string>()});
   read(json, "authority", record.authority);
   read(json, "pool", record.pool);
   return record;
@@ -109,6 +131,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "to", record.to);
   put_unless_default(json, "method", record.method);
   put_unless_default(json, "asked", record.asked);
+  if (record.marks) json["marks"] = to_json(*record.marks);
   put(json, "deadline", record.deadline);
   put_unless_default(json, "failures", record.failures);
   put(json, "notBefore", record.not_before);
@@ -118,6 +141,7 @@ std::string encode_record(const Record& record) {
   for (const PastReboot& each : record.reboots) {
     Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
     put_unless_default(reboot, "cleared", each.cleared);
+    put_unless_default(reboot, "askedOnly", each.asked_only);
     json["reboots"].push_back(std::move(reboot));
   }
   for (const std::chrono::seconds each : record.durations) json["durations"].push_back(each.count());
@@ -128,6 +152,8 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
   put_unless_default(json, "leaked", record.leaked);
+  for (const PastAttempt& each : record.attempts)
+    json["attempts"].push_back({{"at", microseconds(each.at)}, {"reason", each.reason}, {"why", each.why}});
   put_unless_default(json, "authority", record.authority);
   put_unless_default(json, "pool", record.pool);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

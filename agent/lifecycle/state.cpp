@@ -55,13 +55,16 @@ constexpr std::array rows{
     Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
+    // Rebooted by somebody else, who does so whenever the node is ready.
+    Row{State::ready, Event::boot_unknown, State::degraded},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},
     // Where everything is watched, and a wait of hours costs little.
     Row{State::rebooting, Event::reboot_blocked, State::ready},
     Row{State::rebooting, Event::reboot_overdue, State::rebooting},
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
-    // Only before this process has asked for the reboot: after a restart everything is proved again.
+    Row{State::rebooting, Event::boot_unknown, State::degraded},
+    // Only before the reboot is asked for: everything is proved once more then.
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::pending},
     Row{State::rebooting, Event::turn_lost, State::pending},
@@ -103,6 +106,7 @@ constexpr std::array event_names{
     std::pair{Event::reboot_blocked, std::string_view("reboot-blocked")},
     std::pair{Event::reboot_overdue, std::string_view("reboot-overdue")},
     std::pair{Event::reboot_impossible, std::string_view("reboot-impossible")},
+    std::pair{Event::boot_unknown, std::string_view("boot-unknown")},
     std::pair{Event::verified, std::string_view("verified")},
     std::pair{Event::not_verified, std::string_view("not-verified")},
     std::pair{Event::uncordoned, std::string_view("uncordoned")},

@@ -20,8 +20,8 @@ enum class State {
   draining,     // turn taken; the pods leave
   ready,        // empty: ready for reboot
   rebooting,    // the reboot has been asked for
-  verifying,    // booted; is everything well again?
-  uncordoning,  // well: the node takes pods again
+  verifying,    // booted; whether the node is Ready with the expected version
+  uncordoning,  // well: the own cordon is taken back
   soaking,      // watched for a while before the next node may go
   degraded,     // stopped; a human, or its cause healed
 };
@@ -50,6 +50,7 @@ enum class Event {
   reboot_blocked,     // for now: somebody wants the machine to stay up, or is to reboot it in our place
   reboot_overdue,     // it has not, in time
   reboot_impossible,  // nor by the last method
+  boot_unknown,       // it has, and its boot id is the same: no boot of it can be told from the next
   verified,
   not_verified,  // rolled back, not in time, or a hook failed
   uncordoned,    // our cordon is taken back

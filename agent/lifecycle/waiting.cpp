@@ -28,7 +28,11 @@ asio::awaitable<Event> Agent::Impl::wait_for_answer() {
 asio::awaitable<Event> Agent::Impl::wait_for_need() {
   co_await first_answer();
   while (!reload_ && !wanted()) {
-    if (pending_.need == Need::unknown) {
+    TimePoint until = TimePoint::max();
+    const auto foreign = foreign_boot(until);
+    if (foreign && foreign->reason == "BootIdForeign") {
+      co_await show(foreign->reason, foreign->message);
+    } else if (pending_.need == Need::unknown) {
       co_await show("BackendUnknown", pending_.problem);
     } else if (pending_.need == Need::yes) {
       co_await show("RolledBack",
@@ -37,7 +41,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_need() {
       note_no_need(record_);
       co_await show({}, {});
     }
-    co_await wait(TimePoint::max());
+    co_await wait(until);
   }
   co_return Event::needed;
 }
@@ -57,7 +61,9 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
       cause_message_ = brake->message;
       co_return Event::brake;
     }
-    if (!gates.open()) {
+    if (const auto foreign = foreign_boot(until)) {
+      co_await show(foreign->reason, foreign->message);
+    } else if (!gates.open()) {
       if (const auto again = gates.look_again()) until = at(*again, clock_look);
       co_await show(gates.reason(), gates.message());
     } else if (record_.not_before && *record_.not_before > wall()) {

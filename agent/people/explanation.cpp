@@ -21,8 +21,11 @@ std::string cordon_text(const k8s::Node& node) {
   const auto mark = drain::mark_of(node);
   switch (drain::cordon_owner(node)) {
     case drain::CordonOwner::nobody: return {};
-    case drain::CordonOwner::haulout:
-      return fmt::format("by Haulout ({}, {})", printable(mark->by), k8s::format_time(mark->at));
+    case drain::CordonOwner::haulout: {
+      const std::string when = k8s::format_time(mark->at);
+      if (mark->by == cordoned_by) return "by the agent, " + when;
+      return fmt::format("by {} with Haulout's commands, {}; the agent leaves it", printable(mark->by), when);
+    }
     case drain::CordonOwner::other: break;
   }
   return node.unschedulable_manager.empty()
@@ -70,9 +73,13 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
-  if (node.reason != "WaitingForSlot") return {"turn", GateState::open, std::move(message)};
-  return {"turn", GateState::closed, node.message + " (" + message + ")"};
+  const std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
+  if (node.reason == "WaitingForSlot") return {"turn", GateState::closed, node.message + " (" + message + ")"};
+  // Its agent alone knows max-unavailable.
+  return {"turn", GateState::unknown,
+          message +
+              "; its agent asks for one when it is due, and other nodes that are not Ready or that people have "
+              "cordoned count against max-unavailable, too"};
 }
 
 // Windows, blockers, alerts, the reboot brake, hooks: they are judged where they are configured.
@@ -213,6 +220,12 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.budgets_problem = facts.budgets_problem;
   about.findings = findings_of(facts, now);
   about.not_known = facts.asked.problems;
+  const bool at_closed_budget = std::any_of(about.pods.begin(), about.pods.end(),
+                                            [](const PodView& pod) { return pod.reason == "BlockedByBudget"; });
+  if (at_closed_budget)
+    about.not_known.emplace_back(
+        "whether a webhook is asked about evictions here and has pods moved because they are asked to leave, although "
+        "their budget is closed: only an eviction request tells");
   about.why = why_not_now(about);
   return about;
 }

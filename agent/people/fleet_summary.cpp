@@ -1,6 +1,7 @@
 #include "agent/people/fleet_summary.hpp"
 
 #include "agent/people/node_state.hpp"
+#include "agent/slots/slot_rules.hpp"
 #include "agent/text.hpp"
 
 namespace haulout::agent {
@@ -18,7 +19,7 @@ std::string bucket(const NodeView& node) {
   if (!node.agent) return "without an agent";
   if (waits(node)) return "waiting";
   if (is_under_way(node.state) || degraded(node)) return node.state;
-  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "updated";
+  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "up to date";
   if (node.state == to_string(State::idle) && node.reboot_required == "true") return "held back";
   return "unknown";
 }
@@ -71,9 +72,29 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   if (!fleet.whole) return lines;
   for (const k8s::Lease& turn : fleet.facts.turns) {
     const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
-                                   [&](const NodeView& node) { return node.turn == turn.name; });
+                                   [&](const NodeView& node) { return held_by(turn, {node.name, node.uid}); });
     if (!known)
       lines.push_back(fmt::format("turn {} is held by {}, and no node is that one", turn.name, printable(turn.holder)));
+  }
+  return lines;
+}
+
+// A node needs one turn of its pool, and where zones are limited one of its zone.
+std::vector<std::string> several_turns(const FleetFacts& facts) {
+  std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
+  for (const k8s::Lease& turn : facts.turns)
+    if (!turn.holder.empty()) held[{turn.holder, is_zone_slot(turn.name)}].push_back(turn.name);
+  std::vector<std::string> lines;
+  for (const auto& [key, turns] : held) {
+    if (turns.size() < 2) continue;
+    constexpr std::size_t shown = 5;
+    const std::vector<std::string> named(turns.begin(),
+                                         turns.begin() + static_cast<std::ptrdiff_t>(std::min(shown, turns.size())));
+    lines.push_back(
+        fmt::format("{} holds {} turns, and needs one: {}{}; see what its agent does, and delete those "
+                    "Leases that it does not need",
+                    printable(key.first.substr(0, key.first.find('/'))), turns.size(), joined(named, ", "),
+                    turns.size() > shown ? fmt::format(" and {} more", turns.size() - shown) : ""));
   }
   return lines;
 }
@@ -92,7 +113,7 @@ Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole
 }
 
 std::vector<Count> counts(const std::vector<NodeView>& nodes) {
-  std::vector<Count> all{{"updated"}, {"held back"}, {"waiting"}};
+  std::vector<Count> all{{"up to date"}, {"held back"}, {"waiting"}};
   for (const State state : all_states)
     if (duties_of(state).turn == Duty::yes) all.push_back({std::string(to_string(state))});
   for (const char* what : {"degraded", "unknown", "without an agent"}) all.push_back({what});
@@ -146,6 +167,7 @@ std::vector<std::string> hold_lines(const Fleet& fleet, WallTime now) {
     if (!holds && node.overdue) lines.push_back(with_message(node.name + " is silent", node, now));
   }
   for (std::string& line : stray_turns(fleet)) lines.push_back(std::move(line));
+  for (std::string& line : several_turns(fleet.facts)) lines.push_back(std::move(line));
   for (std::string& line : waiting_lines(fleet.nodes, holders_told, now)) lines.push_back(std::move(line));
   if (fleet.facts.turns_problem) lines.push_back("who holds the turns cannot be seen: " + *fleet.facts.turns_problem);
   if (fleet.facts.entries_problem) lines.push_back("pauses cannot be seen: " + *fleet.facts.entries_problem);

@@ -18,13 +18,13 @@ struct Fleet {
 Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole, WallTime now);
 
 struct Count {
-  std::string what;  // "updated", "waiting", "draining", …
+  std::string what;  // "up to date", "waiting", "draining", …
   std::size_t nodes = 0;
   bool operator==(const Count&) const = default;
 };
 // Every node once, empty counts left out, in the order of the way through an update.
 std::vector<Count> counts(const std::vector<NodeView>& nodes);
-// "5 nodes: 3 updated, 1 waiting, 1 draining".
+// "5 nodes: 3 up to date, 1 waiting, 1 draining".
 std::string count_line(const std::vector<NodeView>& nodes);
 
 // Pauses of cluster and pools, in force.

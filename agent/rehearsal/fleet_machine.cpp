@@ -89,6 +89,10 @@ asio::awaitable<void> FleetMachine::changed() {
   co_await around_.clock.sleep_until(TimePoint::max());
 }
 
+Task<MachineStart> FleetMachine::started(TimePoint) {
+  co_return MachineStart{};
+}
+
 Task<> FleetMachine::can_reboot(TimePoint) {
   co_return Result<>();
 }

@@ -46,6 +46,7 @@ class FleetMachine final : public Host, public Backend {
   Task<> apply(std::string target, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
   Result<std::string> boot_id() override { return boot_id_; }
+  Task<MachineStart> started(TimePoint deadline) override;
   std::vector<std::string> reboot_methods() const override { return {"rehearsal"}; }
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;

@@ -43,7 +43,7 @@ std::string end_of(const FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case FleetEnd::over: return {};
     case FleetEnd::stuck:
-      return fmt::format("given up: nothing had moved for {}, and the passing of time would not have changed that",
+      return fmt::format("given up: no progress for {}, and nothing was left that time alone would bring about",
                          for_people(rehearsal.given_up_after));
     case FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
   }

@@ -29,6 +29,7 @@ class Drains {
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     result_.assumed = stage_.assumed();
+    result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);

@@ -47,6 +47,7 @@ struct NoRoom {
 struct Rehearsal {
   std::vector<drain::Report> drains;  // one per node, in their order
   Duration took{};                    // of all of them
+  bool timeout_given = false;         // else a drain that is blocked would never end
   std::vector<NoRoom> no_room;        // not those that had none before
   // Pods that leave and whose placement depends on what the rehearsal does not weigh (volumes, topology spread, pod
   // affinity, host ports): where it finds room for them, a real scheduler may not.

@@ -19,7 +19,14 @@ std::size_t count(const drain::Report& report, PodOutcome outcome) {
       std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
 }
 
-std::string verdict_line(const drain::Report& report) {
+// Still there and not meant to stay.
+std::size_t left_in(const drain::Report& report) {
+  return static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), [](const auto& pod) {
+    return pod.verdict != drain::Verdict::skip && !pod.vanished_at;
+  }));
+}
+
+std::string verdict_line(const drain::Report& report, bool timeout_given) {
   const std::string took = for_people(report.finished_at - report.started_at);
   switch (report.outcome) {
     case Outcome::drained:
@@ -29,6 +36,13 @@ std::string verdict_line(const drain::Report& report) {
     case Outcome::refused:
       return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
                          printable(report.message));
+    case Outcome::blocked:
+      if (!timeout_given)
+        return fmt::format(
+            "node/{} would never be drained: {} still there when the rehearsal stopped after {} (no "
+            "--timeout is given)",
+            report.node, count_of(left_in(report), "pod"), took);
+      [[fallthrough]];
     default:
       return fmt::format("node/{} would not be drained ({} after {}): {}", report.node,
                          drain::to_string(report.outcome), took, printable(report.message));
@@ -100,7 +114,7 @@ int exit_code(const Rehearsal& rehearsal) {
 std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
   std::vector<std::string> lines;
   for (const drain::Report& report : rehearsal.drains) {
-    lines.push_back(verdict_line(report));
+    lines.push_back(verdict_line(report, rehearsal.timeout_given));
     add_fits(lines, report);
     if (report.outcome != Outcome::drained) add_stuck(lines, report);
   }

@@ -14,9 +14,20 @@ struct Kind {
 };
 
 constexpr Kind kinds[] = {
-    {"nodes", true},       {"pods", true},     {"namespaces"}, {"poddisruptionbudgets"}, {"deployments"},
-    {"replicasets"},       {"statefulsets"},   {"daemonsets"}, {"persistentvolumes"},    {"persistentvolumeclaims"},
-    {"volumeattachments"}, {"resourcequotas"},
+    {"nodes", true},
+    {"pods", true},
+    {"namespaces"},
+    {"poddisruptionbudgets"},
+    {"deployments"},
+    {"replicasets"},
+    {"statefulsets"},
+    {"daemonsets"},
+    {"persistentvolumes"},
+    {"persistentvolumeclaims"},
+    {"volumeattachments"},
+    {"mutatingwebhookconfigurations"},
+    {"validatingwebhookconfigurations"},
+    {"resourcequotas"},
 };
 
 std::string path_of(const Kind& kind) {

@@ -52,6 +52,7 @@ Result<> Stage::load(const Snapshot& snapshot) {
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));
   keep_expectations(cluster);
+  if (!pods_of_missing_daemon_sets(cluster).empty()) cluster.forbid("get", "daemonsets");
   of_volumes_ = prepare_volumes(cluster);
   for (const std::string& node : silent_nodes(cluster)) cluster.stop_kubelet(node);
   return {};

@@ -70,6 +70,29 @@ std::vector<std::string> quotas_of_pods(const sim::Cluster& cluster) {
   return quotas;
 }
 
+bool has_any(const Json& list, std::initializer_list<const char*> wanted) {
+  return list.is_array() && std::any_of(list.begin(), list.end(), [&](const Json& entry) {
+           return std::any_of(wanted.begin(), wanted.end(), [&](const char* one) { return entry == one; });
+         });
+}
+
+// Admission webhooks that are asked about evictions.
+std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const char* resource : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
+    for (const sim::Object& configuration : cluster.store().list(resource))
+      for (const Json& webhook : sim::at(*configuration, "/webhooks")) {
+        const Json& rules = sim::at(webhook, "/rules");
+        const bool asked = rules.is_array() && std::any_of(rules.begin(), rules.end(), [](const Json& rule) {
+                             return has_any(sim::at(rule, "/operations"), {"CREATE", "*"}) &&
+                                    has_any(sim::at(rule, "/apiGroups"), {"", "*"}) &&
+                                    has_any(sim::at(rule, "/resources"), {"pods/eviction", "pods/*", "*/*"});
+                           });
+        if (asked) names.push_back(sim::text(webhook, "/name"));
+      }
+  return names;
+}
+
 // Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
 constexpr Duration kubelet_report = std::chrono::milliseconds(15);
 // Whether a volume has been let go by another node; the attach-detach controller looks ten times as often.
@@ -118,6 +141,14 @@ std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
   for (const sim::Object& node : cluster.store().list("nodes"))
     if (sim::text(sim::condition(*node, "Ready"), "/status") == "Unknown") names.push_back(sim::name_of(*node));
   return names;
+}
+
+std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster) {
+  std::vector<std::string> pods;
+  if (!cluster.store().list("daemonsets").empty()) return pods;
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    if (sim::text(sim::controller_of(*pod), "/kind") == "DaemonSet") pods.push_back(key_of(*pod));
+  return pods;
 }
 
 void keep_expectations(sim::Cluster& cluster) {
@@ -179,9 +210,20 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
   if (!ailing.empty())
     assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
                       some_of(ailing));
+  const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
+  if (!of_daemon_sets.empty())
+    assumed.push_back(
+        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so those of these pods are "
+        "taken to exist: " +
+        some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
     assumed.push_back("quotas hold no new pod back, though real ones may until old pods have gone: ResourceQuota " +
                       some_of(quotas));
+  if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
+    assumed.push_back(
+        "what webhooks make of evictions is unknown: they are taken to admit them and to move no pod, "
+        "though a pod that its budget never lets go may go because it is asked for: " +
+        some_of(webhooks));
   if (!not_replaced.empty())
     assumed.push_back("no replacement comes for pods whose controllers are not played or not in the snapshot: " +
                       some_of(not_replaced));

@@ -25,6 +25,9 @@ std::vector<std::string> silent_nodes(const sim::Cluster& cluster);
 // real disruption controller could not tell either. Once, before the world goes on.
 void keep_expectations(sim::Cluster& cluster);
 
+// Pods whose DaemonSets nobody can look up, since the snapshot has none at all. Those are taken to exist.
+std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster);
+
 // How long pods take, and what becomes of those that the snapshot caught before they were Ready; a phrase each. Of the
 // world as it was loaded.
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);

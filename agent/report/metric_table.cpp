@@ -14,8 +14,9 @@ constexpr std::array table{
     MetricRow{"haulout_authority_info", gauge, "authority", "Always 1; by what authority the agent acts is a label."},
     MetricRow{"haulout_state", gauge, "state", "1 for the state in which the node is, 0 for the others."},
     MetricRow{"haulout_state_since_timestamp_seconds", gauge, "", "When the node entered its state, in Unix time."},
-    MetricRow{"haulout_reason_info", gauge, "state,reason",
-              "Always 1; why the node is where it is. Absent when nothing stands in its way."},
+    MetricRow{"haulout_reason_info", gauge, "state,reason,concern",
+              "Always 1; why the node is where it is. Absent when nothing stands in its way. The concern is progress, "
+              "waiting (by somebody's wish) or trouble (it may not end by itself: ● in [reasons.md](reasons.md))."},
     MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look."},
     MetricRow{"haulout_reboot_required", gauge, "",
               "1 if the operating system wants a reboot, 0 if not. Absent while nobody knows."},
@@ -27,8 +28,9 @@ constexpr std::array table{
     MetricRow{"haulout_drain_pods", gauge, "phase",
               "Pods of the drain under way: queued, waiting, terminating, vanished, and skipped ones."},
     MetricRow{"haulout_drain_waiting_pods", gauge, "reason", "Pods that cannot be evicted now, by the reason why."},
-    MetricRow{"haulout_diagnosis", gauge, "code",
-              "Findings of the drain under way, what holds it up and why, by their code."},
+    MetricRow{"haulout_diagnosis", gauge, "code,concern",
+              "Findings of the drain under way, what holds it up and why, by their code. Their concern is trouble, "
+              "unless they are harmless."},
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
               "How long drains took, whether they ended drained or otherwise."},
     MetricRow{"haulout_updates_total", counter, "result",

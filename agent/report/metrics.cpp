@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "agent/report/reasons.hpp"
+
 namespace haulout::agent {
 namespace {
 
@@ -57,6 +59,10 @@ class Changing {
   Series<Gauge>& family_;
   std::map<Labels, Gauge*> gauges_;
 };
+
+std::string concern(const std::string& reason) {
+  return std::string(to_string(concern_of(reason)));
+}
 
 std::map<Labels, double> labelled(const std::string& label, const std::map<std::string, std::size_t>& counts) {
   std::map<Labels, double> values;
@@ -146,7 +152,10 @@ void Metrics::show(const Status& status) {
   if (status.reason.empty()) {
     impl_->reason.clear();
   } else {
-    impl_->reason.replace({{{{"state", std::string(to_string(status.state))}, {"reason", status.reason}}, 1}});
+    impl_->reason.replace({{{{"state", std::string(to_string(status.state))},
+                             {"reason", status.reason},
+                             {"concern", concern(status.reason)}},
+                            1}});
   }
 }
 
@@ -185,7 +194,10 @@ void Metrics::show_waiting_pods(const std::map<std::string, std::size_t>& by_rea
 }
 
 void Metrics::show_diagnoses(const std::map<std::string, std::size_t>& by_code) {
-  impl_->diagnoses.replace(labelled("code", by_code));
+  std::map<Labels, double> values;
+  for (const auto& [code, count] : by_code)
+    values[{{"code", code}, {"concern", concern(code)}}] = static_cast<double>(count);
+  impl_->diagnoses.replace(values);
 }
 
 void Metrics::drain_ended(bool drained, Duration took) {

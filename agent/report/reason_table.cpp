@@ -28,6 +28,11 @@ constexpr std::array table{
            "Somebody paused this node, its pool or the cluster; the message says who and why.",
            "`haulout resume`, or let the pause run out."},
     Reason{
+        "CordonedByPerson", gates, waiting,
+        "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who and "
+        "since when. The agent leaves it alone.",
+        "`kubectl uncordon` once the work on the node is done. `--cordoned-nodes update` updates such nodes, too."},
+    Reason{
         "PauseUnknown", gates, trouble, "Nobody knows whether updates are paused, so they are taken to be.",
         "The message says what could not be read: the ConfigMap `haulout` of the agent's namespace, or the right to."},
     Reason{"BlockedByPod", gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
@@ -119,6 +124,14 @@ constexpr std::array table{
            "The message names what held it up."},
     Reason{"DrainFailed", drain, trouble, "The last drain could not be carried out, or policy refused it.",
            "The message names the pods or the request that failed."},
+    Reason{"WaitingForLoadBalancers", drain, progress,
+           "The node is cordoned and taken out of external load balancers, which have `--lb-drain-wait` to stop "
+           "sending to "
+           "it; then its pods leave.",
+           "Nothing."},
+    Reason{"CannotExclude", drain, trouble,
+           "The node could not be taken out of external load balancers yet, so no pod has to leave.",
+           "It is tried again until it works; the message says what is in the way."},
     Reason{"CannotRestore", drain, trouble, "The node could not be given back to load balancers yet.",
            "It is tried again until it works; the message says what is in the way."},
     Reason{"CannotUncordon", drain, trouble, "The agent's own cordon could not be taken back yet.",
@@ -329,6 +342,21 @@ constexpr std::array table{
     Reason{"RebootFailed", boot, trouble,
            "The reboot was asked for in every way that is configured, and the machine did not go down.",
            "Reboot the machine, or have it tried again: `haulout request-reboot`."},
+    Reason{
+        "BootIdUnchanged", boot, trouble,
+        "The machine was rebooted, and the agent reads the same boot id as before: it is a container that has the boot "
+        "id of its host, or was booted without its kernel (`systemctl soft-reboot`). Nothing can be verified there, "
+        "and "
+        "no further reboot is asked for. The cordon stays, and the turn, so that no other node follows.",
+        "See that the node is well, then remove the record: `kubectl annotate node NAME haulout.dev/record-`. Haulout "
+        "cannot look after machines whose boot id never changes: stop its agents there."},
+    Reason{
+        "BootIdForeign", boot, trouble,
+        "The agent reads another boot id than the kubelet reports: it runs on another machine than its node, or sees "
+        "the boot id of the host of a container. It would notice no reboot, so it starts no update.",
+        "The message has both. Let the agent see the machine's own `/proc/sys/kernel/random/boot_id`; for the unit in "
+        "a "
+        "container `ProtectProc=default` and `ProtectKernelTunables=no` (`systemctl edit haulout`). Then restart it."},
     Reason{"BootNotComplete", boot, progress, "The machine has booted, but its start has not come to an end.",
            "If it stays: `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{"NodeNotReady", boot, progress, "The kubelet has not reported this boot Ready yet.",
@@ -352,6 +380,15 @@ std::span<const Reason> reasons() {
 const Reason* find_reason(std::string_view name) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const Reason& each) { return each.name == name; });
   return found == table.end() ? nullptr : &*found;
+}
+
+std::string_view to_string(Concern concern) {
+  switch (concern) {
+    case progress: return "progress";
+    case waiting: return "waiting";
+    case trouble: return "trouble";
+  }
+  return "";
 }
 
 Concern concern_of(std::string_view reason) {

@@ -16,6 +16,9 @@ enum class Concern {
   trouble,   // somebody should have a look: it may not end by itself
 };
 
+// "progress", "waiting" or "trouble".
+std::string_view to_string(Concern concern);
+
 struct Reason {
   std::string_view name;  // CamelCase, stable
   std::string_view group;

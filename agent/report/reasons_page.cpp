@@ -21,7 +21,9 @@ Whatever the agent of a node waits for has a reason, and everything says the sam
 | the agent's log | one line for each change, with the fields `state` and `reason` |
 | on bare metal | `systemctl status haulout` |
 
-No reason means that nothing stands in the node's way. A reason marked ● may not end by itself: have a look. Those are
+No reason means that nothing stands in the node's way. The Event about a state without a reason has the state as its
+reason: `Unknown`, `Idle`, `Pending`, `Waiting`, `Draining`, `Ready`, `Rebooting`, `Verifying`, `Uncordoning`, `Soaking`,
+`Degraded`. A reason marked ● may not end by itself: have a look. Those are
 Warnings among the Events and in the log.
 )";
 

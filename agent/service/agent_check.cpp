@@ -2,6 +2,7 @@
 #include "agent/assembly/cautions.hpp"
 #include "agent/assembly/rivals.hpp"
 #include "agent/exit_code.hpp"
+#include "agent/lifecycle/boot_marks.hpp"
 #include "agent/service/agent_service.hpp"
 #include "agent/text.hpp"
 
@@ -67,6 +68,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   tell(Mark::ok, "node", authority.node.name);
   tell(Mark::ok, "authority", fmt::format("{}, as {}", to_string(authority.kind), authority.user));
   for (const std::string& reason : authority.passed_over) tell(Mark::note, "authority", reason);
+  if (const auto weak = weakness(authority.kind)) tell(Mark::note, "authority", *weak);
   for (const std::string& off : authority.switched_off) tell(Mark::off, "rights", off);
   tell(Mark::ok, "slots", whole_->slots().name());
 
@@ -95,7 +97,10 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   }
   auto node = co_await whole_->client().get_node(authority.node.name, soon());
   if (!node) tell(Mark::failed, "gate", "nobody can judge the gates: " + node.error().message());
+  if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
+    tell(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
   if (node) {
+    tell(Mark::ok, "pool", words_of_pool(in_.config, *node));
     GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
     const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
     for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);

@@ -59,6 +59,8 @@ class Program {
       log_.write(Severity::warning, warning);
     auto connection =
         k8s::discover_for_agent(config_.kubeconfig, process_.environment, kubelet_kubeconfigs(config_.host_root));
+    // Whatever the way to the cluster is like.
+    if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
                                                     user_agent(Command::agent));

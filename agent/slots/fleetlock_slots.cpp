@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/lifecycle/pool_member.hpp"
+
 namespace haulout::agent {
 namespace asio = boost::asio;
 
@@ -114,7 +116,8 @@ asio::awaitable<void> FleetLockSlots::changed() {
 
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels) {
-  const SlotGrouping only_pool{grouping.pool, grouping.pool_label};
+  // The groups of a server are configured there, so that the role of a node is no reason for another one.
+  const SlotGrouping only_pool{grouping.pool.empty() ? std::string(default_pool) : grouping.pool, grouping.pool_label};
   auto groups = groups_of(only_pool, node, node_labels);
   if (!groups) return std::move(groups).error();
   std::string group = groups->back().pool;

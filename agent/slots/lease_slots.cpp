@@ -1,11 +1,14 @@
 #include "agent/slots/lease_slots.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "agent/lifecycle/node_status.hpp"
+#include "agent/lifecycle/pool_member.hpp"
+#include "agent/slots/pool_view.hpp"
 #include "agent/text.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/reflector.hpp"
@@ -21,7 +24,7 @@ namespace {
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Between two looks at what should have gone.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// Nodes out of service and limits that change are told by no Lease: looked for so often, and so long a message
+// Limits that change and many nodes out of service are told by no watch: looked for so often, and so long a message
 // names a node that has passed its turn on.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
@@ -33,6 +36,8 @@ constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
+// Each is one more watch of each node that waits.
+constexpr std::size_t most_followed = 2;
 
 std::string selector_of(std::string_view key, const std::string& value) {
   return value.empty() ? std::string(key) : std::string(key) + "=" + value;
@@ -68,21 +73,6 @@ bool waits(const k8s::Node& node) {
   return k8s::value_at(node.labels, state_label) == to_string(State::waiting);
 }
 
-GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<k8s::Node>& nodes,
-                  const std::vector<k8s::Lease>& slots, const LeaseSlotsOptions& options) {
-  GroupView view{std::move(group), slots};
-  std::size_t members = 0;
-  for (const k8s::Node& node : nodes) {
-    const auto zone = node.labels.find(zone_label_key);
-    const bool belongs = view.group.zone.empty() || (zone != node.labels.end() && zone->second == view.group.zone);
-    if (!belongs) continue;
-    ++members;
-    if (!node.ready || node.unschedulable) view.out.push_back(node.name);
-  }
-  view.limit = options.limit(members);
-  return view;
-}
-
 std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
   std::vector<k8s::Lease> items;
   for (const auto& [uid, lease] : view.objects()) items.push_back(lease);
@@ -106,7 +96,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   // What the watch in changed() shows.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
-    return !pool_.empty() && k8s::value_at(lease.labels, pool_label) != pool_;
+    return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
   });
   // Another list may end while this one waits for an answer, and puts its own there.
   const std::vector<k8s::Lease> unlisted = unlisted_;
@@ -147,12 +137,19 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     co_return Error(Errc::invalid,
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
   CO_TRY(auto groups, groups_of(grouping, node_.name, own->labels));
-  pool_ = groups.back().pool;
-  waiting_ = std::count_if(nodes.items.begin(), nodes.items.end(), waits);
+  pool_ = pool_named(grouping, groups.back().pool);
   CO_TRY(const auto slots, co_await list(deadline));
+  const auto members = nodes_of(pool_, node_, nodes.items, slots);
+  waiting_ = std::count_if(members.begin(), members.end(), [](const PoolNode& each) { return waits(*each.node); });
   std::vector<GroupView> views;
-  for (SlotGroup& group : groups)
-    views.push_back(view_of(std::move(group), grouping.zone_label, nodes.items, slots, options_));
+  for (SlotGroup& group : groups) {
+    views.push_back(view_of(std::move(group), grouping.zone_label, members, slots));
+    views.back().limit = options_.limit(views.back().members);
+    if (is_control_plane(pool_)) views.back().limit = std::min<std::size_t>(1, views.back().limit);
+  }
+  if (out_without_slot(views, node_.name).size() > most_followed)
+    for (GroupView& view : views)
+      view.as_of = fmt::format("{:%H:%M} UTC", std::chrono::floor<std::chrono::minutes>(client_.server_now()));
   co_return views;
 }
 
@@ -267,26 +264,48 @@ Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
   return Turn{.why = std::move(why)};
 }
 
-bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots) const {
+bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const {
   return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
     view.slots = slots;
     view.slots.insert(view.slots.end(), unlisted_.begin(), unlisted_.end());
+    std::erase_if(view.out, [&](const OutNode& node) { return back.contains(node.name); });
     return own_of(view, node_) || choose_slot(view, node_).take;
   });
+}
+
+std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
+  if (!node.view->health().synced) return node.seen;
+  // A server, or what is before it, may ignore the selector.
+  for (const auto& [uid, now] : node.view->objects())
+    if (now.name == node.seen.name) return out_of(now, pool_);
+  return std::nullopt;
 }
 
 asio::awaitable<void> LeaseSlots::changed() {
   Notifier moved(co_await asio::this_coro::executor);
   k8s::ReflectorOptions options;
   options.ns = options_.ns;
-  options.label_selector = selector_of(pool_label, pool_);
+  options.label_selector = selector_of(pool_label, pool_.name);
   k8s::Reflector<k8s::Lease> view(
       client_, rng_, k8s::Resource::leases, options, [](const std::string&, const k8s::Lease*) {},
       [&moved] { moved.notify(); });
+  std::vector<FollowedNode> nodes;
+  if (auto out = out_without_slot(refused_, node_.name); out.size() <= most_followed)
+    for (OutNode& node : out) nodes.push_back(follow(std::move(node), moved));
   co_await with_task_group([&](TaskGroup& group) {
     group.spawn(view.run_for_good(longest_blindness));
-    return refused_.empty() ? until_own_changes(view, moved) : until_room(view, moved);
+    for (const FollowedNode& node : nodes) group.spawn(node.view->run_for_good(longest_blindness));
+    return refused_.empty() ? until_own_changes(view, moved) : until_room(view, nodes, moved);
   });
+}
+
+LeaseSlots::FollowedNode LeaseSlots::follow(OutNode node, Notifier& moved) {
+  k8s::ReflectorOptions options;
+  options.field_selector = "metadata.name=" + node.name;
+  auto view = std::make_unique<k8s::Reflector<k8s::Node>>(
+      client_, rng_, k8s::Resource::nodes, options, [](const std::string&, const k8s::Node*) {},
+      [&moved] { moved.notify(); });
+  return {std::move(node), std::move(view)};
 }
 
 // What others do changes nothing for who holds a turn.
@@ -295,13 +314,23 @@ asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Le
     co_await moved.wait_until(clock_, TimePoint::max());
 }
 
-asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
-  const auto before = holders_of(refused_.front().slots, pool_);
-  const auto room = [&] { return view.health().synced && has_room(items_of(view)); };
+asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view,
+                                             const std::vector<FollowedNode>& nodes, Notifier& moved) {
+  const auto before = holders_of(refused_.front().slots, pool_.name);
+  const auto room = [&] {
+    std::set<std::string> back;
+    for (const FollowedNode& node : nodes)
+      if (!now_out(node)) back.insert(node.seen.name);
+    return view.health().synced && has_room(items_of(view), back);
+  };
+  const auto differs = [&] {
+    return holders_of(items_of(view), pool_.name) != before ||
+           std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return now_out(node) != node.seen; });
+  };
   bool stale = false;
   for (TimePoint look = look_at_;;) {
     while (!room()) {
-      if (!stale && view.health().synced && holders_of(items_of(view), pool_) != before) {
+      if (!stale && view.health().synced && differs()) {
         stale = true;
         look = std::min(look, next_look(stale_interval));
       }

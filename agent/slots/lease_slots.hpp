@@ -8,7 +8,8 @@
 //
 // However many wait for a turn, what one of them that comes free costs the API server is the same: they see on a watch
 // that it is free, and each lets a random time pass, longer the more they are, and looks at the watch once more before
-// it sends anything. What no Lease tells they look for now and then, the more rarely the more they are.
+// it sends anything. Of one or two nodes that are out of service without a turn they see on a watch that they are
+// back; what else no Lease tells they look for now and then, the more rarely the more they are.
 //
 // Whose a slot is decides its holder alone, so that a turn that was taken is found again when the labels of the Node or
 // the options have changed since. Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
@@ -16,7 +17,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <set>
 
+#include "agent/own_pool.hpp"
 #include "agent/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"
@@ -62,17 +66,25 @@ class LeaseSlots final : public Slots {
   TimePoint next_look(Duration at_least);
   // The answer of take() when it comes to nothing; remembers what stands in the way.
   Turn refuse(std::vector<GroupView> views, std::string why);
-  // Whether nothing of that stands in the way any more, as far as Leases tell.
-  bool has_room(const std::vector<k8s::Lease>& slots) const;
+  // Whether nothing of that stands in the way any more, as far as Leases tell; `back`: nodes that are in service again.
+  bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
+  struct FollowedNode {
+    OutNode seen;  // at the last look
+    std::unique_ptr<k8s::Reflector<k8s::Node>> view;
+  };
+  FollowedNode follow(OutNode node, Notifier& moved);
+  // As the watch shows it; nothing: it is in service, gone, or of another pool.
+  std::optional<OutNode> now_out(const FollowedNode& node) const;
   boost::asio::awaitable<void> until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
-  boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
+  boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view,
+                                          const std::vector<FollowedNode>& nodes, Notifier& moved);
 
   k8s::Client& client_;
   Clock& clock_;
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
-  std::string pool_;  // of the last look; empty: not known yet
+  OwnPool pool_;  // of the last look; no name: not known yet
   // Leases with the name of a slot, made by hand or robbed of their label, which neither list nor watch shows. They are
   // taken all the same: there is no second Lease of that name.
   std::vector<k8s::Lease> unlisted_;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "agent/lifecycle/pool_member.hpp"
+
 namespace haulout::agent {
 
 namespace {
@@ -19,13 +21,6 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-std::vector<std::string> holders(const std::vector<const k8s::Lease*>& slots) {
-  std::vector<std::string> names;
-  names.reserve(slots.size());
-  for (const k8s::Lease* slot : slots) names.push_back(words_of(*slot));
-  return names;
-}
-
 std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   std::vector<const k8s::Lease*> slots;
   for (const k8s::Lease& lease : view.slots)
@@ -33,15 +28,45 @@ std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   return slots;
 }
 
-std::string explain(const GroupView& view, const std::vector<std::string>& holding,
-                    const std::vector<std::string>& out) {
+// One each. Of Leases that name no holder each counts.
+std::vector<const k8s::Lease*> one_of_each_holder(const std::vector<const k8s::Lease*>& slots) {
+  std::vector<const k8s::Lease*> each;
+  std::set<std::string_view> holders;
+  for (const k8s::Lease* slot : slots)
+    if (slot->holder.empty() || holders.insert(slot->holder).second) each.push_back(slot);
+  return each;
+}
+
+// The names that slots may have: none above the limit, but for those that nodes with several slots have taken.
+std::size_t names_for(const GroupView& view, const std::vector<const k8s::Lease*>& slots) {
+  return view.limit + slots.size() - one_of_each_holder(slots).size();
+}
+
+std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
+  const auto slots = of_group(view);
+  const auto turns = std::count_if(slots.begin(), slots.end(), [&](const k8s::Lease* other) {
+    return !slot.holder.empty() && other->holder == slot.holder;
+  });
+  const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
+  // As no agent does.
+  if (turns > 1) return fmt::format("{} (has {} turns)", words_of(slot), turns);
+  if (degraded == view.degraded.end()) return words_of(slot) + " (has the turn)";
+  return fmt::format("{} (degraded{}{}, keeps its turn)", words_of(slot), degraded->second.empty() ? "" : ": ",
+                     degraded->second);
+}
+
+std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>& holding,
+                    const std::vector<OutNode>& out) {
   if (view.limit == 0)
     return fmt::format("max-unavailable lets no node of {} be out: raise it, or nothing is ever updated",
                        view.group.words());
-  std::string why = fmt::format("at most {} of {} may be out at a time", view.limit, view.group.words());
-  if (!holding.empty()) why += "; the turn is with " + listed(holding);
-  if (!out.empty()) why += "; not Ready or cordoned by somebody else: " + listed(out);
-  return why;
+  std::vector<std::string> nodes;
+  for (const k8s::Lease* slot : holding) nodes.push_back(holder_words(view, *slot));
+  for (const OutNode& node : out) nodes.push_back(node.why.empty() ? node.name : node.name + " (" + node.why + ")");
+  const std::string are =
+      view.as_of.empty() ? nodes.size() == 1 ? "is" : "are" : (nodes.size() == 1 ? "was at " : "were at ") + view.as_of;
+  return fmt::format("at most {} of {} may be out at a time, and {} {}: {}", view.limit, view.group.words(),
+                     nodes.size(), are, listed(nodes));
 }
 
 constexpr std::string_view lease_prefix = "haulout-";
@@ -88,7 +113,7 @@ std::string SlotGroup::words() const {
 
 Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std::string& node,
                                          const std::map<std::string, std::string>& node_labels) {
-  std::string pool = grouping.pool;
+  std::string pool = grouping.pool.empty() ? pool_of_role(node_labels) : grouping.pool;
   if (!grouping.pool_label.empty()) {
     auto value = value_of(node_labels, grouping.pool_label, "pool-label", node);
     if (!value) return std::move(value).error();
@@ -155,36 +180,38 @@ bool held_by(const k8s::Lease& lease, const OwnNode& node) {
   return lease.holder == node.holder();
 }
 
-std::vector<std::string> out_without_slot(const GroupView& view, std::string_view but) {
+std::vector<OutNode> out_without_slot(const GroupView& view, std::string_view but) {
   const auto slots = of_group(view);
-  std::vector<std::string> out;
-  for (const std::string& name : view.out) {
+  std::vector<OutNode> out;
+  for (const OutNode& node : view.out) {
     const bool holds = std::any_of(slots.begin(), slots.end(),
-                                   [&](const k8s::Lease* slot) { return slot->holder.starts_with(name + "/"); });
-    if (!holds && name != but) out.push_back(name);
+                                   [&](const k8s::Lease* slot) { return slot->holder.starts_with(node.name + "/"); });
+    if (!holds && node.name != but) out.push_back(node);
   }
   return out;
 }
 
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
   const auto slots = of_group(view);
+  const auto holding = one_of_each_holder(slots);
   const auto out = out_without_slot(view, node.name);
-  if (slots.size() + out.size() >= view.limit) return {.why = explain(view, holders(slots), out)};
+  if (holding.size() + out.size() >= view.limit) return {.why = explain(view, holding, out)};
   std::set<std::size_t> taken;
   for (const k8s::Lease* slot : slots) taken.insert(*slot_index(view.group, slot->name));
-  for (std::size_t index = 0; index < view.limit; ++index)
+  for (std::size_t index = 0; index < names_for(view, slots); ++index)
     if (!taken.contains(index)) return {.take = index};
-  return {.why = explain(view, holders(slots), out)};
+  return {.why = explain(view, holding, out)};
 }
 
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node) {
   const auto slots = of_group(view);
+  const auto holding = one_of_each_holder(slots);
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(view, node.name);
   if (own == slots.end()) return "the slot has gone again";
-  if (slots.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= view.limit)
-    return explain(view, holders(slots), out);
+  if (holding.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= names_for(view, slots))
+    return explain(view, holding, out);
   return std::nullopt;
 }
 

@@ -35,7 +35,7 @@ struct SlotGroup {
 
 // Where the groups of a node come from.
 struct SlotGrouping {
-  std::string pool = "default";
+  std::string pool{};        // empty: that of the node's role
   std::string pool_label{};  // when set: the pool is the value of this label of the Node
   std::string zone_label{};  // when set: each value of this label is limited, too
 };
@@ -60,22 +60,32 @@ std::string words_of(const k8s::Lease& lease);
 // It is this node's, and of this very Node object.
 bool held_by(const k8s::Lease& lease, const OwnNode& node);
 
+// A node that is out of service: not Ready, or cordoned.
+struct OutNode {
+  std::string name;
+  std::string why{};  // for people: "NotReady", "cordoned by jane"
+  bool operator==(const OutNode&) const = default;
+};
+
 struct GroupView {
   SlotGroup group;
   std::vector<k8s::Lease> slots;  // those of other groups are ignored
   std::size_t limit = 1;
-  // Nodes that are out of service: not Ready, or cordoned. Whether with a slot, the slots tell.
-  std::vector<std::string> out{};
+  std::size_t members = 0;                        // nodes of which the limit may be a share
+  std::vector<OutNode> out{};                     // whether with a slot, the slots tell
+  std::map<std::string, std::string> degraded{};  // nodes that say so: their reason
+  std::string as_of{};  // the time of the view, for people, where nothing tells when it is no longer true
 };
 
 // Those of them that hold no slot of the group now; a holder is counted by its slot. `but` is left out.
-std::vector<std::string> out_without_slot(const GroupView& view, std::string_view but);
+std::vector<OutNode> out_without_slot(const GroupView& view, std::string_view but);
 
 struct SlotChoice {
   std::optional<std::size_t> take{};  // the index to try for
   std::string why{};                  // when none: who stands in the way, for people
 };
-// For a node that holds none. That it is itself out of service stands not in its way.
+// For a node that holds none. That it is itself out of service does not stand in its way. A node that holds several
+// slots counts once, and leaves as many names above the limit to the others.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
 // For a node that has just taken one: nothing, or why it must be given back.
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);

@@ -41,7 +41,9 @@ TEST(DurationTest, RefusesWhatGoRefuses) {
 
 TEST(DurationTest, IsShownInTwoUnitsAtMost) {
   const std::vector<std::pair<Duration, std::string>> rows = {
-      {850ms, "850ms"}, {42s, "42s"}, {185s, "3m05s"}, {59min + 59s, "59m59s"}, {127min, "2h07m"}, {-3s, "-3s"}};
+      {850ms, "850ms"},        {42s, "42s"},      {185s, "3m05s"},
+      {59min + 59s, "59m59s"}, {127min, "2h07m"}, {71h + 59min, "71h59m"},
+      {30 * 24h, "30d00h"},    {77h, "3d05h"},    {-3s, "-3s"}};
   for (const auto& [duration, text] : rows) EXPECT_EQ(format_duration(duration), text);
 }
 

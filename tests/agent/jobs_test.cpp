@@ -1,107 +1,16 @@
 // The commands against the simulated cluster, in virtual time.
-#include <nlohmann/json.hpp>
+#include "tests/agent/jobs_fixture.hpp"
 
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
-#include "agent/command_line.hpp"
-#include "agent/cordon_job.hpp"
-#include "agent/drain_job.hpp"
-#include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
-#include "sim/faults.hpp"
-#include "tests/support/virtual_time.hpp"
-
 namespace haulout::agent {
 namespace {
 
-using Json = nlohmann::json;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-struct TextSink final : Sink {
-  std::string text;
-  void write(std::string_view more) override { text += more; }
-};
-
-class JobsTest : public haulout::testing::VirtualTimeTest {
- protected:
-  JobsTest() {
-    for (const char* name : {"n1", "n2"})
-      add({{"apiVersion", "v1"},
-           {"kind", "Node"},
-           {"metadata", {{"name", name}, {"labels", {{"pool", "old"}}}}},
-           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
-  }
-  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
-  void add_pod(const std::string& name, const std::string& node, bool managed) {
-    Json metadata = {{"name", name}, {"namespace", "shop"}};
-    if (managed)
-      metadata["ownerReferences"] = {
-          {{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"name", "r"}, {"uid", "r"}, {"controller", true}}};
-    add({{"apiVersion", "v1"},
-         {"kind", "Pod"},
-         {"metadata", metadata},
-         {"spec",
-          {{"nodeName", node},
-           {"terminationGracePeriodSeconds", 5},
-           {"containers", {{{"name", "m"}, {"image", "i"}}}}}},
-         {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
-  }
-  static Settings settings_of(const std::vector<std::string>& args) {
-    auto settings = std::get<Settings>(parse_command_line("haulout", args));
-    settings.drain.run_id = "test";
-    settings.drain.cordoned_by = "jane@desk";
-    return settings;
-  }
-  Tools tools() { return tools(client); }
-  Tools tools(k8s::Client& other) { return {other, clock, rng, console, out, ledger, "haulout"}; }
-
-  // To its end, or to `interrupt` after that time.
-  int run_job(Job& job, std::optional<Duration> interrupt = std::nullopt) {
-    run(beside_cluster(job, interrupt));
-    return job.finish(interrupt ? std::optional(15) : std::nullopt);
-  }
-  boost::asio::awaitable<void> beside_cluster(Job& job, std::optional<Duration> interrupt) {
-    const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
-      group.spawn(cluster.run());
-      co_await clock.sleep_until(clock.now() + 1s);
-      const auto id = group.spawn(job.run());
-      if (interrupt) {
-        co_await clock.sleep_until(clock.now() + *interrupt);
-        group.cancel(id);
-        co_await clock.sleep_until(clock.now() + 1s);
-      } else {
-        co_await clock.sleep_until(clock.now() + 10min);
-      }
-    };
-    co_await with_task_group(body);
-  }
-  int drain(const std::vector<std::string>& args, std::optional<Duration> interrupt = std::nullopt) {
-    const Settings settings = settings_of(args);
-    LineView view(console, {});
-    DrainJob job(tools(), settings, view, nullptr);
-    return run_job(job, interrupt);
-  }
-  int cordon(const std::vector<std::string>& args) {
-    CordonJob job(tools(), settings_of(args));
-    return run_job(job);
-  }
-  bool cordoned(const std::string& node) const {
-    return sim::flag(cluster.get("nodes", "", node), "/spec/unschedulable");
-  }
-
-  SeededRng world_rng{1};
-  SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  k8s::Client client{cluster.api(), clock, {k8s::FieldValidation::strict, 500}};
-  TextSink text, errors, out;
-  Console console{text, errors};
-  RequestLedger ledger;
-};
 
 TEST_F(JobsTest, DrainsAndSaysSoAsKubectlDoes) {
   add_pod("web-0", "n1", true);
@@ -115,90 +24,7 @@ TEST_F(JobsTest, DrainsAndSaysSoAsKubectlDoes) {
 }
 
 // kubectl's client repeats these, too.
-TEST_F(JobsTest, AMomentOfTroubleEndsNoCommand) {
-  add_pod("web-0", "n1", true);
-  sim::Fault busy{.kind = sim::FaultKind::throttle};
-  sim::Fault restarting{.kind = sim::FaultKind::server_error};
-  sim::Fault reset{.kind = sim::FaultKind::reset_before};
-  sim::Fault refused{.kind = sim::FaultKind::refuse};
-  for (const sim::Fault& fault : {busy, restarting, reset, refused}) {
-    for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
-             {"cordon", "n1", "n2"}, {"uncordon", "n1"}, {"uncordon", "-l", "pool=old"}, {"drain", "-l", "pool=old"}}) {
-      sim::FaultTransport troubled(cluster.api(), clock, rng);
-      for (const char* verb : {"get", "list", "patch"})
-        troubled.add({.verb = verb, .resource = "nodes", .count = 2, .fault = fault});
-      k8s::Client other(troubled, clock);
-      const Settings settings = settings_of(args);
-      LineView view(console, {});
-      errors.text.clear();
-      if (args[0] == "drain") {
-        DrainJob job(tools(other), settings, view, nullptr);
-        EXPECT_EQ(run_job(job), 0) << args[0] << " " << to_string(fault.kind) << ": " << errors.text;
-      } else {
-        CordonJob job(tools(other), settings);
-        EXPECT_EQ(run_job(job), 0) << args[0] << " " << to_string(fault.kind) << ": " << errors.text;
-      }
-      EXPECT_FALSE(troubled.struck().empty());
-    }
-  }
-}
-
-TEST_F(JobsTest, AServerThatIsNotThereEndsACommandAfterTenSeconds) {
-  for (const std::vector<std::string>& args :
-       std::vector<std::vector<std::string>>{{"cordon", "n1"}, {"uncordon", "-l", "pool=old"}}) {
-    sim::FaultTransport away(cluster.api(), clock, rng);
-    away.add({.verb = "", .resource = "", .fault = {.kind = sim::FaultKind::refuse}});
-    k8s::Client other(away, clock);
-    CordonJob job(tools(other), settings_of(args));
-    errors.text.clear();
-    EXPECT_EQ(run_job(job), 3);
-    EXPECT_GT(away.struck().size(), 3u);
-    EXPECT_LT(away.struck().size(), 40u);
-  }
-}
-
-TEST_F(JobsTest, AServerThatRestartsIsWaitedForAndThatIsSaid) {
-  sim::FaultTransport restarting(cluster.api(), clock, rng);
-  restarting.add({.until = clock.now() + 20s, .fault = {.kind = sim::FaultKind::server_error}});
-  k8s::Client other(restarting, clock);
-  CordonJob job(tools(other), settings_of({"cordon", "n1"}));
-  EXPECT_EQ(run_job(job), 0);
-  EXPECT_TRUE(cordoned("n1"));
-  EXPECT_THAT(errors.text, HasSubstr("waiting for the API server: "));
-}
-
 // What the first try has changed is found by the second.
-TEST_F(JobsTest, ACordonWhoseAnswerWasLostIsStillNews) {
-  for (const char* command : {"cordon", "uncordon"}) {
-    sim::FaultTransport lossy(cluster.api(), clock, rng);
-    lossy.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = sim::FaultKind::reset_after}});
-    k8s::Client other(lossy, clock);
-    CordonJob job(tools(other), settings_of({command, "n1"}));
-    text.text.clear();
-    EXPECT_EQ(run_job(job), 0);
-    EXPECT_EQ(text.text, fmt::format("node/n1 {}ed\n", command));
-  }
-}
-
-TEST_F(JobsTest, OneNameThatDoesNotExistStopsAllBeforeAnythingIsTouched) {
-  add_pod("web-0", "n1", true);
-  EXPECT_EQ(drain({"drain", "n1", "n8", "n9"}), 1);
-  EXPECT_FALSE(cordoned("n1"));
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("nodes n8, n9 do not exist"), HasSubstr("nothing was touched")));
-  EXPECT_EQ(cordon({"cordon", "n1", "n9", "n2"}), 1);
-  EXPECT_FALSE(cordoned("n1"));
-  cluster.cordon("n1");
-  EXPECT_EQ(cordon({"uncordon", "n9", "n1"}), 1);
-  EXPECT_TRUE(cordoned("n1"));
-  EXPECT_EQ(text.text, "");
-}
-
-TEST_F(JobsTest, ASelectorWithoutANodeIsAnErrorOfADrainAlone) {
-  EXPECT_EQ(cordon({"cordon", "-l", "pool=none"}), 0) << "as kubectl";
-  EXPECT_THAT(errors.text, HasSubstr("pool=none"));
-  EXPECT_EQ(text.text, "");
-}
-
 TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   add_pod("alone", "n1", false);
   add_pod("web-0", "n2", true);
@@ -380,36 +206,6 @@ TEST_F(JobsTest, ATimelineThatCannotBeWrittenIsWrongUsageAndTouchesNothing) {
   EXPECT_THAT(errors.text, AllOf(HasSubstr("--timeline"), HasSubstr("/nonexistent")));
   EXPECT_FALSE(cordoned("n1"));
   EXPECT_TRUE(cluster.audit().empty());
-}
-
-TEST_F(JobsTest, CordonAndUncordon) {
-  EXPECT_EQ(cordon({"cordon", "n1", "n2"}), 0);
-  EXPECT_TRUE(cordoned("n1"));
-  EXPECT_TRUE(cordoned("n2"));
-  EXPECT_THAT(cluster.get("nodes", "", "n1").dump(), HasSubstr("jane@desk"));
-  EXPECT_EQ(cordon({"cordon", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("node/n1 cordoned\n"), HasSubstr("node/n1 already cordoned\n")));
-  EXPECT_EQ(cordon({"uncordon", "n1", "--dry-run=client"}), 0);
-  EXPECT_TRUE(cordoned("n1"));
-  EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
-  EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
-  EXPECT_FALSE(cordoned("n1"));
-  EXPECT_THAT(cluster.get("nodes", "", "n1").dump(), Not(HasSubstr("jane@desk"))) << "the mark goes, too";
-  EXPECT_THAT(text.text, AllOf(HasSubstr("node/n1 uncordoned (dry run)\n"), HasSubstr("node/n1 uncordoned\n"),
-                               HasSubstr("node/n1 already uncordoned\n")));
-}
-
-TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
-  for (const char* state : {"draining", "idle"}) {
-    cluster.cordon("n1");
-    cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", state}}}}}});
-    errors.text.clear();
-    EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
-    EXPECT_FALSE(cordoned("n1"));
-    EXPECT_EQ(errors.text.find("an agent holds node/n1 (state draining)") != std::string::npos,
-              state == std::string("draining"))
-        << errors.text;
-  }
 }
 
 }  // namespace

@@ -105,6 +105,17 @@ TEST(PeopleCommandsTest, HelpNamesEveryFlag) {
   EXPECT_EQ(help_text(std::nullopt, "haulout").find("__complete"), std::string::npos);
 }
 
+TEST(PeopleCommandsTest, HelpFitsATerminalAndHasNoLinks) {
+  for (const CommandRow& row : command_rows()) {
+    std::istringstream help(help_text(row.command, "haulout"));
+    for (std::string line; std::getline(help, line);) {
+      // A flag with its default is one word.
+      if (!line.starts_with("    -")) EXPECT_LE(line.size(), 120u) << row.name << ": " << line;
+      EXPECT_EQ(line.find("]("), std::string::npos) << row.name << ": " << line;
+    }
+  }
+}
+
 // A flag is of one kind, and a letter means one flag, in all commands: the grammar relies on it.
 TEST(PeopleCommandsTest, FlagsAgreeOverAllCommands) {
   std::map<std::string, Flag::Kind> kinds;

@@ -61,6 +61,29 @@ TEST_F(FindCautions, CountsTheNodesOfThePool) {
   EXPECT_THAT(server.requests().at(0).request.target, HasSubstr("pool%3Ddb"));
 }
 
+// Of other pools by name, and of control-plane nodes where no pool is named.
+TEST_F(FindCautions, CountsNoNodeOfAnotherPool) {
+  const std::string nodes =
+      R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
+          {"metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}},
+          {"metadata":{"name":"n2","uid":"u2","resourceVersion":"6"}},
+          {"metadata":{"name":"n3","uid":"u3","resourceVersion":"6","labels":{"haulout.dev/pool":"web"}}}]})";
+  AgentConfig config = limited("2");
+  config.pool = "db";
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config).config, ElementsAre(HasSubstr("2 nodes")));
+  config.pool = "web";
+  k8s::Node web;
+  web.labels = {{"haulout.dev/pool", "web"}};
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config, web).config, IsEmpty()) << "n2 may belong to it, too";
+  config.pool.clear();
+  k8s::Node control_plane;
+  control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}};
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config, control_plane).config, IsEmpty()) << "one at a time";
+}
+
 TEST_F(FindCautions, AsksForNothingByDefault) {
   EXPECT_THAT(find({}).config, IsEmpty());
   EXPECT_THAT(server.requests(), IsEmpty());

@@ -37,5 +37,24 @@ TEST_F(MakeSlots, APoolThatCanBeNoGroupIsAMistake) {
   EXPECT_EQ(make_slots(config, slots_access).error().code(), Errc::invalid);
 }
 
+TEST(OwnPool, IsThatOfTheRoleUnlessOneIsNamed) {
+  k8s::Node worker, control_plane;
+  control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}, {"pool", "db"}};
+  AgentConfig config;
+  EXPECT_EQ(own_pool(config, worker), (OwnPool{"default", {}, true}));
+  EXPECT_EQ(own_pool(config, control_plane), (OwnPool{"control-plane", {}, true}));
+  config.max_unavailable = "3";
+  EXPECT_THAT(words_of_pool(config, control_plane), HasSubstr("one node at a time, whatever max-unavailable says"));
+  EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3");
+  config.slots = SlotsChoice::fleetlock;
+  EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"}) << "the groups of a server are configured there";
+  config.slots = SlotsChoice::lease;
+  config.pool = "default";
+  EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"});
+  config.pool.clear();
+  config.pool_label = "pool";
+  EXPECT_EQ(own_pool(config, control_plane), (OwnPool{"db", "pool=db"}));
+}
+
 }  // namespace
 }  // namespace haulout::agent

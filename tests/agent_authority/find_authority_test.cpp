@@ -92,6 +92,48 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
   EXPECT_THAT(found->passed_over, IsEmpty());
 }
 
+// The base of the manifests: the ServiceAccount by itself may take turns, write Events and look at the fleet, no more.
+TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
+  guards.policies = {"slots"};
+  guards.denied.insert({"get pods", "watch pods", "delete pods"});
+  const auto found = find();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->kind, AuthorityKind::impersonation);
+  EXPECT_FALSE(weakness(found->kind));
+  // The same roles on an older server: what to do is told.
+  guards.impersonation = false;
+  EXPECT_THAT(problem(), AllOf(HasSubstr("from 1.36 on"), HasSubstr("component policies-only")));
+}
+
+// A thief who has made as many Leases as the quota allows must not end the agents that start meanwhile.
+TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
+  cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+    if (!call.info || call.info->resource != "leases" || call.verb != "create" ||
+        sim::text(Json::parse(call.request.body), "/spec/holderIdentity") != "n1/n1-uid")
+      return std::nullopt;
+    sim::StatusBody body;
+    body.code = 403;
+    body.reason = "Forbidden";
+    body.kind = "leases";
+    body.name = "haulout-haulout-probe-0";
+    body.message =
+        "leases.coordination.k8s.io \"haulout-haulout-probe-0\" is forbidden: exceeded quota: haulout-turns, "
+        "requested: count/leases.coordination.k8s.io=1, used: 1k, limited: 1k";
+    return body.response();
+  });
+  const auto found = find();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_TRUE(found->rights.leases);
+  EXPECT_FALSE(turns_problem(*found, SlotsChoice::lease));
+}
+
+TEST(Weakness, IsToldOfWhatAThiefCanDo) {
+  EXPECT_FALSE(weakness(AuthorityKind::impersonation));
+  EXPECT_FALSE(weakness(AuthorityKind::kubelet));
+  EXPECT_THAT(weakness(AuthorityKind::policies), ::testing::Optional(HasSubstr("first milliseconds")));
+  EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("all Nodes")));
+}
+
 // Not even a probe changes anything.
 TEST_F(FindAuthorityTest, NothingIsWritten) {
   const std::uint64_t before = cluster.revision();
@@ -115,7 +157,8 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
   EXPECT_EQ(found->impersonated_node(), "");
   EXPECT_TRUE(found->may_review_access());
   ASSERT_EQ(found->passed_over.size(), 1u);
-  EXPECT_THAT(found->passed_over[0], AllOf(HasSubstr("impersonation: "), HasSubstr("cannot impersonate resource")));
+  EXPECT_THAT(found->passed_over[0],
+              AllOf(HasSubstr("impersonation: "), HasSubstr("from 1.36 on"), HasSubstr("cannot impersonate resource")));
   EXPECT_THAT(found->switched_off, IsEmpty());
 }
 

@@ -22,7 +22,7 @@ class LoadConfigTest : public ::testing::Test {
 };
 
 TEST_F(LoadConfigTest, TheDefaultFileNeedNotExist) {
-  EXPECT_EQ(pool({}), "default");
+  EXPECT_EQ(pool({}), "");
   dir_.write("config.yaml", "pool: from-default-file\n");
   EXPECT_EQ(pool({}), "from-default-file");
 }

@@ -121,6 +121,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"max-reboots-per-day", "0", [](const C& c) { return c.max_reboots_per_day == 0; }},
       {"backoff", "10s", [](const C& c) { return c.backoff == Duration(10s); }},
       {"prometheus-url", "https://p", [](const C& c) { return c.prometheus_url == "https://p"; }},
+      {"cordoned-nodes", "update", [](const C& c) { return c.cordoned_nodes == CordonedNodes::update; }},
       {"prometheus-query", "up == 0", [](const C& c) { return c.prometheus_query == "up == 0"; }},
       {"prometheus-token-file", "/t", [](const C& c) { return c.prometheus_token_file == "/t"; }},
       {"prometheus-username", "u", [](const C& c) { return c.prometheus_username == "u"; }},

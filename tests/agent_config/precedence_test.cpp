@@ -27,7 +27,7 @@ std::string joined_with(const Strings& strings) {
 const std::vector<Row>& rows() {
   using C = AgentConfig;
   static const std::vector<Row> table = {
-      {"pool", "a", "b", "c", [](const C& c) { return c.pool; }, "a", "b", "c", "default"},
+      {"pool", "a", "b", "c", [](const C& c) { return c.pool; }, "a", "b", "c", ""},
       {"unmanaged", "skip", "refuse", "skip", [](const C& c) { return std::to_string(static_cast<int>(c.unmanaged)); },
        "1", "2", "1", "0"},
       {"ignore-do-not-disrupt", "true", "false", "true",
@@ -82,7 +82,7 @@ TEST(PrecedenceTest, NoSourcesMeanTheDefaults) {
 TEST(PrecedenceTest, OfARepeatedFlagTheLastStandsAndListsGrow) {
   const std::string selector = "blocking-pod-selector";
   EXPECT_EQ(config_of({{"pool", "a"}, {"pool", "b"}}).pool, "b");
-  EXPECT_EQ(config_of({{"pool", "a"}, {"pool", ""}}).pool, "default");
+  EXPECT_EQ(config_of({{"pool", "a"}, {"pool", ""}}).pool, "");
   EXPECT_EQ(config_of({{selector, "a"}, {"soak", "1s"}, {selector, "b"}}).blocking_pod_selectors, (Strings{"a", "b"}));
   EXPECT_EQ(config_of({{selector, "a"}, {selector, ""}, {selector, "b"}}).blocking_pod_selectors, (Strings{"b"}));
 }

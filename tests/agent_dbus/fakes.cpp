@@ -125,6 +125,9 @@ void FakeSystemd1::publish(sdbus::IObject& object) {
         }
         return out;
       });
+  object.registerProperty("UserspaceTimestampMonotonic").onInterface(manager).withGetter([this] {
+    return userspace_began;
+  });
   object.registerProperty("SystemState").onInterface(manager).withGetter([this] { return system_state; });
 }
 

@@ -96,6 +96,7 @@ class FakeSystemd1 final : public FakeService {
       : FakeService(std::move(executor), clock, event, "org.freedesktop.systemd1", "/org/freedesktop/systemd1") {}
 
   std::string system_state = "running";
+  std::uint64_t userspace_began = 5'000'000;
   std::map<std::string, std::string> active_states{};  // by unit; the others are inactive
 
  private:

@@ -23,6 +23,7 @@ struct QuietMachine final : agent::Host, agent::Backend {
   Task<> apply(std::string, TimePoint) override { co_return Result<>(); }
   awaitable<void> changed() override { co_await clock.sleep_until(TimePoint::max()); }
   Result<std::string> boot_id() override { return std::string("boot-1"); }
+  Task<agent::MachineStart> started(TimePoint) override { co_return agent::MachineStart{}; }
   std::vector<std::string> reboot_methods() const override { return {}; }
   Task<> can_reboot(TimePoint) override { co_return Result<>(); }
   Task<std::string> blocked_by(TimePoint) override { co_return std::string(); }

@@ -32,6 +32,11 @@ class LogindHostTest : public LiveBusTest {
     with_services([&](TaskGroup&) -> awaitable<void> { out = co_await host.reboot(method, soon()); });
     return *out;
   }
+  Result<agent::MachineStart> started() {
+    std::optional<Result<agent::MachineStart>> out;
+    with_services([&](TaskGroup&) -> awaitable<void> { out = co_await host.started(soon()); });
+    return *out;
+  }
   Result<bool> boot_complete() {
     std::optional<Result<bool>> out;
     with_services([&](TaskGroup&) -> awaitable<void> { out = co_await host.boot_complete(soon()); });
@@ -143,6 +148,14 @@ TEST_F(LogindHostTest, TheSecondMethodIsSystemd) {
   EXPECT_TRUE(reboot(1));
   EXPECT_THAT(systemd1.calls, ElementsAre("Reboot"));
   EXPECT_THAT(login1.calls, ElementsAre());
+}
+
+// In the sandbox of the package's unit /proc/1 is not to be seen.
+TEST_F(LogindHostTest, SystemdTellsWhenItBegan) {
+  systemd1.userspace_began = 4711;
+  EXPECT_EQ(*started(), (agent::MachineStart{"systemd", 4711}));
+  with_systemd = false;
+  EXPECT_FALSE(started());
 }
 
 TEST_F(LogindHostTest, ThereIsNoThirdMethod) {

@@ -19,8 +19,8 @@ TEST_F(NodeGatesTest, EachGateHasItsRow) {
     names.push_back(gate.name);
     EXPECT_NE(gate.message, "") << gate.name;
   }
-  EXPECT_THAT(names, ElementsAre("window", "pause-node", "reboot-brake", "pause-pool", "pause-cluster", "blocking-pods",
-                                 "prometheus", "fleet"));
+  EXPECT_THAT(names, ElementsAre("window", "pause-node", "cordon", "reboot-brake", "pause-pool", "pause-cluster",
+                                 "blocking-pods", "prometheus", "fleet"));
   EXPECT_TRUE(answer.open());
   EXPECT_EQ(row(answer, "blocking-pods").verdict, Verdict::off);
   EXPECT_EQ(row(answer, "prometheus").verdict, Verdict::off);
@@ -191,6 +191,46 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
             }),
             1s);
   EXPECT_TRUE(ask().open());
+}
+
+// A pool without a label of its own: the record of the other node's agent tells, also when its label is gone.
+TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {
+  Record failed;
+  failed.state = State::degraded;
+  failed.reboots = {{.reasons = {"kernel"}, .target = "1.1"}};
+  failed.pool = "db";
+  Json other = scenario::a_node("n2");
+  other["metadata"]["labels"] = {{"haulout.dev/state", "degraded"}};
+  other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
+  add(other);
+  EXPECT_TRUE(ask().open());
+  pool = {"db"};
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere");
+}
+
+TEST_F(NodeGatesTest, APersonsCordonClosesTheGateUntilTheDrainHasBegun) {
+  question.node.unschedulable = true;
+  question.node.unschedulable_manager = "kubectl-cordon";
+  EXPECT_EQ(ask().reason(), "CordonedByPerson");
+  EXPECT_EQ(ask().message(),
+            "this node is cordoned with kubectl-cordon: the agent leaves it alone until it is uncordoned (kubectl "
+            "uncordon n1)");
+  EXPECT_EQ(ask(When::with_turn).reason(), "CordonedByPerson");
+  const GateAnswer before = ask(When::under_way);
+  EXPECT_TRUE(before.closed_with(Gate::Effect::gives_up)) << "no pod has left yet";
+  question.record.cordoned = true;
+  EXPECT_TRUE(ask(When::under_way).open()) << "our own drain goes on";
+  question.record.cordoned = false;
+  question.record.run = "n1.5";
+  question.node.annotations = {{"haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2026-01-01T00:00:00Z"})"}};
+  EXPECT_TRUE(ask(When::under_way).open()) << "and has just cordoned the node, whoever is booked for it";
+}
+
+TEST_F(NodeGatesTest, APersonsCordonMayHoldNothing) {
+  options.cordoned_nodes = CordonedNodes::update;
+  question.node.unschedulable = true;
+  EXPECT_TRUE(ask().open());
+  EXPECT_EQ(row(ask(), "cordon").verdict, Verdict::off);
 }
 
 // Its label was changed, which its turns follow, too.

@@ -101,6 +101,16 @@ TEST(RebootBrakeTest, TooManyInADay) {
   }
 }
 
+// It may have led to a reboot that nobody saw, or to none: it counts, and proves nothing about the need.
+TEST(RebootBrakeTest, WhatWasOnlyAskedForCountsToo) {
+  PastReboot asked = reboot("2026-11-21T11:00", {"libc6"});
+  asked.asked_only = true;
+  const std::vector<PastReboot> past{reboot("2026-11-21T09:00", {"linux-image"}), asked};
+  EXPECT_FALSE(reboot_brake(past, wanted({"libc6"}), now, 3));
+  EXPECT_EQ(reboot_brake(past, wanted({"libc6"}), now, 2)->reason, "TooManyReboots");
+  EXPECT_EQ(reboot_brake(past, wanted({"linux-image"}), now, 3)->reason, "RebootLoop") << "the last that was seen";
+}
+
 TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   std::vector<PastReboot> past(2, reboot("2026-11-21T11:00", {}, "", true));
   EXPECT_EQ(reboot_brake(past, wanted({}), now), std::nullopt);

@@ -177,6 +177,20 @@ TEST_F(HostRootTest, BootId) {
   }
 }
 
+TEST_F(HostRootTest, WhenTheFirstProcessBegan) {
+  EXPECT_FALSE(read_first_process(root)) << "missing";
+  const std::string rest = " S 0 1 1 0 -1 4194560 3 4 5 6 7 8 9 10 20 0 1 0 ";
+  dir.write("proc/1/stat", "1 (systemd)" + rest + "4711 99 100\n");
+  EXPECT_EQ(*read_first_process(root), 4711u);
+  dir.write("proc/1/stat", "1 (a ) name (1)" + rest + "12 99\n");
+  EXPECT_EQ(*read_first_process(root), 12u);
+  for (const std::string& bad :
+       {std::string(), std::string("1 systemd S 0 1"), "1 (x)" + rest, "1 (x)" + rest + "-5"}) {
+    dir.write("proc/1/stat", bad);
+    EXPECT_FALSE(read_first_process(root)) << bad;
+  }
+}
+
 TEST_F(HostRootTest, TheMachinesOwnRoot) {
   const HostRoot machine;
   EXPECT_EQ(*machine.locate("/"), "/");

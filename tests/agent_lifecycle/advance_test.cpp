@@ -120,6 +120,40 @@ TEST_F(Advance, ABootIsRememberedWithItsReasons) {
   EXPECT_EQ(record.reboots.back(), (PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
+// It counts from before it is asked for; a boot that is seen takes the place of all that led to it.
+TEST_F(Advance, ARequestCountsUntilItsBootIsSeen) {
+  Record record = in(State::rebooting);
+  record.reasons = {"kernel"};
+  record.to = "1.1";
+  note_request(record, {"k1", {"systemd", 5}}, moment.now);
+  EXPECT_TRUE(record.asked);
+  record = go(std::move(record), Event::reboot_overdue);
+  EXPECT_FALSE(record.asked);
+  EXPECT_FALSE(record.marks);
+  note_request(record, {}, moment.now + 600s);
+  EXPECT_THAT(record.reboots, ElementsAre(PastReboot{moment.now, {"kernel"}, "1.1", false, true},
+                                          PastReboot{moment.now + 600s, {"kernel"}, "1.1", false, true}));
+  withdraw_request(record);
+  EXPECT_FALSE(record.asked);
+  EXPECT_EQ(record.reboots.size(), 1u);
+  withdraw_request(record);
+  EXPECT_EQ(record.reboots.size(), 1u) << "there was none to withdraw";
+  moment.now += 700s;
+  moment.boot_id = "boot-2";
+  record = go(std::move(record), Event::boot_changed);
+  EXPECT_THAT(record.reboots, ElementsAre(PastReboot{moment.now, {"kernel"}, "1.1"}));
+}
+
+// Nobody knows what runs there: it takes no pods.
+TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
+  for (const State from : {State::ready, State::rebooting}) {
+    const Record record = go(in(from), Event::boot_unknown);
+    EXPECT_EQ(record.state, State::degraded);
+    EXPECT_FALSE(record.uncordon);
+    EXPECT_TRUE(record.bad_targets.empty());
+  }
+}
+
 // A crash in the middle of a drain, or somebody else's reboot: it brings no update, and is held against none.
 TEST_F(Advance, ABootThatNobodyHadAskedForEndsTheAttempt) {
   moment.boot_id = "boot-2";

@@ -24,13 +24,14 @@ Record full() {
   record.to = "1.1";
   record.method = 1;
   record.asked = true;
+  record.marks = BootMarks{"b007", {"systemd", 5'000'000}};
   record.deadline = seconds(200);
   record.failures = 3;
   record.not_before = seconds(300);
   record.began = seconds(50);
   record.judged = true;
   record.verified_at = seconds(20);
-  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}};
+  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}, {seconds(12), {}, "1.1", false, true}};
   record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
   record.bad_targets = {"0.8"};
   record.cause = "RebootFailed";
@@ -39,6 +40,7 @@ Record full() {
   record.hooks_passed = {"before-drain"};
   record.hooks_asked = seconds(70);
   record.leaked = {"va-1", "va-2"};
+  record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
   record.authority = "impersonation";
   record.pool = "db";
   return record;

@@ -1,5 +1,6 @@
 // `haulout explain`: the judgement as tables, the command against a simulated cluster.
 #include "agent/people/explanation.hpp"
+#include "drain/cordon.hpp"
 #include "tests/agent_people/people_fixture.hpp"
 #include "tests/agent_people/samples.hpp"
 
@@ -241,6 +242,27 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
   EXPECT_EQ(about.why.front(), "it is pending (OutsideWindow): opens on Sunday");
 }
 
+// How many may be out is configured at the agents, and a cordon of somebody else counts: "open" would be a guess.
+TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
+  EXPECT_THAT(gate(explain({.node = node_in("n1", State::pending, "Paused")}, now), "turn"),
+              AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));
+  k8s::Node holder = node_in("n1", State::draining);
+  EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "turn"), StartsWith("open"));
+}
+
+TEST(ExplanationTest, WhoseCordonItIs) {
+  k8s::Node node = node_in("n1", State::pending);
+  node.unschedulable = true;
+  const auto by = [&](const char* who) {
+    node.annotations["haulout.dev/cordon"] = drain::encode_mark({"run", who, now});
+    return explain({.node = node}, now).cordon;
+  };
+  EXPECT_THAT(by("agent"), StartsWith("by the agent, "));
+  EXPECT_THAT(by("jane@desk"), AllOf(StartsWith("by jane@desk with Haulout's commands, "), HasSubstr("leaves it")));
+  node.annotations.clear();
+  EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by somebody else"));
+}
+
 TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
   k8s::Node node = node_in("n1", State::waiting, "WaitingForSlot", "at most 1 may be out");
   remember(node, [](Record& record) {
@@ -297,7 +319,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
       AllOf(
           HasSubstr("State:       pending (OutsideWindow)"),
           HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
-          HasSubstr("  agent           closed   OutsideWindow: opens on Sunday"),
+          HasSubstr("  agent           closed    OutsideWindow: opens on Sunday"),
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),

@@ -14,6 +14,7 @@ namespace {
 using namespace samples;
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,6 +83,28 @@ TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
   EXPECT_EQ(state_text(back), "uncordoning") << "it is what is being taken back";
   back.foreign_cordon = true;
   EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
+}
+
+// A drain may take for ever; its agent says now and then that it lives.
+TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
+  const struct {
+    const char* what;
+    const char* status;
+    std::optional<Duration> heard;
+    bool silent;
+  } rows[] = {
+      {"heard of just now", "True", 4min, false},
+      {"late", "True", 14min, false},
+      {"not for long", "True", 16min, true},
+      {"no maintenance", "False", 24h, false},
+      {"whoever wrote no time", "True", std::nullopt, false},
+  };
+  for (const auto& row : rows) {
+    k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "said before");
+    node.conditions = {{"HauloutMaintenance", row.status, "BlockedByBudget"}};
+    if (row.heard) node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
+    EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what;
+  }
 }
 
 struct OverdueRow {
@@ -157,13 +180,13 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
   EXPECT_EQ(all, nodes.size());
   EXPECT_EQ(count_line(fleet(nodes).nodes),
-            "14 nodes: 1 updated, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
+            "14 nodes: 1 up to date, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
             "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
 }
 
 TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {
   EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle), bare("n2")}), now), IsEmpty());
-  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 updated");
+  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 up to date");
 }
 
 TEST(FleetSummaryTest, ADegradedHolderComesFirst) {
@@ -219,6 +242,20 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", State::idle)}, facts, false, now), now), IsEmpty());
 }
 
+// By hand, or with a stolen token.
+TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
+  const k8s::Node node = node_in("n1", State::draining);
+  k8s::Lease second = turn_of(node);
+  second.name = "haulout-default-1";
+  k8s::Lease zone = turn_of(node);
+  zone.name = "haulout-default.a-0";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), zone}}), now),
+              Not(Contains(AnyOf(HasSubstr("turns, and"), HasSubstr("no node is that one")))))
+      << "one of its zone, too";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), second, zone}}), now),
+              Contains(StartsWith("n1 holds 2 turns, and needs one: haulout-default-0, haulout-default-1;")));
+}
+
 TEST(StatusTableTest, LooksAsKubectlsTables) {
   k8s::Node asked = node_in("worker-10", State::idle);
   asked.annotations["haulout.dev/request"] = "reboot";
@@ -231,7 +268,7 @@ TEST(StatusTableTest, LooksAsKubectlsTables) {
                           "n2          <none>     <none>            <none>      <none>   no agent has reported on "
                           "this node",
                           "worker-10   idle       <none>            requested   12m", "",
-                          "3 nodes: 1 updated, 1 draining, 1 without an agent"));
+                          "3 nodes: 1 up to date, 1 draining, 1 without an agent"));
 }
 
 TEST(StatusTableTest, WideSaysWhereAndWhat) {
@@ -240,11 +277,15 @@ TEST(StatusTableTest, WideSaysWhereAndWhat) {
     record.from = "1.0";
     record.to = "1.1";
     record.verified_at = now - 72h;
+    record.attempts = {{now - 72h, "Updated", ""}, {now - 9h, "DrainBlocked", "pod shop/db-0"}};
   });
   node.os_image = "Debian GNU/Linux 12";
   const auto lines = status_text(fleet({node}, {.turns = {turn_of(node, "web")}}), {.wide = true}, now);
-  EXPECT_THAT(lines[0], HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   MESSAGE"));
-  EXPECT_THAT(lines[1], HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d"));
+  EXPECT_THAT(
+      lines[0],
+      HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   LAST-ATTEMPT        MESSAGE"));
+  EXPECT_THAT(lines[1],
+              HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d            DrainBlocked (9h)"));
 }
 
 TEST(StatusTableTest, ColoursNothingButTheState) {

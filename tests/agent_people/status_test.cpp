@@ -54,7 +54,7 @@ TEST_F(StatusTest, WithLittlePermission) {
   cluster.forbid("list", "leases");
   cluster.forbid("get", "configmaps");
   EXPECT_EQ(command({"status"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("1 updated"), HasSubstr("who holds the turns cannot be seen"),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("1 up to date"), HasSubstr("who holds the turns cannot be seen"),
                                HasSubstr("pauses cannot be seen")));
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"status"}), 3);

@@ -11,6 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
@@ -24,6 +25,21 @@ TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
   EXPECT_EQ(exit_code(rehearsal), 0);
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n1 would be drained in 2"));
+}
+
+// One may have pods moved because they are asked to leave, behind a budget that never opens.
+TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
+  const auto webhook = [](const char* name, const char* resource) {
+    return Json{{"name", name},
+                {"rules", {{{"operations", {"CREATE"}}, {"apiGroups", {""}}, {"resources", {resource}}}}}};
+  };
+  items.push_back(
+      {{"apiVersion", "admissionregistration.k8s.io/v1"},
+       {"kind", "ValidatingWebhookConfiguration"},
+       {"metadata", {{"name", "virt-api-validator"}}},
+       {"webhooks", {webhook("evictions.kubevirt.io", "pods/eviction"), webhook("pods.kubevirt.io", "pods")}}});
+  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("what webhooks make of evictions is unknown"),
+                                             EndsWith(": evictions.kubevirt.io"))));
 }
 
 TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
@@ -108,8 +124,26 @@ TEST_F(RehearsalTest, ABudgetThatNeverOpensIsNamed) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
   EXPECT_EQ(exit_code(rehearsal), 1);
-  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("would not be drained (blocked after 24h"), HasSubstr("shop/web-a"),
-                                         HasSubstr("PodDisruptionBudget shop/web")));
+  EXPECT_THAT(lines_of(rehearsal),
+              AllOf(HasSubstr("would never be drained: 3 pods still there when the rehearsal stopped "
+                              "after 24h00m (no --timeout is given)"),
+                    HasSubstr("shop/web-a"), HasSubstr("PodDisruptionBudget shop/web")));
+  input.drain.timeout = 1min;
+  EXPECT_THAT(lines_of(play()),
+              HasSubstr("would not be drained (blocked after 1m00s): the deadline passed with 3 pods"));
+}
+
+// `kubectl get nodes,pods`: that they are not there says nothing.
+TEST_F(RehearsalTest, ASnapshotWithoutDaemonSetsSaysSo) {
+  const auto is_daemon_set = [](const Json& item) { return item["kind"] == "DaemonSet"; };
+  items.erase(std::remove_if(items.begin(), items.end(), is_daemon_set), items.end());
+  Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("has no DaemonSets"), HasSubstr("shop/logs-1"))));
+  input.drain.policy.daemon_set = drain::Treatment::refuse;
+  rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("--ignore-daemonsets"), Not(HasSubstr("is gone"))));
 }
 
 TEST_F(RehearsalTest, WhatFindsNoRoomIsNamedWithTheSchedulersReason) {

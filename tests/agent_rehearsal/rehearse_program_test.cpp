@@ -96,9 +96,9 @@ TEST_F(RehearseProgramTest, AReportThatCannotBeKeptIsNotDone) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(::dup2(full, out_), 0);
   ::close(full);
-  EXPECT_EQ(rehearse_file(document(), "n1"), exit_done) << "people see it";
+  EXPECT_EQ(rehearse_file(document(), "n1"), exit_not_done);
   EXPECT_EQ(rehearse_file(document(), "n1", {"-o", "json"}), exit_not_done);
-  EXPECT_THAT(errors(), HasSubstr("error: the report could not be written: No space left on device"));
+  EXPECT_THAT(errors(), HasSubstr("error: the output could not be written: No space left on device"));
 }
 
 TEST_F(RehearseProgramTest, ADirectoryIsNoSnapshot) {

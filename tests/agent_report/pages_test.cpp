@@ -6,9 +6,11 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "agent/report/metrics.hpp"
 #include "agent/report/reasons.hpp"
+#include "agent/report/status_words.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -52,6 +54,11 @@ TEST(PagesTest, EveryReasonSaysWhatItMeansAndWhatToDo) {
   }
 }
 
+TEST(PagesTest, TheReasonsOfEventsAboutStatesWithoutAReasonAreNamed) {
+  for (const State state : all_states)
+    EXPECT_THAT(reasons_page(), HasSubstr("`" + reason_of({state, "", "", {}}) + "`")) << to_string(state);
+}
+
 TEST(PagesTest, MetricsAreNamedAsPrometheusWantsIt) {
   for (const MetricRow& row : metric_table()) {
     EXPECT_TRUE(std::regex_match(std::string(row.name), std::regex("(haulout|process)_[a-z_]+"))) << row.name;
@@ -61,7 +68,15 @@ TEST(PagesTest, MetricsAreNamedAsPrometheusWantsIt) {
 }
 
 TEST(PagesTest, TheAlertsSpeakOfMetricsAndStatesThatThereAre) {
-  const std::string rules = read(root + "/packaging/prometheus/haulout.rules.yaml");
+  std::string rules = read(root + "/packaging/prometheus/haulout.rules.yaml");
+  // Series that the rules record themselves: level:metric:operation.
+  const std::regex recorded("[a-z]+:haulout_[a-z_]+:[a-z]+");
+  std::smatch name_of_record;
+  while (std::regex_search(rules, name_of_record, recorded)) {
+    const std::string name = name_of_record.str();
+    EXPECT_THAT(rules, HasSubstr("record: " + name));
+    for (std::size_t at = 0; (at = rules.find(name)) != std::string::npos;) rules.erase(at, name.size());
+  }
   std::set<std::string> known, spoken_of;
   for (const MetricRow& row : metric_table()) known.insert(std::string(row.name));
   const std::regex metric("haulout_[a-z_]+");
@@ -76,6 +91,12 @@ TEST(PagesTest, TheAlertsSpeakOfMetricsAndStatesThatThereAre) {
     const std::regex word("[a-z]+");
     for (auto each = std::sregex_iterator(names.begin(), names.end(), word); each != std::sregex_iterator(); ++each)
       EXPECT_TRUE(state_of(each->str())) << each->str();
+  }
+  const std::regex named("(reason|concern)=~?\"([A-Za-z|]+)\"");
+  for (auto found = std::sregex_iterator(rules.begin(), rules.end(), named); found != std::sregex_iterator(); ++found) {
+    std::istringstream names((*found)[2].str());
+    for (std::string name; std::getline(names, name, '|');)
+      EXPECT_TRUE((*found)[1] == "reason" ? find_reason(name) != nullptr : name == to_string(Concern::trouble)) << name;
   }
   EXPECT_THAT(rules, HasSubstr("alert: HauloutDegraded"));
   EXPECT_THAT(rules, HasSubstr("alert: HauloutStuck"));

@@ -99,8 +99,9 @@ TEST(P8_NeverSilentlyStuck, EveryReasonIsTheSameEverywhere) {
       EXPECT_EQ(all.status_json["message"], message);
       EXPECT_THAT(all.explanation, AllOf(HasSubstr(name + " (" + status.reason + ")"), HasSubstr(message)));
       EXPECT_THAT(all.metrics, HasSubstr("haulout_state{node=\"n1\",state=\"" + name + "\"} 1\n"));
-      EXPECT_THAT(all.metrics, HasSubstr("haulout_reason_info{node=\"n1\",reason=\"" + status.reason + "\",state=\"" +
-                                         name + "\"} 1\n"));
+      EXPECT_THAT(all.metrics,
+                  HasSubstr("haulout_reason_info{node=\"n1\",concern=\"" + std::string(to_string(reason.concern)) +
+                            "\",reason=\"" + status.reason + "\",state=\"" + name + "\"} 1\n"));
       const bool trouble = state == State::degraded || reason.concern == Concern::trouble;
       EXPECT_EQ(all.event->type == k8s::NodeEvent::Type::warning, trouble);
       EXPECT_EQ(all.log.severity, trouble ? Severity::warning : Severity::notice);

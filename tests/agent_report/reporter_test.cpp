@@ -78,7 +78,8 @@ TEST_F(ReporterTest, OneStatusIsALineAnEventAMetricAndWordsForTheServiceManager)
   EXPECT_EQ(lines[1].message, "waiting, WaitingForSlot: n2 has the turn");
   EXPECT_THAT(words, Contains("STATUS=waiting, WaitingForSlot: n2 has the turn"));
   EXPECT_THAT(event_reasons(), ElementsAre("WaitingForSlot"));
-  EXPECT_THAT(reporter.metrics_text(), HasSubstr("haulout_reason_info{node=\"n1\",reason=\"WaitingForSlot\""));
+  EXPECT_THAT(reporter.metrics_text(),
+              HasSubstr("haulout_reason_info{node=\"n1\",concern=\"waiting\",reason=\"WaitingForSlot\""));
 }
 
 TEST_F(ReporterTest, AnAgentThatTakesOverWritesNoEventAboutWhatStandsThere) {

@@ -39,8 +39,8 @@ bool gives_a_reason(const std::string& text, std::size_t quote) {
   const std::size_t begin = before == std::string::npos ? 0 : before + 1;
   const std::string statement = text.substr(begin, quote - begin);
   if (statement.find("action = ") != std::string::npos) return false;  // an Event that is only tried
-  for (const char* way : {"reason = ", "show(", "warn(", "cause_ = ", "cause = ", "Brake{", "Brake brake{", "tell({",
-                          "park(", "hold(", "verdict_of(", "Verdict::"})
+  for (const char* way : {"reason = ", "show(", "warn(", "cause_ = ", "cause = ", "held_up_ = ", "Brake{",
+                          "Brake brake{", "tell({", "park(", "hold(", "verdict_of(", "Verdict::"})
     if (statement.find(way) != std::string::npos) return true;
   return false;
 }
@@ -68,7 +68,8 @@ TEST(SourcesTest, EveryReasonInTheSourcesIsInTheTable) {
         << path << " gives the reason " << reason << ": agent/report/reason_table.cpp must say what it means";
   // The search itself works.
   for (const char* known : {"WaitingForSlot", "RolledBack", "RebootFailed", "OutsideWindow", "TooManyReboots",
-                            "PodPinned", "PodStuckTerminating", "DoNotDisrupt", "EmptyDir", "ApiUnavailable"})
+                            "PodPinned", "PodStuckTerminating", "DoNotDisrupt", "EmptyDir", "ApiUnavailable",
+                            "CannotExclude", "WaitingForLoadBalancers", "SlotsUnavailable"})
     EXPECT_TRUE(found.contains(known)) << known;
 }
 

@@ -18,7 +18,9 @@ class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
       add({{"apiVersion", "v1"},
            {"kind", "Node"},
            {"metadata",
-            {{"name", name}, {"uid", std::string(name) + "-uid"}, {"labels", {{"zone", zone}, {"role", "db"}}}}},
+            {{"name", name},
+             {"uid", std::string(name) + "-uid"},
+             {"labels", {{"zone", zone}, {"role", "db"}, {"haulout.dev/pool", "default"}}}}},
            {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
     options.grouping.zone_label = "zone";
     options.limit = [this](std::size_t nodes) { return nodes == 3 ? pool_limit : zone_limit; };

@@ -17,7 +17,9 @@ k8s::Lease slot(std::size_t index, const OwnNode& node, const SlotGroup& group =
   return slot_lease("haulout", group, index, node, WallTime{});
 }
 GroupView view(std::size_t limit, std::vector<k8s::Lease> slots, std::vector<std::string> out = {}) {
-  return {all, std::move(slots), limit, std::move(out)};
+  GroupView view{all, std::move(slots), limit};
+  for (std::string& name : out) view.out.push_back({std::move(name), "NotReady"});
+  return view;
 }
 OwnNode other(int i) {
   return {"other" + std::to_string(i), "uid" + std::to_string(i)};
@@ -138,6 +140,57 @@ TEST(Choice, CountsNodesThatAreOutWithoutASlot) {
   EXPECT_EQ(choose_slot(view(1, {}, {"n1"}), me).take, 0u);
   // A holder is counted once, though it is cordoned.
   EXPECT_EQ(choose_slot(view(2, {slot(0, other(1))}, {"other1"}), me).take, 1u);
+}
+
+// Who stands in the way and why, each of them.
+TEST(Choice, SaysWhoIsOutAndWhy) {
+  GroupView one = view(1, {}, {"w19"});
+  EXPECT_EQ(choose_slot(one, me).why, "at most 1 of pool default may be out at a time, and 1 is: w19 (NotReady)");
+  GroupView three = view(2, {slot(0, other(1)), slot(1, other(2))});
+  three.out = {{"w18", "cordoned by jane"}};
+  three.degraded = {{"other2", "RebootFailed"}};
+  EXPECT_EQ(choose_slot(three, me).why,
+            "at most 2 of pool default may be out at a time, and 3 are: other1 (has the turn), "
+            "other2 (degraded: RebootFailed, keeps its turn), w18 (cordoned by jane)");
+  three.as_of = "17:41 UTC";
+  EXPECT_THAT(choose_slot(three, me).why, HasSubstr("and 3 were at 17:41 UTC: other1"));
+}
+
+// A stolen token writes as many Leases as it likes, in the name of one node: that is one node out.
+TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
+  const GroupView greedy = view(2, {slot(0, other(1)), slot(1, other(1)), slot(2, other(1))});
+  EXPECT_EQ(choose_slot(greedy, me).take, 3u);
+  const GroupView taken = view(2, {slot(0, other(1)), slot(1, other(1)), slot(2, other(1)), slot(3, me)});
+  EXPECT_EQ(must_give_back(taken, me), std::nullopt);
+  EXPECT_EQ(choose_slot(taken, other(2)).take, std::nullopt) << "two nodes are out";
+  const GroupView full = view(1, {slot(0, other(1)), slot(1, other(1))});
+  EXPECT_EQ(choose_slot(full, me).take, std::nullopt) << "it is out all the same";
+  EXPECT_THAT(choose_slot(full, me).why, HasSubstr("and 1 is: other1 (has 2 turns)"));
+  const GroupView above = view(2, {slot(0, other(1)), slot(4, me)});
+  EXPECT_TRUE(must_give_back(above, me)) << "no holder has taken a name too many";
+  // Of Leases without a holder nothing tells that they are one node's.
+  EXPECT_EQ(choose_slot(view(2, {slot(0, {}), slot(1, {})}), me).take, 2u);
+}
+
+// A stolen node may take every index. It is one node that is out.
+TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
+  const auto greedy = [](std::size_t limit, std::vector<std::size_t> indices) {
+    std::vector<k8s::Lease> slots;
+    for (const std::size_t index : indices) slots.push_back(slot(index, other(1)));
+    return view(limit, std::move(slots));
+  };
+  EXPECT_EQ(choose_slot(greedy(1, {0, 1, 2}), me).take, std::nullopt);
+  EXPECT_EQ(choose_slot(greedy(3, {0, 1, 2}), me).take, 3u);
+  EXPECT_EQ(choose_slot(greedy(3, {0, 1, 1000}), me).take, 2u);
+  // Two more nodes may be out then, and no third.
+  auto full = greedy(3, {0, 1, 2});
+  full.slots.push_back(slot(3, other(2)));
+  EXPECT_EQ(choose_slot(full, me).take, 4u);
+  full.slots.push_back(slot(4, me));
+  EXPECT_EQ(must_give_back(full, me), std::nullopt);
+  full.slots.push_back(slot(5, other(3)));
+  EXPECT_EQ(choose_slot(full, OwnNode{"n9", "u9"}).take, std::nullopt);
+  EXPECT_TRUE(must_give_back(full, me));
 }
 
 TEST(SecondLook, GivesBackWhatIsTooMuch) {

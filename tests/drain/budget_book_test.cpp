@@ -157,9 +157,13 @@ TEST_F(BudgetBookTest, TheMessageNamesThingCauseAndWayOut) {
   auto budget = a_budget("web", 0);
   put(budget);
   EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; it allows no "
-            "disruption until "
-            "a replica is added");
+            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now")
+      << "what would help is the diagnoses' to say: maxUnavailable: 0 is healed by no replica";
+  budget.expected_pods = 4;
+  put(budget);
+  EXPECT_EQ(book.explain(book.selecting(pod)),
+            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now, 1 of its 4 "
+            "pods not healthy");
 }
 
 }  // namespace

@@ -186,6 +186,23 @@ TEST_F(SignalsTest, OneWhoseAnswerIsLostIsSentAgainSoon) {
   EXPECT_LE(pipeline->next_wake(now), now + 1s) << "nobody may have seen it";
 }
 
+TEST_F(SignalsTest, P10_OneThatFailsAgainAndAgainIsSentEverMoreRarely) {
+  for (const Error& error : {Error(Errc::reset, "lost"), status_error(500, "InternalError")}) {
+    begin({a_pod("a")});
+    std::size_t sent = 0;
+    const TimePoint began = now;
+    while (now < began + 10min) {
+      const auto evictions = pipeline->take_evictions(now);
+      sent += evictions.size();
+      for (const auto& pod : evictions) refuse(pod, error);
+      if (evictions.empty()) now = std::min(began + 10min, pipeline->next_wake(now));
+    }
+    EXPECT_LE(sent, 200u);
+    EXPECT_GE(sent, 60u);
+    EXPECT_EQ(tracked(a_pod("a")).report.reason, "ServerError");
+  }
+}
+
 TEST_F(SignalsTest, WhatAWebhookSaidToItIsTold) {
   const auto pod = a_pod("a");
   begin({pod});

@@ -21,6 +21,7 @@ const (
 	agentName      = "haulout" // of namespace, ServiceAccount and DaemonSet, as the manifests have them
 	mergePatch     = "application/merge-patch+json"
 	strategicPatch = "application/strategic-merge-patch+json"
+	applyPatch     = "application/apply-patch+yaml"
 )
 
 // AgentToken sends raw requests with the token of an agent: what the API server says to it is what a stolen token is good for.
@@ -91,6 +92,21 @@ func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) 
 	return nil
 }
 
+// KubeletOf is a node's kubelet, with a certificate of its own.
+func (c *Cluster) KubeletOf(node string) (*AgentToken, error) {
+	identity, err := c.CA.Client("system:node:"+node, "system:nodes")
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(identity.Cert, identity.Key)
+	if err != nil {
+		return nil, err
+	}
+	client := clientOf(c.CA)
+	client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{certificate}
+	return &AgentToken{Node: node, cluster: c, client: client}, nil
+}
+
 // As is the same token acting as a node.
 func (a *AgentToken) As(node string) *AgentToken {
 	other := *a
@@ -116,6 +132,25 @@ func patch(path, body string) Request {
 	return Request{Method: http.MethodPatch, Path: path, Type: mergePatch, Body: body}
 }
 
+// apply is a server-side apply: it makes what is not there. Of the kind in the body, which is JSON without it.
+func apply(path, apiVersion, kind, name, body string) Request {
+	object := map[string]any{}
+	if err := json.Unmarshal([]byte(body), &object); err != nil {
+		panic(err)
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"] = name
+	object["apiVersion"], object["kind"], object["metadata"] = apiVersion, kind, metadata
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return Request{Method: http.MethodPatch, Path: path + "?fieldManager=thief&force=true", Type: applyPatch, Body: string(text)}
+}
+
 func remove(path, body string) Request {
 	return Request{Method: http.MethodDelete, Path: path, Type: "application/json", Body: body}
 }
@@ -131,7 +166,9 @@ func (a *AgentToken) Send(ctx context.Context, r Request) (int, *metav1.Status, 
 		query.Set("fieldValidation", "Strict")
 		request.URL.RawQuery = query.Encode()
 	}
-	request.Header.Set("Authorization", "Bearer "+a.token)
+	if a.token != "" {
+		request.Header.Set("Authorization", "Bearer "+a.token)
+	}
 	if r.Type != "" {
 		request.Header.Set("Content-Type", r.Type)
 	}

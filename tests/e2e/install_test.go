@@ -23,20 +23,29 @@ func TestInstall(t *testing.T) {
 	})
 	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
-	t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "impersonation") })
-	t.Run("P11 impersonation only", func(t *testing.T) {
-		in.changeTo(t, "impersonation-only")
-		expectImpersonationOnly(t, in)
-	})
+	t.Run("P11 a stolen token", func(t *testing.T) { expectAttacksFail(t, in) })
+	t.Run("P11 pods that are new", func(t *testing.T) { expectNewPodsSafe(t, in) })
+	t.Run("P11 a Node that has gone", func(t *testing.T) { expectNodeStaysGone(t, in) })
+	t.Run("P11 kubelets are not held", func(t *testing.T) { expectKubeletsFree(t, in) })
+	t.Run("P12 a quota of turns", func(t *testing.T) { expectTurnsCounted(t, in) })
+	t.Run("P12 a fleet of its pods in a flood", func(t *testing.T) { expectFloodEndured(t, in) })
 	t.Run("guards under impersonation", func(t *testing.T) {
-		in.changeTo(t, "impersonation-only", "guards")
+		in.changeTo(t, "guards")
 		expectGuarded(t, in)
+	})
+	t.Run("P11 held by policies that an administrator cannot pass", func(t *testing.T) {
+		defer in.agentsMayAll(t)()
+		expectPolicyAttacksFail(t, in)
 	})
 	t.Run("P11 policies only", func(t *testing.T) {
 		in.changeTo(t, "policies-only")
+		expectTypeChecked(t, in)
+		expectPoliciesHold(t, in)
 		t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "policies") })
+		defer in.agentsMayAll(t)()
 		expectPoliciesHoldAnAdministrator(t, in)
 	})
+	t.Run("each rule refuses something", func(t *testing.T) { in.expectRulesTried(t) })
 }
 
 func expectTypeChecked(t *testing.T, in *Installed) {
@@ -63,8 +72,10 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{"impersonation-only", "policies-only", "kubelet-credentials", "bottlerocket", "guards",
-		"network-policy"} {
+	for _, component := range []string{
+		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards",
+		"network-policy",
+	} {
 		t.Run(component, func(t *testing.T) {
 			dir, err := kustomization(in.Dir, component)
 			must(t, err)

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
@@ -21,6 +23,9 @@ type Installed struct {
 	Own, Other, Unbound *AgentToken // of the agents on own-node and other-node, and one that no pod stands behind
 
 	pods int
+
+	rules    map[string][]string // of each policy that was in force: what each rule says when it refuses
+	refusals map[string]bool     // what policies have said
 }
 
 const (
@@ -33,7 +38,7 @@ func install(t *testing.T) *Installed {
 	c, err := StartCluster(t.Context(), cluster.Programs)
 	must(t, err)
 	t.Cleanup(c.Stop)
-	in := &Installed{Cluster: c}
+	in := &Installed{Cluster: c, rules: map[string][]string{}, refusals: map[string]bool{}}
 	for _, name := range []string{ownNode, otherNode} {
 		must(t, c.Kubelets.AddNode(t.Context(), name, map[string]string{corev1.LabelOSStable: "linux"}))
 	}
@@ -50,7 +55,7 @@ func install(t *testing.T) *Installed {
 		return err == nil, nil
 	}))
 	in.prepare(t)
-	in.awaitPolicies(t)
+	in.awaitPolicies(t, false)
 	return in
 }
 
@@ -85,7 +90,8 @@ func (in *Installed) apply(t *testing.T) {
 	must(t, err)
 }
 
-// changeTo gives the agents the rights that they have with these components; the pods stay, and with them their tokens.
+// changeTo gives the agents the rights that they have with these components, and the policies that hold them; the pods
+// stay, and with them their tokens.
 func (in *Installed) changeTo(t *testing.T, components ...string) {
 	t.Helper()
 	dir, err := kustomization(in.Dir, components...)
@@ -94,7 +100,8 @@ func (in *Installed) changeTo(t *testing.T, components ...string) {
 	must(t, err)
 	var rights []string
 	for _, object := range strings.Split(rendered, "\n---\n") {
-		if strings.HasPrefix(object, "apiVersion: rbac.authorization.k8s.io/v1\n") {
+		if strings.HasPrefix(object, "apiVersion: rbac.authorization.k8s.io/v1\n") ||
+			strings.HasPrefix(object, "apiVersion: admissionregistration.k8s.io/v1\n") {
 			rights = append(rights, object)
 		}
 	}
@@ -102,8 +109,11 @@ func (in *Installed) changeTo(t *testing.T, components ...string) {
 	must(t, os.WriteFile(file, []byte(strings.Join(rights, "\n---\n")), 0o600))
 	_, err = in.AdminKubectl(t.Context(), "apply", "-f", file, "--selector=app.kubernetes.io/name=haulout", "--prune",
 		"--prune-allowlist=rbac.authorization.k8s.io/v1/ClusterRole",
-		"--prune-allowlist=rbac.authorization.k8s.io/v1/ClusterRoleBinding")
+		"--prune-allowlist=rbac.authorization.k8s.io/v1/ClusterRoleBinding",
+		"--prune-allowlist=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
+		"--prune-allowlist=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding")
 	must(t, err)
+	in.awaitPolicies(t, slices.Contains(components, "policies-only"))
 }
 
 func (in *Installed) agentOn(t *testing.T, node string) *AgentToken {
@@ -148,26 +158,38 @@ func (in *Installed) prepare(t *testing.T) {
 }
 
 // awaitPolicies waits until the API server has taken all policies into account: it reads them a moment after they are made.
-func (in *Installed) awaitPolicies(t *testing.T) {
+func (in *Installed) awaitPolicies(t *testing.T, policiesOnly bool) {
 	t.Helper()
+	in.rememberRules(t)
 	loseAll := in.agentsMayAll(t)
 	pod := in.pod(t, otherNode)
-	for _, probe := range []Request{
+	probes := []Request{
 		patch(nodePath(otherNode)+"?dryRun=All", `{"metadata":{"labels":{"probe":"x"}}}`),
-		evict(pod, evictionOf(pod, `,"dryRun":["All"]`)),
-		remove(podPath(pod)+"?dryRun=All", ""),
 		post(leasesPath+"?dryRun=All", `{"metadata":{"name":"probe"}}`),
-	} {
+		remove(eventsPath+"/"+in.event(t)+"?dryRun=All", ""),
+	}
+	if policiesOnly {
+		probes = append(probes, evict(pod, evictionOf(pod, `,"dryRun":["All"]`)), remove(podPath(pod)+"?dryRun=All", ""))
+	}
+	for _, probe := range probes {
 		must(t, Until(t.Context(), "a policy is in force", func() (bool, error) {
 			code, _, err := in.Own.Send(t.Context(), probe)
 			return code == http.StatusForbidden || code == http.StatusUnprocessableEntity, err
 		}))
 	}
 	loseAll()
+	if policiesOnly {
+		return
+	}
 	mine := in.pod(t, ownNode)
-	must(t, Until(t.Context(), "the policy for nodes is in force", func() (bool, error) {
-		code, _, err := in.Own.As(ownNode).Send(t.Context(), evict(mine, eviction(mine, `,"deleteOptions":{"dryRun":["All"]}`)))
-		return code == http.StatusForbidden, err
+	must(t, Until(t.Context(), "the policies for nodes are in force", func() (bool, error) {
+		acting := in.Own.As(ownNode)
+		evicted, _, err := acting.Send(t.Context(), evict(mine, eviction(mine, `,"deleteOptions":{"dryRun":["All"]}`)))
+		if err != nil {
+			return false, err
+		}
+		labelled, _, err := acting.Send(t.Context(), patch(nodePath(ownNode)+"?dryRun=All", `{"metadata":{"labels":{"x":"y"}}}`))
+		return evicted == http.StatusForbidden && labelled == http.StatusForbidden, err
 	}))
 }
 
@@ -206,6 +228,24 @@ func (in *Installed) pod(t *testing.T, node string) *corev1.Pod {
 	return pod
 }
 
+// event is the name of one that an administrator has written about the own Node.
+func (in *Installed) event(t *testing.T) string { return in.eventAbout(t, ownNode) }
+
+func (in *Installed) eventAbout(t *testing.T, node string) string {
+	t.Helper()
+	in.pods++
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", in.pods)}, EventTime: metav1.NowMicro(),
+		ReportingController: "haulout.dev/agent", ReportingInstance: node, Action: "Drain", Reason: "Draining",
+		Type: "Normal", Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
+	}
+	_, err := in.Client.EventsV1().Events("default").Create(t.Context(), event, metav1.CreateOptions{})
+	must(t, err)
+	return event.Name
+}
+
+const eventsPath = "/apis/events.k8s.io/v1/namespaces/default/events"
+
 const leasesPath = "/apis/coordination.k8s.io/v1/namespaces/" + agentName + "/leases"
 
 func nodePath(name string) string       { return "/api/v1/nodes/" + name }
@@ -226,11 +266,15 @@ func evictionOf(pod *corev1.Pod, more string) string {
 	return eviction(pod, fmt.Sprintf(`,"deleteOptions":{"preconditions":{"uid":%q}%s}`, pod.UID, more))
 }
 
-// slot is the Lease of a turn.
+// slot is the Lease of a turn, of the pool default and of the zone that its name has.
 func slot(name, holder, ownerName, ownerUID string) string {
-	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"haulout.dev/pool":"default"},"ownerReferences":`+
+	labels := `"haulout.dev/pool":"default"`
+	if group := strings.SplitN(name, ".", 2); len(group) == 2 {
+		labels += fmt.Sprintf(`,"haulout.dev/zone":%q`, group[1][:strings.LastIndex(group[1], "-")])
+	}
+	return fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s},"ownerReferences":`+
 		`[{"apiVersion":"v1","kind":"Node","name":%q,"uid":%q}]},"spec":{"holderIdentity":%q}}`,
-		name, ownerName, ownerUID, holder)
+		name, labels, ownerName, ownerUID, holder)
 }
 
 func (a *AgentToken) slot(name string) string { return slot(name, a.Holder(), a.Node, a.NodeUID) }

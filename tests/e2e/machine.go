@@ -105,6 +105,13 @@ func (m *Machine) RestartAgent(signal syscall.Signal) error {
 	return m.startAgent()
 }
 
+// AgentPID is the process of the agent that runs now.
+func (m *Machine) AgentPID() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.agent.cmd.Process.Pid
+}
+
 // Offer is an update that waits for a reboot.
 func (m *Machine) Offer(version string) error { return m.bus.offer(version) }
 

@@ -1,4 +1,5 @@
-// A clock that counts how often it wakes somebody: for an idle process each of these is a wake-up of the processor.
+// A clock that counts how often it wakes somebody: for an idle process each of these is a wake-up of the processor. It
+// may show a wrong time of the day.
 #pragma once
 
 #include "retry/clock.hpp"
@@ -10,7 +11,9 @@ class CountingClock final : public Clock {
   explicit CountingClock(Clock& clock) : clock_(clock) {}
 
   TimePoint now() const override { return clock_.now(); }
-  WallTime wall_now() const override { return clock_.wall_now(); }
+  WallTime wall_now() const override { return clock_.wall_now() + wrong_by_; }
+  // The machines' own clocks, and not the server's.
+  void set_wrong_by(WallTime::duration offset) { wrong_by_ = offset; }
   std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
                                    std::function<void()> ring) override {
     return clock_.set_alarm(std::move(executor), when, [this, ring = std::move(ring)] {
@@ -22,6 +25,7 @@ class CountingClock final : public Clock {
 
  private:
   Clock& clock_;
+  WallTime::duration wrong_by_{};
   std::size_t rung_ = 0;
 };
 

@@ -22,12 +22,12 @@ class OpenGates final : public agent::GateKeeper {
 
 Fleet::Fleet() {
   options.drain.review_access = false;
+  options.pool = [](const k8s::Node&) { return std::string("default"); };
   slots.limit = [this](std::size_t nodes) { return limit_now(nodes); };
   add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "haulout"}}}});
 }
 
 Machine& Fleet::machine(const std::string& name, MachinePlan plan) {
-  add(a_node(name));
   machines.push_back(std::make_unique<Machine>(
       name, std::move(plan),
       Machine::Surroundings{cluster, agents_clock, rng, context.get_executor(), drains_, checks, slots, options,
@@ -35,6 +35,9 @@ Machine& Fleet::machine(const std::string& name, MachinePlan plan) {
                               return gates ? gates(client, node) : std::make_unique<OpenGates>(clock);
                             },
                             [this](const std::string& line) { note(line); }, way(), decorate_slots}));
+  Json registered = a_node(name);
+  registered["status"]["nodeInfo"]["bootID"] = machines.back()->kubelet_boot_id();
+  add(std::move(registered));
   return *machines.back();
 }
 

@@ -21,6 +21,8 @@ constexpr Duration others_notice = 2min;
 // A proof is one list, one get and one list, each with its own limit.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
+// What the agents' options say, but for the moment in which the request is written before it is made.
+constexpr Duration reboot_time = 9min;
 
 std::string node_of(const std::string& holder) {
   return holder.substr(0, holder.find('/'));
@@ -109,7 +111,8 @@ void FleetChecks::see_node(const sim::Change& change) {
   if (change.type == sim::ChangeType::deleted) {
     NodeTruth next;
     next.machine = node.machine;
-    next.drained_last = node.drained_last;
+    // Its agent may hear of it late.
+    next.drained_last = node.state == "draining" ? clock_.now() : node.drained_last;
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
     return;
@@ -122,6 +125,7 @@ void FleetChecks::see_node(const sim::Change& change) {
     if (!unschedulable && node.by_a_person && !person_acts_)
       violated("P5: an agent took back the cordon of a person on " + change.key.name);
     node.by_a_person = unschedulable && person_acts_;
+    node.workplace = false;
     node.unschedulable = unschedulable;
     node.cordon_lost = unschedulable ? std::nullopt : std::optional(clock_.now());
   }
@@ -140,7 +144,9 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (before == "draining" || state == "draining") node.drained_last = clock_.now();
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
+  if (!out_states.contains(state)) node.workplace = false;
   if (state != "draining") return;
+  if (!out_states.contains(before)) node.workplace = node.unschedulable && node.by_a_person;
   const Proof& proof = proofs_[name];
   if (node.turns.empty() && (!node.turn_lost || !proof.turn || *node.turn_lost < *proof.turn))
     violated("P6: " + name + " drains without a turn");
@@ -171,22 +177,36 @@ void FleetChecks::see_lease(const sim::Change& change) {
 
 // The same rule as the agents', over the truth: turns of others, and nodes that are out without one.
 void FleetChecks::look_whose_turn_may_be() {
-  std::size_t pool = 0;
-  for (const auto& [name, node] : nodes_) pool += !node.uid.empty();
   for (auto& [name, node] : nodes_) {
     if (node.turns.empty() || node.turn_was_due) continue;
+    const std::string pool = pool_of(name);
     std::set<std::string> busy;
-    std::size_t others = 0;
+    std::size_t others = 0, members = 0;
     for (const auto& [lease, holder] : turns_)
-      if (holder.first != name) {
+      if (holder.first != name && pool_of(holder.first) == pool) {
         ++others;
         busy.insert(holder.first);
       }
-    for (const auto& [other, truth] : nodes_)
+    for (const auto& [other, truth] : nodes_) {
+      if (pool_of(other) != pool) continue;
+      members += !truth.uid.empty();
       others +=
           other != name && !busy.contains(other) && truth.out_since && clock_.now() - *truth.out_since > others_notice;
-    node.turn_was_due = others < limit_(pool);
+    }
+    const auto own_limit = limits.find(pool);
+    node.turn_was_due = others < (own_limit == limits.end() ? limit_(members) : own_limit->second);
   }
+}
+
+std::string FleetChecks::pool_of(const std::string& node) const {
+  const auto found = pools.find(node);
+  return found == pools.end() ? "default" : found->second;
+}
+
+// A node that a person had cordoned before its drain began is that person's.
+void FleetChecks::check_workplace(const std::string& name, const std::string& what) {
+  if (leaves_cordoned_nodes_alone && nodes_[name].workplace)
+    violated(fmt::format("P5: {} of {}, which a person had cordoned before", what, name));
 }
 
 void FleetChecks::see_pod(const sim::Change& change) {
@@ -221,6 +241,7 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
       node.machine ? std::max(node.drained_last, node.machine->shut_down_last) : node.drained_last;
   if (node.state != "draining" && clock_.now() - left_last > 2min)
     violated(fmt::format("P11: {} was evicted from {}, which is {}", key, pod->second.node, node.state));
+  if (clock_.now() - left_last > 2min || node.state == "draining") check_workplace(pod->second.node, "an eviction");
   if (!evicted_.insert(entry.uid).second) return;
   const Json object = cluster_.get("pods", entry.ns, entry.name);
   if (!object.is_null()) check_budgets(object);
@@ -317,16 +338,32 @@ void FleetChecks::ready_shown(Machine& machine) {
   check_proof(machine, "shows ready");
 }
 
-void FleetChecks::reboot_asked(Machine& machine) {
+void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
+  // The same way, from the same boot as far as anybody can tell: its time is not over.
+  const auto& last = machine.accepted();
+  const std::string record = sim::annotation(cluster_.get("nodes", "", machine.node()), "haulout.dev/record");
+  const bool requested = agent::decode_record(record).requested;
+  const auto ago = last ? clock_.now() - last->at : Duration::max();
+  if (!requested && last && last->method == method && last->boot_id == *machine.boot_id() && ago < reboot_time)
+    violated(fmt::format("P7: {} asks {} for its reboot again after {:.0f} s", machine.node(), method,
+                         std::chrono::duration<double>(ago).count()));
   const NodeTruth& node = nodes_[machine.node()];
   if (node.state != "rebooting") violated("P7: " + machine.node() + " reboots before it has written so");
   if (const auto& read = proofs_[machine.node()].node; !read || clock_.now() - *read > proof_takes)
     violated("P3: " + machine.node() + " reboots without a look at its Node");
+  check_workplace(machine.node(), "a reboot");
   check_proof(machine, "reboots");
 }
 
-void FleetChecks::going_down(Machine&, bool by_agent) {
+void FleetChecks::going_down(Machine& machine, bool by_agent) {
   reboots += by_agent;
+  const std::string record = sim::annotation(cluster_.get("nodes", "", machine.node()), "haulout.dev/record");
+  if (!by_agent || agent::decode_record(record).requested) return;
+  auto& downs = downs_[machine.node()];
+  downs.push_back(clock_.now());
+  while (downs.front() < clock_.now() - 24h) downs.pop_front();
+  if (reboots_per_day > 0 && downs.size() > reboots_per_day)
+    violated(fmt::format("the brake: {} goes down {} times within a day", machine.node(), downs.size()));
 }
 
 }  // namespace haulout::fleet

@@ -26,12 +26,17 @@ class FleetChecks final : public MachineObserver {
   // Node and state, in the order in which they were shown.
   std::vector<std::pair<std::string, std::string>> states;
   std::size_t evictions = 0, reboots = 0;
+  // How often the agents of one machine may take it down within 24 hours without a person's request; 0: not looked at.
+  std::size_t reboots_per_day = 0;
+  std::map<std::string, std::string> pools;   // of a node; of those that are not here it is "default"
+  std::map<std::string, std::size_t> limits;  // of pools whose limit is their own
+  bool leaves_cordoned_nodes_alone = false;   // those that a person has cordoned
 
   void life_began(Machine& machine) override;
   void before_request(Machine& machine, const sim::Call& call) override;
   void after_request(Machine& machine, const sim::Call& call, TimePoint sent, const http::Response* answer) override;
-  void reboot_asked(Machine& machine) override;
-  void going_down(Machine&, bool by_agent) override;
+  void reboot_asked(Machine& machine, const std::string& method) override;
+  void going_down(Machine& machine, bool by_agent) override;
   void ready_shown(Machine& machine) override;
 
   bool cordoned_by_a_person(const std::string& node) const { return nodes_.at(node).by_a_person; }
@@ -42,6 +47,7 @@ class FleetChecks final : public MachineObserver {
     bool recorded = false;
     bool unschedulable = false;
     bool by_a_person = false;                         // who made it so
+    bool workplace = false;                           // it was so when this drain began, and has been since
     std::optional<TimePoint> out_since;               // not Ready, or unschedulable
     std::optional<TimePoint> cordon_lost, turn_lost;  // since when
     std::set<std::string> turns;                      // Leases that name this very Node
@@ -70,6 +76,8 @@ class FleetChecks final : public MachineObserver {
   void check_eviction(const sim::AuditEntry& entry);
   void check_proof(const Machine& machine, const std::string& what);
   void look_whose_turn_may_be();
+  std::string pool_of(const std::string& node) const;
+  void check_workplace(const std::string& name, const std::string& what);
   bool must_leave(const sim::Json& pod) const;
   void check_rate(const Machine& machine);
 
@@ -83,6 +91,7 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::pair<std::string, std::string>> turns_;  // Lease: holder's node, UID
   std::map<std::string, Proof> proofs_;                               // by node
   std::map<std::string, std::deque<TimePoint>> lately_;               // requests of ten seconds
+  std::map<std::string, std::deque<TimePoint>> downs_;                // by its agent, unasked, within 24 hours
   std::map<std::string, TimePoint> disturbed_;  // namespace/app: by something else than an eviction
   std::set<std::string> evicted_;               // UIDs
 };

@@ -31,6 +31,16 @@ class Planner {
     return std::move(plan_);
   }
 
+  // From a source of its own: all else is as in the first generation.
+  static FleetPlan with_pools(FleetPlan plan) {
+    Planner planner(plan.seed);
+    planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 13);
+    planner.plan_ = std::move(plan);
+    if (planner.rng_.chance(40)) planner.several_pools();
+    if (planner.rng_.chance(70)) planner.people_at_work();
+    return std::move(planner.plan_);
+  }
+
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration time(Duration shortest, Duration longest) { return rng_.between(shortest, longest); }
@@ -159,9 +169,51 @@ class Planner {
     }
   }
 
+  // Each of them may be out as a whole, so there is one more node, of a pool of its own, for the pods that leave.
+  void several_pools() {
+    static constexpr Pools kinds[] = {Pools::by_name, Pools::by_label, Pools::by_role};
+    plan_.pools = kinds[pick(0, std::size(kinds) - 1)];
+    const bool by_role = plan_.pools == Pools::by_role;
+    for (PlannedMachine& machine : plan_.machines)
+      machine.pool = by_role ? (rng_.chance(40) ? "control-plane" : "default") : (rng_.chance(40) ? "db" : "web");
+    Json spare = scenario::a_node("spare");
+    spare["metadata"]["labels"] = {{"haulout.dev/pool", "none"}, {"team", "none"}};
+    plan_.objects.push_back(std::move(spare));
+    if (plan_.pools == Pools::by_label) return;
+    for (std::uint64_t i = pick(0, 3); i > 0; --i)
+      incident({.after = moment(), .deed = Deed::remove_pool_label, .node = some_node()});
+  }
+
+  // They cordon a node, work there for a while and uncordon it.
+  void people_at_work() {
+    if (rng_.chance(80)) plan_.cordoned_nodes = agent::CordonedNodes::wait;
+    for (std::uint64_t i = pick(1, 3); i > 0; --i) {
+      const Incident cordon{.after = moment(), .deed = Deed::cordon, .node = some_node()};
+      incident({.after = cordon.after + time(1s, 30min), .deed = Deed::uncordon, .node = cordon.node});
+      incident(cordon);
+    }
+  }
+
   SeededRng rng_;
   FleetPlan plan_;
 };
+
+// From a source of its own: all else is as in the first generation.
+void add_containers(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 11);
+  plan.reboots_per_day = agent::default_reboots_per_day;
+  for (PlannedMachine& machine : plan.machines) {
+    MachinePlan& its = machine.plan;
+    if (rng.chance(25)) its.kubelet_late = rng.between(1s, 90s);
+    // Whoever reboots machines as soon as they are ready, and cannot see that they were, is no agent.
+    if (!rng.chance(12) || its.methods.empty()) continue;
+    // One misfortune each: a boot id that a person makes readable is another one, as after a boot that there was not.
+    if (its.rolls_back || its.ignored_reboots + its.refused_reboots > 0 || its.late_by > 0s) continue;
+    its.same_boot_id = true;
+    its.kubelet_knows = rng.chance(30);
+    its.start_hidden = !its.kubelet_knows && rng.chance(30);
+  }
+}
 
 }  // namespace
 
@@ -187,6 +239,7 @@ std::string_view to_string(Deed deed) {
     case Deed::compact: return "compact";
     case Deed::throttle: return "throttle";
     case Deed::open_budget: return "open the budget";
+    case Deed::remove_pool_label: return "remove the label of the pool";
   }
   return "";
 }
@@ -194,29 +247,42 @@ std::string_view to_string(Deed deed) {
 bool PlannedMachine::fails() const {
   const std::size_t ways = plan.methods.size();
   return plan.rolls_back || plan.stays_down || plan.still_wanted ||
-         (ways > 0 && plan.refused_reboots + plan.ignored_reboots >= ways) || plan.late_by > 9min;
+         (ways > 0 && plan.refused_reboots + plan.ignored_reboots >= ways) || plan.late_by > 9min || plan.same_boot_id;
 }
 
 std::string FleetPlan::setting() const {
   std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
+  if (pools == Pools::by_name) text += ", pools by name";
+  if (pools == Pools::by_label) text += ", pools by label";
+  if (pools == Pools::by_role) text += ", pools by role";
+  if (cordoned_nodes == agent::CordonedNodes::wait) text += ", a person's cordon is waited for";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
-        ", {}{}{}{}{}{}{}{}{}{}{}", machine.name, plan.target.empty() ? " content" : "",
-        plan.rolls_back ? " rolls-back" : "", plan.stays_down ? " stays-down" : "",
-        plan.still_wanted ? " still-wanted" : "", plan.methods.empty() ? " by-others" : "",
+        ", {}{}{}{}{}{}{}{}{}{}{}{}{}{}", machine.name, pools == Pools::one ? "" : " " + machine.pool,
+        plan.target.empty() ? " content" : "", plan.rolls_back ? " rolls-back" : "",
+        plan.stays_down ? " stays-down" : "", plan.still_wanted ? " still-wanted" : "",
+        plan.methods.empty() ? " by-others" : "",
         plan.refused_reboots ? fmt::format(" refuses-{}", plan.refused_reboots) : "",
         plan.ignored_reboots ? fmt::format(" ignores-{}", plan.ignored_reboots) : "",
         plan.late_by > 0s
             ? fmt::format(" late-{}s", std::chrono::duration_cast<std::chrono::seconds>(plan.late_by).count())
             : "",
-        machine.crashes.empty() ? "" : " crashes", plan.unknown ? " unknown" : "");
+        machine.crashes.empty() ? "" : " crashes", plan.unknown ? " unknown" : "",
+        !plan.same_boot_id   ? ""
+        : plan.kubelet_knows ? " foreign-boot-id"
+        : plan.start_hidden  ? " same-boot-id-unseen"
+                             : " same-boot-id",
+        plan.kubelet_late > 0s ? " kubelet-late" : "");
   }
   return text;
 }
 
-FleetPlan plan_fleet(std::uint64_t seed) {
-  return Planner(seed).run();
+FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
+  FleetPlan plan = Planner(seed).run();
+  if (generation >= 2) add_containers(plan);
+  if (generation >= 3) plan = Planner::with_pools(std::move(plan));
+  return plan;
 }
 
 }  // namespace haulout::fleet

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/config/option.hpp"
 #include "sim/faults.hpp"
 #include "tests/fleet/machine.hpp"
 
@@ -35,6 +36,8 @@ enum class Deed {
   compact,
   throttle,
   open_budget,
+  // Of the third generation.
+  remove_pool_label,
 };
 std::string_view to_string(Deed deed);
 
@@ -46,8 +49,12 @@ struct Incident {
   Duration lasts{};
 };
 
+// Since the third generation: how the machines of a fleet are told which pool they are in.
+enum class Pools { one, by_name, by_label, by_role };
+
 struct PlannedMachine {
   std::string name;
+  std::string pool = "default";
   MachinePlan plan;
   std::vector<CrashPoint> crashes;
   // It is left to somebody else to reboot it, who looks at the ready file so often.
@@ -56,8 +63,17 @@ struct PlannedMachine {
   bool fails() const;
 };
 
+// Fleets of an earlier generation stay what they were: seeds that once found something are played in theirs.
+//   2  machines whose boot id stays the same, kubelets that tell of a boot late, and a limit of reboots per day
+//   3  several pools, and people who work on nodes that they have cordoned
+inline constexpr unsigned newest_fleet_generation = 3;
+
 struct FleetPlan {
   std::uint64_t seed = 0;
+  std::size_t reboots_per_day = 0;  // 0: no limit
+  Pools pools = Pools::one;
+  // What agents do with a node that a person has cordoned.
+  agent::CordonedNodes cordoned_nodes = agent::CordonedNodes::update;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
   Duration drain_timeout{};  // 0: none
@@ -72,6 +88,6 @@ struct FleetPlan {
   std::string setting() const;  // in one line
 };
 
-FleetPlan plan_fleet(std::uint64_t seed);
+FleetPlan plan_fleet(std::uint64_t seed, unsigned generation = newest_fleet_generation);
 
 }  // namespace haulout::fleet

@@ -17,6 +17,11 @@ struct Gates : GatedFleet {
   void script(ScriptedGates::Answer answer) {
     gates = [this, answer](k8s::Client&, const std::string&) { return std::make_unique<ScriptedGates>(clock, answer); };
   }
+  void expect_left_alone() {
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "CordonedByPerson");
+    EXPECT_TRUE(unschedulable("n1"));
+  }
   static GateAnswer closed() {
     return {{{.name = "any", .verdict = Gate::Verdict::closed, .reason = "Paused", .message = "paused"}}};
   }
@@ -101,22 +106,122 @@ TEST_F(Gates, WhatCannotEndInTimeIsNotBegun) {
   expect_updated(n1);
 }
 
-TEST_F(Gates, AClockThatIsPutForwardIntoTheWindowIsNoticed) {
+// A bad battery, or a machine without NTP: the server's clock counts.
+TEST_F(Gates, AMachinesWrongClockOpensNoWindow) {
   joined.schedule = agent::schedule({"05:00+4h"});
   Machine& n1 = machine("n1");
-  after(10min, [&] { clock.shift_wall(5h); });
+  after(10min, [&] { agents_clock.set_wrong_by(5h); });
+  after(4h + 59min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "OutsideWindow") << story();
+    EXPECT_THAT(states_of("n1"), Not(Contains("waiting"))) << story();
+  });
+  after(5h + 1min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(6h);
+  expect_updated(n1);
+}
+
+TEST_F(Gates, AMachinesWrongClockMissesNoWindow) {
+  agents_clock.set_wrong_by(-7h);
+  joined.schedule = agent::schedule({"05:00+1h"});
+  Machine& n1 = machine("n1");
+  after(5h + 1min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(6h);
+  expect_updated(n1);
+}
+
+// By its own clock the pause would be over.
+TEST_F(Gates, AMachinesWrongClockEndsNoPause) {
+  agents_clock.set_wrong_by(24h);
+  Machine& n1 = machine("n1");
+  annotate("haulout.dev/pause", "2026-01-01T02:00:00Z; new disks");
+  after(119min, [&] { EXPECT_EQ(label("n1", "haulout.dev/reason"), "Paused") << story(); });
+  after(121min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(3h);
+  expect_updated(n1);
+}
+
+// Which an agent knows from the next answer.
+TEST_F(Gates, AServersClockThatIsPutForwardIntoTheWindowIsNoticed) {
+  joined.schedule = agent::schedule({"05:00+4h"});
+  Machine& n1 = machine("n1");
+  after(10min, [&] {
+    clock.shift_wall(5h);
+    n1.kill_agent();
+  });
   after(25min, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
   run_fleet(1h);
   expect_updated(n1);
 }
 
-TEST_F(Gates, AClockThatIsPutBackOutOfTheWindowHoldsUntilItOpensAgain) {
-  joined.schedule = agent::schedule({"05:00+4h"});
+TEST_F(Gates, APersonsCordonHoldsTheUpdateUntilItIsTakenBack) {
   Machine& n1 = machine("n1");
-  after(4h + 59min, [&] { clock.shift_wall(-2h); });
-  after(6h + 50min, [&] { EXPECT_EQ(label("n1", "haulout.dev/reason"), "OutsideWindow") << story(); });
-  run_fleet(8h);
+  cordon("n1");
+  after(1h, [&] {
+    expect_left_alone();
+    EXPECT_EQ(slots_held(), 0u);
+    EXPECT_THAT(message(), HasSubstr("since 2026-01-01T00:00:"));
+    uncordon("n1");
+  });
+  after(1h + 10s, [&] { EXPECT_THAT(states_of("n1"), Contains("draining")) << story(); });
+  run_fleet(2h);
   expect_updated(n1);
+}
+
+// With `haulout cordon`, whose mark says who: in line for a turn that another node has.
+TEST_F(Gates, APersonsCordonOfANodeInLineTakesItOutOfTheLine) {
+  Machine& n1 = machine("n1");
+  add(a_node("n2"));
+  cordon("n2");
+  cluster.patch("nodes", "", "n2", {{"metadata", {{"labels", {{"haulout.dev/pool", "default"}}}}}});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "waiting") << story();
+    checks.by_a_person([&] {
+      const Json mark = {{"run", "jane.1"}, {"by", "jane@laptop"}, {"at", "2026-01-01T00:05:00Z"}};
+      cluster.patch("nodes", "", "n1",
+                    {{"metadata", {{"annotations", {{"haulout.dev/cordon", mark.dump()}}}}},
+                     {"spec", {{"unschedulable", true}}}});
+    });
+  });
+  after(5min + 10s, [&] {
+    expect_left_alone();
+    uncordon("n2");
+  });
+  after(1h, [&] {
+    expect_left_alone();
+    uncordon("n1");
+  });
+  run_fleet(2h);
+  expect_updated(n1);
+}
+
+// Its agent was away when the person came.
+TEST_F(Gates, APersonsCordonFromBeforeTheDrainEndsItBeforeAPodLeaves) {
+  add(a_pod("web-0", PodSpec{}));
+  machine("n1", {.agent_starts = 1min});
+  bool cordoned = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "nodes" || change.key.name != "n1" || cordoned) return;
+    const Json labels = change.object->at("metadata").value("labels", Json::object());
+    if (labels.value("haulout.dev/state", "") != "draining") return;
+    cordoned = true;
+    cluster.after(Duration::zero(), [&] { cordon("n1"); });
+  });
+  after(1h, [&] {
+    expect_left_alone();
+    EXPECT_EQ(slots_held(), 0u) << story();
+    EXPECT_EQ(checks.evictions, 0u) << story();
+  });
+  run_for(61min);
+  EXPECT_TRUE(unschedulable("n1"));
+}
+
+TEST_F(Gates, APersonsCordonHoldsNothingWhereCordonedNodesAreUpdated) {
+  joined.cordoned_nodes = agent::CordonedNodes::update;
+  Machine& n1 = machine("n1");
+  cordon("n1");
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1") << story();
+  EXPECT_TRUE(unschedulable("n1"));
 }
 
 TEST_F(Gates, AnAlertHoldsUntilItEnds) {

@@ -142,6 +142,11 @@ void Machine::repair() {
   plan_.ignored_reboots = plan_.refused_reboots = 0;
   plan_.late_by = {};
   plan_.rolls_back = plan_.still_wanted = plan_.unknown = plan_.version_unknown = plan_.claims_a_boot = false;
+  plan_.kubelet_late = {};
+  if (std::exchange(plan_.same_boot_id, false) && powered_) {
+    tell_kubelet();
+    kill_agent();  // what keeps it from seeing its boot id is taken away, for the next one
+  }
   if (std::exchange(plan_.stays_down, false) && !powered_) boot();
   news_.notify();
 }
@@ -187,7 +192,18 @@ asio::awaitable<void> Machine::changed() {
 }
 
 Result<std::string> Machine::boot_id() {
-  return node_ + "-boot-" + std::to_string(boots_) + (lie_ > 0 ? "-" + std::to_string(lie_) : "");
+  if (plan_.same_boot_id) return std::string("boot-of-the-host");
+  return own_boot_id() + (lie_ > 0 ? "-" + std::to_string(lie_) : "");
+}
+
+std::string Machine::kubelet_boot_id() const {
+  return plan_.same_boot_id && !plan_.kubelet_knows ? "boot-of-the-host" : own_boot_id();
+}
+
+Task<agent::MachineStart> Machine::started(TimePoint) {
+  on_marks();
+  if (plan_.start_hidden) co_return Error(Errc::unavailable, "/proc/1/stat is not there");
+  co_return agent::MachineStart{"fake", boots_ + 1};
 }
 
 Task<> Machine::can_reboot(TimePoint) {
@@ -200,10 +216,11 @@ Task<std::string> Machine::blocked_by(TimePoint) {
 }
 
 Task<> Machine::reboot(std::size_t method, TimePoint) {
-  world_.observer.reboot_asked(*this);
+  world_.observer.reboot_asked(*this, plan_.methods.at(method));
   EXPECT_FALSE(delay_.held()) << "an agent delays its own reboot";
   EXPECT_FALSE(method == 0 && shutting_down()) << "logind refuses a second shutdown";
   EXPECT_THAT(blocked_by_, ::testing::IsEmpty()) << "a reboot in the middle of something";
+  on_asked();
   asked.push_back(plan_.methods.at(method));
   if (std::exchange(plan_.blocks_when_asked, false)) {
     blocked_by_ = "dpkg";
@@ -213,6 +230,7 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     --plan_.refused_reboots;
     co_return Error(Errc::unavailable, "Access denied");
   }
+  accepted_ = Accepted{world_.clock.now(), plan_.methods.at(method), *boot_id()};
   if (plan_.claims_a_boot) {
     ++lie_;
     kill_agent();
@@ -288,9 +306,20 @@ void Machine::boot() {
   if (!plan_.rolls_back && placed && !plan_.target.empty()) plan_.version = plan_.target;
   shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
-  world_.cluster.node_up(node_, *boot_id());
+  // Of what it was before, until it has looked.
+  world_.cluster.node_up(node_);
+  if (plan_.kubelet_late == Duration::zero())
+    tell_kubelet();
+  else
+    world_.cluster.after(plan_.kubelet_late, [this, boots = boots_] {
+      if (powered_ && boots_ == boots) tell_kubelet();
+    });
   powered_ = true;
   power_.notify();
+}
+
+void Machine::tell_kubelet() {
+  world_.cluster.node_up(node_, kubelet_boot_id());
 }
 
 Task<bool> Machine::boot_complete(TimePoint) {

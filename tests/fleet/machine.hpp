@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,6 +43,10 @@ struct MachinePlan {
   Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
   bool others_delay = false;       // it waits so long whether an agent holds it up or not
   bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
+  bool same_boot_id = false;       // in a container: the agent reads the host's, whatever boots
+  bool kubelet_knows = false;      // there, the kubelet reads the machine's own
+  bool start_hidden = false;       // nobody can tell when the first process began
+  Duration kubelet_late{};         // the kubelet is Ready at once, and tells of the boot so much later
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -66,7 +71,7 @@ class MachineObserver {
   virtual void before_request(Machine&, const sim::Call&) {}
   // `answer`: nothing when it was lost on the way.
   virtual void after_request(Machine&, const sim::Call&, TimePoint /*sent*/, const http::Response* /*answer*/) {}
-  virtual void reboot_asked(Machine&) {}
+  virtual void reboot_asked(Machine&, const std::string& /*method*/) {}
   virtual void going_down(Machine&, bool /*by_agent*/) {}
   virtual void ready_shown(Machine&) {}
 };
@@ -126,6 +131,15 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   // When they were sent.
   const std::vector<TimePoint>& request_times() const { return request_times_; }
   bool powered() const { return powered_; }
+  // As the kubelet reads it.
+  std::string kubelet_boot_id() const;
+  // The last request for a reboot that was accepted, or got no answer, and the boot id under which it was made.
+  struct Accepted {
+    TimePoint at{};
+    std::string method, boot_id;
+    bool operator==(const Accepted&) const = default;
+  };
+  const std::optional<Accepted>& accepted() const { return accepted_; }
   const agent::Status& status() const { return status_; }
   bool wants_update() const { return !plan_.target.empty() && plan_.version != plan_.target; }
 
@@ -135,6 +149,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Task<> apply(std::string target, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
   Result<std::string> boot_id() override;
+  Task<agent::MachineStart> started(TimePoint deadline) override;
   std::vector<std::string> reboot_methods() const override { return plan_.methods; }
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
@@ -146,6 +161,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
 
   bool replaced = false;  // by another machine of the same name; this one is nobody's any more
   std::function<void(const agent::Status&)> on_told = [](const agent::Status&) {};
+  std::function<void()> on_marks = [] {};  // when its start is asked for, between the proof and the request
+  std::function<void()> on_asked = [] {};  // for a reboot, before anything happens
   std::function<void()> on_ready = [] {};  // when the ready file has appeared
   std::vector<std::string> asked;          // the methods by which a reboot was asked for
   std::vector<std::string> hooks_run;
@@ -158,6 +175,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   void expect_shown(const agent::Status& status) const;
   void go_down(bool by_agent);
   void boot();
+  void tell_kubelet();
+  std::string own_boot_id() const { return node_ + "-boot-" + std::to_string(boots_); }
   void go_down_later(Duration delay);
   void power_cycle_when_shut_down();
 
@@ -177,6 +196,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   std::size_t lie_ = 0;
   std::vector<TimePoint> request_times_;
   std::vector<CrashPoint> crashes_;
+  std::optional<Accepted> accepted_;
   agent::OwnNode own_;
   agent::Status status_;
 };

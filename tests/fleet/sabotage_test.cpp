@@ -109,6 +109,24 @@ TEST_F(Sabotage, ACordonThatIsTakenBackWhoeverSetIt) {
   expect_caught("took back the cordon of a person on n1");
 }
 
+TEST_F(Sabotage, APersonsWorkplaceThatIsUpdated) {
+  checks.leaves_cordoned_nodes_alone = true;
+  three_machines();
+  cordon("n1");
+  expect_caught("a reboot of n1, which a person had cordoned before");
+}
+
+// Two nodes of one pool take the turns of two.
+TEST_F(Sabotage, APoolThatIsTakenForTwo) {
+  for (const char* name : {"n1", "n2"}) {
+    slots.grouping.pool = std::string("pool-of-") + name;
+    options.pool = [pool = slots.grouping.pool](const k8s::Node&) { return pool; };
+    machine(name);
+    checks.pools[name] = "db";
+  }
+  expect_caught("drains although too many are out");
+}
+
 TEST_F(Sabotage, AProofThatSeesNoPods) {
   break_wire(BrokenWire::no_request, [](const sim::Call& call, Result<http::Response>& answer) {
     if (!answer || call.verb != "list" || !call.info || call.info->resource != "pods") return;
@@ -152,7 +170,7 @@ TEST_F(Sabotage, AReadyFileThatStays) {
   expect_caught("and its ready file is there");
 }
 
-// The agent itself finds it out: the version that runs is the old one, and the kubelet knows of no boot.
+// The agent itself finds it out: the kubelet knows of no boot.
 TEST(SabotageOfSeeds, ABootThatWasNone) {
   FleetPlan plan;
   plan.machines.resize(2);
@@ -160,7 +178,7 @@ TEST(SabotageOfSeeds, ABootThatWasNone) {
   plan.machines[0].plan.claims_a_boot = true;
   plan.machines[1].name = "n2";
   const SeededOutcome outcome = SeededFleet(plan).play();
-  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded NodeNotReady")));
+  EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded BootIdForeign")));
 }
 
 TEST(SabotageOfSeeds, AFleetThatNobodyUpdates) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/gates/cordon_gate.hpp"
+#include "agent/lifecycle/pool_member.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 
@@ -39,15 +41,20 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   cluster.timing() = plan_.timing;
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
+  checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
   way = [this] { return &wire(); };
   gates = [this](k8s::Client&, const std::string&) {
     const auto answer = [this](const agent::GateQuestion& question) {
       const agent::Record& record = question.record;
-      const bool again = !record.reboots.empty() && question.pending.need == agent::Need::yes &&
-                         record.reboots.back().target == question.pending.target && !question.requested;
-      if (again) return closed("RebootLoop", agent::Gate::Effect::degrades);
+      const bool brakes = question.when != agent::GateQuestion::When::under_way && !question.requested;
+      const auto brake =
+          brakes ? agent::reboot_brake(record.reboots, question.pending, clock.wall_now(), checks.reboots_per_day)
+                 : std::nullopt;
+      if (brake) return closed(brake->reason.c_str(), agent::Gate::Effect::degrades);
+      const agent::Gate cordon = agent::cordon_gate(question.node, record, plan_.cordoned_nodes);
+      if (cordon.closed()) return agent::GateAnswer{{cordon}};
       return paused_.contains(question.node.name) ? closed("Paused", agent::Gate::Effect::gives_up)
                                                   : agent::GateAnswer{};
     };
@@ -75,9 +82,21 @@ SeededOutcome SeededFleet::play() {
 
 void SeededFleet::stage() {
   for (const PlannedMachine& planned : plan_.machines) {
+    if (plan_.pools == Pools::by_name) slots.grouping.pool = planned.pool;
+    if (plan_.pools == Pools::by_label) slots.grouping.pool_label = "team";
+    options.pool = [pool = planned.pool](const k8s::Node&) { return pool; };
     Machine& made = machine(planned.name, planned.plan);
     for (const CrashPoint& point : planned.crashes) made.crash_at(point);
+    Json labels = Json::object();
+    if (plan_.pools == Pools::by_label) labels["team"] = planned.pool;
+    if (plan_.pools == Pools::by_role && planned.pool == agent::control_plane_pool)
+      labels[std::string(agent::control_plane_label)] = "";
+    cluster.patch("nodes", "", planned.name, {{"metadata", {{"labels", labels}}}});
+    checks.pools[planned.name] = planned.pool;
   }
+  if (plan_.pools == Pools::by_role) checks.limits[std::string(agent::control_plane_pool)] = 1;
+  checks.leaves_cordoned_nodes_alone = plan_.cordoned_nodes == agent::CordonedNodes::wait;
+  checks.pools["spare"] = "none";
   for (const Json& object : plan_.objects) add(object);
 }
 
@@ -117,7 +136,9 @@ asio::awaitable<void> SeededFleet::until_nothing_moves() {
     co_await clock.sleep_until(clock.now() + quiet);
     if (checks.states.size() == seen) co_return;
   }
-  if (!all_is_well() && !something_holds_turns()) checks.violated("P8: the fleet never comes to rest");
+  const bool held = std::any_of(machines.begin(), machines.end(),
+                                [this](const auto& each) { return something_holds_turns(pool_of(each->node())); });
+  if (!all_is_well() && !held) checks.violated("P8: the fleet never comes to rest");
 }
 
 asio::awaitable<void> SeededFleet::until_all_is_well() {
@@ -197,6 +218,9 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     case Deed::register_anew:
       if (machine.powered()) checks.by_a_person([&] { cluster.replace_node(name); });
       break;
+    case Deed::remove_pool_label:
+      cluster.patch("nodes", "", name, {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
+      break;
     case Deed::back_end_knows:
       machine.plan().unknown = false;
       machine.want(machine.plan().target);
@@ -213,10 +237,18 @@ void SeededFleet::delete_some_pod(std::size_t number) {
 }
 
 // While a broken node or a person's cordon stands against the limit and takes no pods, others may have to wait.
-bool SeededFleet::something_holds_turns() const {
-  return std::any_of(machines.begin(), machines.end(), [this](const auto& each) {
-    return !each->powered() || state(each->node()) == "degraded" || unschedulable(each->node());
+bool SeededFleet::something_holds_turns(const std::string& pool) const {
+  return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
+    const auto decoded = k8s::decode_node(node(each->node()).dump());
+    const bool counts = pool_of(each->node()) == pool || !decoded || !agent::told_pool(*decoded);
+    return counts && (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()));
   });
+}
+
+std::string SeededFleet::pool_of(const std::string& name) const {
+  const auto found = std::find_if(plan_.machines.begin(), plan_.machines.end(),
+                                  [&](const PlannedMachine& planned) { return planned.name == name; });
+  return found == plan_.machines.end() ? "default" : found->pool;
 }
 
 // When nothing moves any more, and nobody has repaired anything.
@@ -236,9 +268,12 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   for (const Json& lease : cluster.all("leases"))
     if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
-  const bool waits = (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns();
+  const bool waits =
+      (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
   // One that stays down says nothing more, whatever it was at: a person may have rebooted it before its agent looked.
-  const bool broken = planned.fails() && (now == "degraded" || !machine.powered());
+  const bool refused = now == "pending" && reason == "BootIdForeign";
+  const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
+                      (now == "degraded" && reason == "TooManyReboots");
   const bool given_up = now == "idle" && reason == "RolledBack";
   if (!well && !waits && !broken && !given_up)
     checks.violated(fmt::format("P8: {} has come to rest as {} {}", name, now, reason));
@@ -248,6 +283,7 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
 
 void SeededFleet::repair() {
   note("* everything is repaired");
+  checks.reboots_per_day = 0;
   paused_.clear();
   pauses_.publish();
   for (const auto& each : machines) {
@@ -275,8 +311,8 @@ void SeededFleet::look_at_the_end() {
     checks.violated("the end: " + sim::name_of(lease) + " is held by " + sim::text(lease, "/spec/holderIdentity"));
 }
 
-SeededOutcome play_seed(std::uint64_t seed, bool traces_requests) {
-  return SeededFleet(plan_fleet(seed), traces_requests).play();
+SeededOutcome play_seed(std::uint64_t seed, bool traces_requests, unsigned generation) {
+  return SeededFleet(plan_fleet(seed, generation), traces_requests).play();
 }
 
 }  // namespace haulout::fleet

@@ -37,7 +37,9 @@ class SeededFleet : public Fleet {
   void perform_on_node(const Incident& incident);
   void delete_some_pod(std::size_t number);
   void look_at(const PlannedMachine& planned, const Machine& machine);
-  bool something_holds_turns() const;
+  // Of that pool, or of a node of which nothing tells its pool.
+  bool something_holds_turns(const std::string& pool) const;
+  std::string pool_of(const std::string& node) const;
   void repair();
   bool all_is_well() const;
   void look_at_the_end();
@@ -50,6 +52,7 @@ class SeededFleet : public Fleet {
   SeededOutcome outcome_;
 };
 
-SeededOutcome play_seed(std::uint64_t seed, bool traces_requests = false);
+SeededOutcome play_seed(std::uint64_t seed, bool traces_requests = false,
+                        unsigned generation = newest_fleet_generation);
 
 }  // namespace haulout::fleet

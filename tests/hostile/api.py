@@ -209,6 +209,9 @@ class Api:
             return status(422, "metadata.name: Required value")
         if self.cluster.get(found.plural, metadata["name"], found.namespace):
             return status(409, f'{found.plural} "{metadata["name"]}" already exists', "AlreadyExists")
+        if request.query.get("dryRun"):
+            metadata.update(uid="00000000-0000-4000-8000-000000000000", resourceVersion="1")
+            return Answer(201, json.dumps(item).encode())
         made = self.cluster.put(found.plural, item)
         return Answer(201, self.encode(found.plural, made).encode())
 

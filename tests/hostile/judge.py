@@ -6,12 +6,12 @@ there is any, and whether a word that the server made up for this world is in it
 import dataclasses
 import json
 
-from cluster import is_daemon, is_mirror, node_of
+from cluster import is_daemon, is_mirror, labels_of, node_of
 
 # Seconds after which something that stands in the way has to have been said. The program speaks after five, at its next
 # try, and its tries are up to ten seconds apart.
 SAY_WITHIN = 25.0
-MEMORY_LIMIT = 120 * 1048576  # a list of this size is refused long before
+MEMORY_LIMIT = 640 * 1048576  # the limit of one answer is 256 MiB, and what holds it grows by doubling
 KNOWN_EXITS = (0, 1, 2, 3)
 
 
@@ -34,7 +34,7 @@ class Run:
 
 
 def removals(run):
-    return [seen for seen in run.seen if seen.kind in ("evict", "delete pods")]
+    return [seen for seen in run.seen if seen.kind in ("evict", "delete pods") and not seen.request.query.get("dryRun")]
 
 
 def every_pod_that_was(cluster):
@@ -74,14 +74,15 @@ def right_nodes(run):
     for seen in run.carried_out("patch nodes", "patch nodes/status"):
         if seen.name not in run.world.asked and seen.code < 300:
             yield f"P11: node {seen.name} was written; asked were {', '.join(run.world.asked)}"
+    own = ("delete pods", "create events") + (("create leases", "delete leases") if run.world.command == "agent" else ())
     for seen in run.seen:
-        if seen.kind.startswith(("delete ", "create ")) and seen.kind not in ("delete pods", "create events"):
+        if seen.kind.startswith(("delete ", "create ")) and seen.kind not in own:
             yield f"P1: {seen.kind} {seen.namespace}/{seen.name}"
 
 
 def no_false_success(run):
     """P3, P4: what exit code 0 says is so."""
-    if run.code != 0:
+    if run.code != 0 or run.world.command == "agent":
         return
     for name in run.world.asked:
         node = run.world.cluster.get("nodes", name)
@@ -98,6 +99,43 @@ def no_false_success(run):
         if left or not was_cordoned:
             yield (f"P3: exit code 0 and at the last list of the pods of node {name} "
                    f"{', '.join(left) + ' had not gone' if left else 'it was not cordoned'}")
+
+
+def moments_of_ready(world):
+    """Each time at which a Node came to bear the state `ready`: (node, what was wrong then)."""
+    pods, leases, before = {}, {}, {}
+    for _, plural, kind, item, _ in world.cluster.log:
+        uid, name = item["metadata"]["uid"], item["metadata"]["name"]
+        for book, of in ((pods, "pods"), (leases, "leases")):
+            if plural == of:
+                book[uid] = item
+                if kind == "DELETED":
+                    del book[uid]
+        if plural != "nodes":
+            continue
+        state = labels_of(item).get("haulout.dev/state")
+        if state == "ready" and before.get(name) != "ready":
+            left = [pod["metadata"]["name"] for pod in pods.values() if node_of(pod) == name and world.must_leave(pod)]
+            holders = [lease.get("spec", {}).get("holderIdentity") for lease in leases.values()]
+            wrong = f"{', '.join(left)} had not gone" if left else ""
+            if not item.get("spec", {}).get("unschedulable"):
+                wrong = "it was not cordoned"
+            if "--slots=lease" in world.flags and f"{name}/{uid}" not in holders:
+                wrong = "no turn was its own"
+            yield name, wrong
+        before[name] = state
+
+
+def ready_is_ready(run):
+    """P3, P6: what the label of the Node says is so."""
+    if run.world.command != "agent":
+        return
+    moments = list(moments_of_ready(run.world))
+    for name, wrong in moments:
+        if wrong:
+            yield f"P3: node {name} was called ready and {wrong}"
+    if run.world.expect == "ready" and not moments:
+        yield f"P8: node {run.world.asked[0]} was not ready after {run.ended - run.began:.0f} s"
 
 
 def no_crash(run):
@@ -182,8 +220,10 @@ def keeps_its_distance(run):
 
 
 def obeys_retry_after(run):
-    """P10: who is told to come back in a second does not come before."""
+    """P10: a command that is told to come back in a second does not come before."""
     told = {}
+    if run.world.command == "agent":  # several of its parts ask the same
+        return
     for seen in run.seen:
         key = seen.kind, seen.request.path, seen.request.query.get("continue")
         if seen.kind in ("get nodes", "patch nodes", "list nodes") and key in told and seen.at - told[key] < 0.9:
@@ -195,7 +235,7 @@ def obeys_retry_after(run):
 
 def verdicts(run):
     found = []
-    for rule in (right_pods, right_nodes, no_false_success, no_crash, says_why, as_expected, keeps_its_distance,
+    for rule in (right_pods, right_nodes, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
                  obeys_retry_after):
         lines = list(dict.fromkeys(rule(run)))
         found += lines if len(lines) < 3 else [f"{lines[0]} (and {len(lines) - 1} more like this)"]

@@ -90,6 +90,6 @@ def odd(rng, plural, item, wrong_types=False):
             break
         ways = [lambda value: ..., lambda value: None, empty]
         if wrong_types:
-            ways = [lambda value: rng.choice(OTHER_TYPES)]
+            ways = [lambda value: copy.deepcopy(rng.choice(OTHER_TYPES))]
         hit(item, rng.choice(places), rng.choice(ways))
     return item

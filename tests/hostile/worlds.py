@@ -1,24 +1,29 @@
 """Seed -> world: who lives there, what is asked of Haulout, what goes wrong, and what has to come of it.
 
-A theme is a function that fills a World. What it expects:
+What a world expects:
   done       exit code 0, in time
   open       however it ends, it is safe: see judge.py
   untouched  it fails, and has changed nothing
   told       something stands in the way for good: that is said in time
   cause      the same, with a deadline: what ends it names the cause
+  ready      an agent calls its Node ready, and rightly
 """
 import dataclasses
 import random
 
-import faults
-from cluster import Cluster, is_daemon, is_mirror, is_terminating, labels_of, matches, node_of
+from cluster import Cluster, is_daemon, is_finished, is_mirror, labels_of, matches, node_of
 from oddities import odd
-from plans import Plan, Rule
-from population import Population
+from plans import Plan
+from population import BOOT_ID, Population
+from themes import THEMES
 
-ALL = ("get ", "list ", "watch ", "evict", "patch ", "delete ", "review", "create ")
-READS = ("get nodes", "list pods", "list poddisruptionbudgets", "get daemonsets")
-SURVIVABLE_AFTER_CONTACT = {**faults.SURVIVABLE, **faults.HALVES}
+KUBECONFIG = """apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:PORT"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+"""
 
 
 @dataclasses.dataclass
@@ -37,7 +42,7 @@ class World:
     expect: str = "done"
     marker: str = ""  # what has to reach the user
     obstacle: str = "stands"  # the fault that stands in the way
-    patience: float = 45.0  # seconds after which it is ended
+    patience: float = 75.0  # seconds after which it is ended
     mute: float = 0.0  # seconds in which nothing listens at first
     quick: str = ""  # a namespace whose pods have to be asked within `quick_limit`
     quick_limit: float = 8.0
@@ -45,8 +50,18 @@ class World:
     odd_shapes: float = 0.0  # the part of all objects that looks odd on the wire
     wrong_types: bool = False
 
-    def arguments(self, port):
+    def arguments(self, port, home="HOME"):
+        if self.command == "agent":
+            return ["agent", "--kubeconfig", f"{home}/kubeconfig", "--host-root", home, *self.flags]
         return [self.command, *self.targets, "--server", f"http://127.0.0.1:{port}", *self.flags]
+
+    def furnish(self, home, port):
+        """What an agent finds on its machine: a kubeconfig, a boot id, a sentinel that asks for a reboot."""
+        files = {"kubeconfig": KUBECONFIG.replace("PORT", str(port)), "proc/sys/kernel/random/boot_id": BOOT_ID + "\n",
+                 "etc/os-release": "ID=debian\nPRETTY_NAME=Debian\n", "run/reboot-required": ""}
+        for name, text in files.items() if self.command == "agent" else ():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text(text, encoding="utf-8")
 
     def shape(self, plural, item):
         rng = random.Random(f"{self.seed} {plural} {item['metadata']['uid']}")
@@ -56,303 +71,29 @@ class World:
         return any(given == flag or given.startswith(flag + "=") for given in self.flags)
 
     def must_leave(self, pod):
-        return not (is_mirror(pod) or is_daemon(pod)) and matches(labels_of(pod), self.pod_labels)
+        stays = is_mirror(pod) or is_daemon(pod) or (self.command == "agent" and is_finished(pod))
+        return not stays and matches(labels_of(pod), self.pod_labels)
 
     def empty(self):
         """Whether every pod that must leave the asked nodes has gone."""
         return not any(node_of(pod) in self.asked and self.must_leave(pod) for pod in self.cluster.all("pods"))
 
 
-# ---- commands
-def drain(world, *flags, settle=True):
-    rng = world.rng
-    world.flags = ["--force", "--ignore-daemonsets", "--delete-emptydir-data", *flags]
-    if settle:
-        world.flags.append("--settle=" + rng.choice(["0s", "100ms", "300ms"]))
-    for chance, flag in ((0.15, "--disable-eviction"), (0.2, "--max-concurrent=" + rng.choice("125")),
-                         (0.2, "--chunk-size=" + rng.choice("0123")), (0.3, "-o=" + rng.choice(["json", "jsonl"])),
-                         (0.1, "--grace-period=1"), (0.1, "--uncordon-on-failure"), (0.05, "--respect-do-not-disrupt")):
-        if rng.random() < chance:
-            world.flags.append(flag)
-
-
-def names(world, count):
-    world.asked = world.targets = world.nodes[:count]
-
-
-def selector(world):
-    """Two nodes by their label."""
-    world.targets = ["-l", "pool=a"]
-    world.asked = [n["metadata"]["name"] for n in world.cluster.all("nodes") if labels_of(n).get("pool") == "a"]
-
-
-def any_command(world, volumes=False):
-    """One of all commands that write, on one node, on several, by selector."""
-    rng = world.rng
-    world.command = rng.choice(["drain", "drain", "drain", "cordon", "uncordon"])
-    if rng.random() < 0.35:
-        selector(world)
-    else:
-        names(world, rng.choice([1, 1, 2]))
-    if world.command == "drain":
-        more = [flag for chance, flag in ((0.15, "--check-fit=warn"), (0.3 if volumes else 0, "--wait-volumes"),
-                                          (0.1, "--canary=1s"), (0.1, "--max-unavailable-per-controller=1"))
-                if rng.random() < chance]
-        drain(world, *more)
-    if world.command == "uncordon":
-        for name in world.nodes:
-            world.cluster.change("nodes", ("", name), lambda node: node["spec"].update(unschedulable=True))
-
-
-# ---- themes
-def calm(world, people):
-    people.crowd(world.nodes, True)
-    any_command(world, True)
-
-
-def one_fault(world, people):
-    """One answer goes wrong, in one of the ways that heal by themselves."""
-    people.crowd(world.nodes, True)
-    any_command(world, True)
-    first = ["list nodes"] if world.targets[0] == "-l" else []
-    kinds = {"drain": [*READS, "list pods", "watch ", "patch nodes", "evict", "review"]}.get(
-        world.command, ["get nodes", "patch nodes"])
-    world.plan.rules = [Rule((world.rng.choice([*first, *first, *kinds]),), faults.SURVIVABLE, 1.0,
-                             world.rng.choice([1, 1, 1, 2, 3]), 1)]
-
-
-def weather(world, people):
-    people.crowd(world.nodes, True)
-    any_command(world, True)
-    world.plan.rules = [Rule((kind,), faults.SURVIVABLE, world.rng.choice([0.1, 0.3]), 1, 2) for kind in ALL]
-    world.plan.rules += [Rule((kind,), faults.HALVES, 0.2, 3, 2) for kind in ALL]
-    world.plan.watch_rules = [Rule(("event",), faults.WATCH_PASSING, 0.1, 1, 3)]
-
-
-def silent_at_first(world, people):
-    """Nobody listens yet."""
-    people.crowd(world.nodes)
-    any_command(world)
-    world.mute = world.rng.choice([0.3, 1.0, 2.5])
-
-
-def nonsense(world, people):
-    people.crowd(world.nodes, True)
-    any_command(world, True)
-    world.expect = "open"
-    world.plan.rules = [Rule((kind,), {**faults.NONSENSE, **faults.HALVES}, world.rng.choice([0.1, 0.5]),
-                             world.rng.choice([1, 2]), world.rng.choice([1, 3])) for kind in ALL]
-    world.plan.watch_rules = [Rule(("event",), {**faults.WATCH_NONSENSE, **faults.WATCH_PASSING}, 0.2, 1, 4)]
-
-
-def always_nonsense(world, people):
-    """One kind of request is never answered sensibly, all others are."""
-    people.crowd(world.nodes, True)
-    world.expect = "open"
-    names(world, 1)
-    drain(world, *(["--wait-volumes"] if world.rng.random() < 0.5 else []))
-    kind = world.rng.choice([*READS, "list volumeattachments", "get persistentvolumes", "patch nodes", "evict"])
-    name = world.rng.choice(sorted(faults.NONSENSE))
-    world.plan.rules = [Rule((kind,), {name: faults.NONSENSE[name]}, first=world.rng.choice([1, 2, 3]))]
-
-
-def odd_watches(world, people):
-    people.crowd(world.nodes)
-    names(world, world.rng.choice([1, 2]))
-    drain(world)
-    world.expect = "open"
-    world.plan.copies = world.rng.choice([1, 2])
-    world.plan.watch_rules = [Rule(("event",), {**faults.WATCH_NONSENSE, **faults.WATCH_PASSING}, 0.4, 1, 6)]
-
-
-def repeated_watches(world, people):
-    """Old events come again, every event comes twice, watches break: none of that changes how it ends."""
-    people.crowd(world.nodes)
-    names(world, world.rng.choice([1, 2]))
-    drain(world)
-    world.plan.copies = world.rng.choice([1, 2])
-    table = {**faults.WATCH_PASSING, "replays": faults.WATCH_NONSENSE["replays"]}
-    world.plan.watch_rules = [Rule(("event",), table, 0.3, 1, 4)]
-
-
-def stands_at_the_end(world, people):
-    """When all pods have gone, the proof of it fails for good, while the watches live."""
-    people.crowd(world.nodes)
-    names(world, 1)
-    people.replicas("shop", world.asked)
-    world.expect = world.rng.choice(["told", "cause"])
-    drain(world, *(["--timeout=9s"] if world.expect == "cause" else []))
-    world.marker = f"obstacle-{world.seed}"
-    world.plan.standing(world.rng.choice(["list pods", "get nodes"]), message=world.marker, when=world.empty)
-
-
-def stands_in_the_middle(world, people):
-    people.crowd(world.nodes, True)
-    names(world, 1)
-    people.stateful("db", world.nodes[0], True)
-    world.expect = world.rng.choice(["told", "cause"])
-    drain(world, "--wait-volumes", *(["--timeout=9s"] if world.expect == "cause" else []))
-    world.marker = f"obstacle-{world.seed}"
-    removal = "delete pods" if world.has("--disable-eviction") else "evict"
-    world.plan.standing(world.rng.choice(["list pods", "patch nodes", removal, "list volumeattachments"]),
-                        message=world.marker)
-    if world.expect == "cause" and world.rng.random() < 0.5:
-        world.plan.rules[0].table = {"stands": faults.refusal(500, message=world.marker)}
-
-
-def liars(world, people):
-    """The server, or a proxy before it, does not look at selectors."""
-    people.crowd(world.nodes)
-    people.replicas("shop", world.nodes)
-    world.expect = "open"
-    if world.rng.random() < 0.3:
-        selector(world)
-        drain(world, "--timeout=5s")
-        world.plan.liars = ("list nodes",)
-    else:
-        names(world, world.rng.choice([1, 2]))
-        drain(world, "--timeout=5s")
-        world.plan.liars = world.rng.choice([("list pods",), ("watch pods",), ("list pods", "watch pods"),
-                                             ("watch nodes",)])
-    world.plan.lie_every = world.rng.choice([1, 2, 3])
-
-
-def odd_objects(world, people):
-    people.crowd(world.nodes, True)
-    for _ in range(2):
-        people.released_volume(world.nodes[0])
-    world.expect = "open"
-    names(world, world.rng.choice([1, 1, 2]))
-    volumes = ["--wait-volumes"] if world.rng.random() < 0.6 else []
-    fit = ["--check-fit=" + world.rng.choice(["warn", "block"])] if world.rng.random() < 0.3 else []
-    guards = ["--max-unavailable-per-controller=1"] if world.rng.random() < 0.2 else []
-    drain(world, "--timeout=4s", *volumes, *fit, *guards)
-    world.odd_shapes = world.rng.choice([0.2, 0.7])
-    world.wrong_types = world.rng.random() < 0.3
-
-
-def unknown_name(world, people):
-    """One of several names does not exist: nothing is touched."""
-    people.crowd(world.nodes)
-    world.command = world.rng.choice(["drain", "drain", "cordon", "uncordon"])
-    if world.command == "drain":
-        drain(world)
-    if world.command == "uncordon":
-        world.cluster.change("nodes", ("", world.nodes[0]), lambda node: node["spec"].update(unschedulable=True))
-    world.asked = world.nodes[:2]
-    world.targets = [*world.asked, "nope"]
-    world.rng.shuffle(world.targets)
-    world.expect, world.exits = "untouched", (1,)
-    if world.rng.random() < 0.3:
-        world.plan.rules = [Rule(("get nodes",), faults.SURVIVABLE, 1.0, world.rng.choice([1, 2]), 1)]
-
-
-def fit_lists(world, people):
-    """--check-fit, and its lists go wrong: once, then it goes on; always, then nothing may be touched."""
-    people.crowd(world.nodes)
-    people.replicas("shop", world.nodes)
-    names(world, 1)
-    if world.rng.random() < 0.5:
-        drain(world, "--check-fit=warn", "--chunk-size=1")
-        world.plan.rules = [Rule(("list nodes",), {"expired": faults.refusal(410)}, 1.0, world.rng.choice([2, 3]), 1)]
-        return
-    world.expect = "untouched"
-    drain(world, "--check-fit=require", "--timeout=4s")
-    table = {name: faults.NONSENSE[name] for name in ("a pod", "{}", "no items", "a list of nothing", "a success", "html 200")}
-    name = world.rng.choice(sorted(table))
-    world.plan.rules = [Rule(("list nodes",), {name: table[name]})]
-    # Of the pods of the whole cluster only: those of the node are listed first.
-    world.plan.rules.append(Rule(("list pods",), {name: table[name]}, first=2))
-
-
-def dead_kubelet(world, people):
-    """Its pods terminate for ever, unless they are asked with less grace."""
-    node = world.nodes[0]
-    names(world, 1)
-    people.crowd(world.nodes[1:])
-    owner = people.workload("replicasets", "ReplicaSet", "shop")
-    grace = world.rng.choice([0, 1])
-    if grace == 0:
-        world.cluster.dead_kubelets.add(node)
-    for _ in range(world.rng.randrange(1, 6)):
-        pod = people.pod("shop", node, owner, grace=3600)
-        world.cluster.lasting[pod["metadata"]["uid"]] = 3600
-        if world.rng.random() < 0.8 or not any(is_terminating(p) for p in world.cluster.all("pods")):
-            world.cluster.terminate(("shop", pod["metadata"]["name"]), None)
-    drain(world)
-    world.flags = [flag for flag in world.flags if not flag.startswith("--grace-period")] + [f"--grace-period={grace}"]
-    world.patience = 15
-
-
-def slow_admission(world, people):
-    """Evictions in one namespace take seconds. Those elsewhere are asked for in time."""
-    names(world, 1)
-    owner = people.workload("replicasets", "ReplicaSet", "slow", 40)
-    for _ in range(40):
-        people.pod("slow", world.nodes[0], owner)
-    # After all others in the order of their keys.
-    world.cluster.put("namespaces", {"metadata": {"name": "zebra"}})
-    people.pod("zebra", world.nodes[0], people.workload("replicasets", "ReplicaSet", "zebra"))
-    drain(world)
-    world.flags = [flag for flag in world.flags if not flag.startswith("--max-concurrent")]
-    world.plan.slow = {"slow": world.rng.choice([3.0, 4.0])}
-    world.quick = "zebra"
-
-
-def closed_budget(world, people):
-    names(world, 1)
-    home = world.nodes[:3]
-    owner = people.replicas("shop", home, len(home))
-    drain(world)
-    world.flags = [flag for flag in world.flags if flag != "--disable-eviction"]
-    if world.rng.random() < 0.5:
-        world.cluster.later(2.0, lambda: world.cluster.remove("poddisruptionbudgets", ("shop", owner["name"])))
-    else:
-        world.expect = "told"
-        world.marker = owner["name"]
-        world.obstacle = ""  # from the first refused eviction on
-
-
-def short_timeout(world, people):
-    """An empty node and a deadline that is not longer than --settle: that succeeds, or is wrong usage."""
-    world.exits = (0, 2)
-    names(world, 1)
-    people.daemons(world.nodes)
-    drain(world, "--timeout=3s", settle=False)
-
-
-def monsters(world, people):
-    people.crowd(world.nodes)
-    names(world, 1)
-    world.expect = "open"
-    drain(world, "--timeout=5s")
-    world.plan.rules = [Rule(("list pods", "list poddisruptionbudgets", "get nodes"), faults.MONSTERS, 0.5, 2, 2)]
-    if world.rng.random() < 0.3:
-        world.plan.watch_rules = [Rule(("event",), faults.WATCH_MONSTERS, 0.5, 1, 1)]
-
-
-# name -> (how often, of 1000)
-THEMES = {calm: 20, one_fault: 220, weather: 140, silent_at_first: 30, nonsense: 120, always_nonsense: 50,
-          odd_watches: 50, repeated_watches: 50, stands_at_the_end: 20, stands_in_the_middle: 30, liars: 60,
-          odd_objects: 120, unknown_name: 40, fit_lists: 40, dead_kubelet: 25, slow_admission: 5, closed_budget: 20,
-          short_timeout: 5, monsters: 5}
-
-
 def theme_of(seed):
-    return random.Random(f"theme {seed}").choices(list(THEMES), list(THEMES.values()))[0]
+    """Its name."""
+    return random.Random(f"theme {seed}").choices(list(THEMES), list(THEMES.values()))[0].__name__
 
 
-def make(seed, later):
+def make(seed, theme, later):
     rng = random.Random(f"world {seed}")
     cluster = Cluster(random.Random(f"cluster {seed}"), later)
     world = World(seed, rng, cluster, Plan(seed))
-    theme = theme_of(seed)
-    world.theme = theme.__name__
+    world.theme = theme
     people = Population(rng, cluster)
     world.nodes = ["n1", "n2", "n3", "n4"][:rng.choice([3, 4])]  # at most two of them are drained
     for index, name in enumerate(world.nodes):
         people.node(name, {"pool": "a" if index < 2 else "b"})
-    theme(world, people)
+    next(fill for fill in THEMES if fill.__name__ == theme)(world, people)
     if world.expect in ("told", "cause"):  # it would go on for its own time
         world.flags = [flag for flag in world.flags if flag != "--uncordon-on-failure"]
     # Drains of open worlds have to end.

@@ -66,6 +66,20 @@ TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   EXPECT_EQ(list.error().code(), Errc::decode);
 }
 
+// P11: or label selectors, and `drain -l` would be about the whole cluster.
+TEST_F(ClientTest, NodesWithOtherLabelsAreNoAnswer) {
+  const auto listed = fixtures::list("NodeList", "5", fixtures::node);
+  for (const char* selector : {"", "pool", "!rack"}) {
+    transport.answer(json_response(200, listed));
+    EXPECT_TRUE(run(client.list_nodes(selector, soon))) << selector;
+  }
+  transport.answer(json_response(200, listed));
+  const auto others = run(client.list_nodes("rack=r7", soon));
+  ASSERT_FALSE(others);
+  EXPECT_EQ(others.error().code(), Errc::decode);
+  EXPECT_THAT(others.error().message(), HasSubstr("rack=r7"));
+}
+
 TEST_F(ClientTest, AnotherNodeIsNoAnswerAboutOurs) {
   transport.answer(json_response(200, fixtures::node));
   const auto node = run(client.get_node("n2", soon));

@@ -17,6 +17,22 @@ TEST(Backoff, GrowsToTheCapAndNeverReachesZero) {
   }
 }
 
+// Not squared, as where the base is multiplied by itself: 0.2, 0.4, 0.8, 1.6, 3.2, 6.4 s, then the cap.
+TEST(Backoff, EachWaitIsTwiceTheOneBefore) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SeededRng rng(seed);
+    BackoffOptions options;
+    options.jitter = BackoffOptions::Jitter::equal;
+    Backoff backoff(options);
+    Duration ceiling = 200ms;
+    for (int attempt = 0; attempt < 10; ++attempt, ceiling = std::min<Duration>(10s, ceiling * 2)) {
+      const Duration delay = backoff.next(rng);
+      EXPECT_GE(delay, ceiling / 2) << "attempt " << attempt;
+      EXPECT_LE(delay, ceiling) << "attempt " << attempt;
+    }
+  }
+}
+
 TEST(Backoff, EqualJitterKeepsHalf) {
   SeededRng rng(2);
   Backoff backoff({5s, 1.5, 30s, BackoffOptions::Jitter::equal});

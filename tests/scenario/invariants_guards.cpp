@@ -36,7 +36,10 @@ bool Invariants::is_only_replica(const Instance& pod) const {
 
 // For their replacements.
 bool Invariants::waits_for_others(const Instance& pod) const {
-  return given_.options.guards.follows_pods() && !workload_of(pod).is_null();
+  if (!given_.options.guards.follows_pods()) return false;
+  const auto& controller = pod.pod.controller;
+  const bool of_another_kind = controller && !controller->api_version.starts_with("apps/");
+  return of_another_kind || !workload_of(pod).is_null();
 }
 
 // By what the documentation says of it, not by the drain's own code.

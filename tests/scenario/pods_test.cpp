@@ -74,6 +74,22 @@ TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
   EXPECT_EQ(left->reason, "PodPinned");
 }
 
+// Where pods are deleted (--disable-eviction) kubectl stops at the first deletion that fails.
+TEST_F(Scenario, APodThatCannotBeDeletedHoldsNoOtherUp) {
+  add_pods(4);
+  options.delete_instead_of_evict = true;
+  options.max_concurrent = 1;
+  options.timeout = 2min;
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) {
+    const bool refused = entry.verb == "delete" && entry.resource == "pods" && entry.name == "web-0";
+    return refused ? std::optional<http::Response>({500, {}, "no"}) : std::nullopt;
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(pods_on("n1"), ElementsAre("web-0"));
+  EXPECT_THAT(evictions(), IsEmpty());
+}
+
 TEST_F(Scenario, S13_PodForceDeletedByAHuman) {
   add_pods(1);
   add(a_budget("closed", {{"maxUnavailable", 0}}));

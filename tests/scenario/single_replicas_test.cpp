@@ -83,6 +83,14 @@ TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
+TEST_F(Guards, OfSeveralAnnotationsThatMakeNoSenseAllAreNamed) {
+  deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}, {"haulout.dev/max-unavailable", "many"}});
+  options.guards.single_replica = SingleReplica::warn;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(told.message_of("OVERRIDE_INVALID"),
+              AllOf(HasSubstr("single-replica=perhaps"), HasSubstr("max-unavailable=many")));
+}
+
 TEST_F(Guards, SoItIsWithAnyGuard) {
   deploy("web", 2, {{"haulout.dev/max-unavailable", "many"}});
   start_slowly(5s);

@@ -1,0 +1,171 @@
+// Machines that go down and come up, and whose boot id does not tell: containers, and units in the sandbox of one.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct BootIds : Fleet {
+  std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
+  agent::Record record(const std::string& name) const {
+    return agent::decode_record(sim::annotation(node(name), "haulout.dev/record"));
+  }
+};
+
+// It was rebooted every four seconds, for ever.
+TEST_F(BootIds, AMachineWhoseBootIdStaysIsRebootedOnce) {
+  Machine& n1 = machine("n1", {.same_boot_id = true});
+  Machine& n2 = machine("n2", {.target = ""});
+  after(30min, [&] { n2.want("1.1"); });
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
+  EXPECT_THAT(message("n1"), HasSubstr("first process"));
+  EXPECT_EQ(record("n1").reboots.size(), 1u);
+  // In doubt: its cordon stays, and its turn, so that no other node follows.
+  EXPECT_TRUE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_EQ(n2.boots(), 0u);
+}
+
+// Nobody can tell that it has restarted: each way is tried once, in its time, and no more.
+TEST_F(BootIds, WhereNobodyCanTellEachWayIsTriedOnceInItsTime) {
+  Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
+  after(9min, [&] { EXPECT_EQ(n1.boots(), 1u) << story(); });
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "systemd")) << story();
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootFailed");
+  EXPECT_EQ(record("n1").reboots.size(), 2u) << "both count against the brake";
+}
+
+// What it was for has gone: it was rebooted, though nobody saw it.
+TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
+  Machine& n1 = machine("n1", {.same_boot_id = true, .start_hidden = true});
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
+  EXPECT_EQ(state("n1"), "idle");
+  EXPECT_FALSE(unschedulable("n1"));
+}
+
+// The unit's sandbox shows the agent the host's, and the kubelet reports the machine's own.
+TEST_F(BootIds, AnAgentThatReadsAForeignBootIdRebootsNothing) {
+  Machine& n1 = machine("n1", {.same_boot_id = true, .kubelet_knows = true});
+  run_for(3h);
+  EXPECT_THAT(n1.asked, ::testing::IsEmpty()) << story();
+  EXPECT_EQ(state("n1"), "pending");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdForeign");
+  EXPECT_THAT(message("n1"), HasSubstr("boot-of-the-host"));
+  EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// Said before there is anything to do.
+TEST_F(BootIds, AForeignBootIdIsSaidOfAnIdleNode) {
+  machine("n1", {.target = "", .same_boot_id = true, .kubelet_knows = true});
+  run_for(30min);
+  EXPECT_EQ(state("n1"), "idle");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdForeign") << story();
+}
+
+TEST_F(BootIds, OneThatIsMendedGoesOn) {
+  Machine& n1 = machine("n1", {.same_boot_id = true, .kubelet_knows = true});
+  after(30min, [&] { n1.repair(); });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+// It was ready when its agent learned what the kubelet reads.
+TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
+  Machine& n1 = machine("n1", {.methods = {}, .same_boot_id = true});
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    cluster.node_up("n1", "boot-of-the-machine");
+  });
+  after(13min, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_FALSE(n1.shows_ready());
+  });
+  run_for(1h);
+  EXPECT_EQ(n1.boots(), 0u);
+}
+
+// Else whoever reboots what is ready does so again and again.
+TEST_F(BootIds, OneThatOthersHaveRebootedIsNotReadyAgain) {
+  Machine& n1 = machine("n1", {.methods = {}, .still_wanted = true, .same_boot_id = true});
+  for (const Duration when : {10min, 20min, 30min})
+    after(when, [&] {
+      if (n1.shows_ready()) n1.power_cycle();
+    });
+  run_for(2h);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
+}
+
+// A kubelet that is Ready at once and tells of the boot later has lied about nothing.
+TEST_F(BootIds, AKubeletThatTellsOfABootLateIsWaitedFor) {
+  Machine& n1 = machine("n1", {.kubelet_late = 5min});
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
+}
+
+// The time of the request has passed while the machine was down.
+TEST_F(BootIds, AMachineThatIsDownForLongerThanItsTimeIsNotRebootedAgain) {
+  Machine& n1 = machine("n1", {.down = 25min, .same_boot_id = true});
+  run_for(6h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
+}
+
+// P7: wherever the agent dies, it does not ask again before the time is over, and the node does not stay as it is.
+TEST_F(BootIds, AnAgentThatDiesAroundItsRequestAsksOnceInEachTime) {
+  for (const Duration later : {0ms, 1ms, 2ms, 5ms, 10ms, 20ms, 50ms, 1000ms}) {
+    struct OneNode : Fleet {
+      void TestBody() override {}
+      void go(Duration later) {
+        Machine& n1 = machine("n1", {.ignored_reboots = 1});
+        bool seen = false;
+        cluster.on_change([&](const sim::Change& change) {
+          if (seen || change.key.name != "n1" || state("n1") != "rebooting") return;
+          seen = true;
+          cluster.after(later, [&] { n1.kill_agent(); });
+        });
+        run_fleet();
+        EXPECT_TRUE(seen);
+        expect_updated(n1);
+        EXPECT_LE(n1.asked.size(), 2u) << story();
+        EXPECT_EQ(n1.boots(), 1u);
+      }
+    };
+    SCOPED_TRACE(later.count());
+    OneNode().go(later);
+    if (HasFailure()) return;
+  }
+}
+
+// What was asked for and never came counts, too: three in a day, whatever becomes of them.
+TEST_F(BootIds, WhatWasAskedForIsWrittenBeforeItIsAskedFor) {
+  Machine& n1 = machine("n1", {.methods = {"logind"}, .ignored_reboots = 1});
+  std::optional<agent::Record> then;
+  n1.on_asked = [&] { then = record("n1"); };
+  run_for(5min);
+  ASSERT_TRUE(then) << story();
+  EXPECT_TRUE(then->asked);
+  ASSERT_EQ(then->reboots.size(), 1u);
+  EXPECT_TRUE(then->reboots.back().asked_only);
+  EXPECT_TRUE(then->marks);
+}
+
+}  // namespace
+}  // namespace haulout::fleet
