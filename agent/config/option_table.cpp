@@ -187,6 +187,13 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"pinned", choice<T>(&C::pinned, {{"wait", T::park}, {"leave", T::skip}}), "wait",
+           "Pods that their controller brings back to the cordoned node again and again, because they tolerate every "
+           "taint or are bound to the node: wait: until somebody changes that. leave: they stay, go down with the "
+           "machine, and an Event names them."},
+          {"leave-pods", list(&C::leave_pods, "label selector", check_label_selector), "",
+           "Pods that match stay on the node and go down with the machine: they are neither evicted nor waited for. "
+           "Several may be given."},
           {"drain-order", list(&C::drain_order, "SELECTOR=NUMBER", check_drain_order), "",
            "Pods with these labels leave at that place, lower numbers first, like \"app=db=10\"; 0 is where all others "
            "are. Several may be given, the first that selects a pod counts; a pod's own annotation "

@@ -133,6 +133,11 @@ std::optional<EventNote> event_of(const drain::Event& event) {
                      .reason = event.diagnosis->code,
                      .action = std::string(words_of(State::draining).action),
                      .note = event.diagnosis->subject + ": " + event.diagnosis->message};
+  if (event.type == drain::EventType::left && event.pod && event.pod->reason == "PodPinned")
+    return EventNote{.type = k8s::NodeEvent::Type::warning,
+                     .reason = event.pod->reason,
+                     .action = std::string(words_of(State::draining).action),
+                     .note = fmt::format("pod {}: {}", event.pod->key(), event.pod->message)};
   if (is_loss(event))
     return EventNote{.type = k8s::NodeEvent::Type::warning,
                      .reason = "UnmanagedPodEvicted",

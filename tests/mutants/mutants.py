@@ -37,7 +37,7 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 # Seeds are played so many at a time, up to so many; then come all tests with names.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
-              "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
+              "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
               "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
                         "agent_gates/agent_gates_test", "fleet/fleet_test"]},

@@ -53,6 +53,7 @@ void Invariants::ended(const drain::Report& report) {
   check_cordon(report);
   check_free_pods();
   check_asked();
+  check_grace_periods();
   check_request_totals();
 }
 
@@ -183,6 +184,19 @@ void Invariants::check_free_pods() {
     if (until - *cordon_claimed_ > bound)
       violated(fmt::format("P9: {} had to wait {} s although nothing stands in its way", pod.key,
                            std::chrono::duration_cast<std::chrono::seconds>(until - *cordon_claimed_).count()));
+  }
+}
+
+// A grace period that was asked for is given to pods, too, that somebody else has deleted.
+void Invariants::check_grace_periods() {
+  if (!given_.sound_wire || given_.human_uncordon || !cordon_claimed_ || node_gone_) return;
+  for (const auto& [uid, pod] : pods_) {
+    const std::string ns = pod.key.substr(0, pod.key.find('/'));
+    if (pod.gone || !on_our_node(pod) || is_own(pod) || touched_namespaces_.contains(ns) || may_look_managed(pod))
+      continue;
+    const TimePoint since = std::max(pod.terminating.value_or(clock_.now()), *cordon_claimed_);
+    if (is_longer_than_asked(pod) && verdict(pod) == drain::Verdict::evict && clock_.now() - since > 5s)
+      violated("grace: this pod still terminates with another's, longer grace period: " + pod.key);
   }
 }
 
