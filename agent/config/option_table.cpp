@@ -101,7 +101,7 @@ OptionGroup operating_system() {
            "somebody else reboots nodes that are ready."},
           {"reboot-command", command(&C::reboot_command), "",
            "reboot-method command: the program, with arguments, that reboots the host. No shell. It may take as long "
-           "as --reboot-limit; then it gets SIGTERM, and SIGKILL ten seconds later."},
+           "as reboot-limit; then it gets SIGTERM, and SIGKILL ten seconds later."},
           {"reboot-limit", duration(&C::reboot_limit, Zero::refused), "10m",
            "A machine that is still up this long after a reboot was accepted is not going down."},
           {"verify-limit", duration(&C::verify_limit, Zero::refused), "15m",

@@ -109,8 +109,7 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   if (!was_under_way || !over) return;
   PastAttempt attempt{moment.now, moment.cause, shortened(moment.cause_message, longest_why)};
   if (event == Event::verified) {
-    attempt.reason = "Updated";
-    attempt.why = record.to.empty() ? "rebooted and well" : "version " + record.to + " runs";
+    attempt = {moment.now, "Updated", record.to.empty() ? "rebooted and well" : "version " + record.to + " runs"};
   } else if (event == Event::not_needed) {
     attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
   } else if (event == Event::turn_lost) {

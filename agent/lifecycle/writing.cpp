@@ -1,7 +1,7 @@
 // What the agent writes to its Node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
-#include "drain/cordon.hpp"
+#include "agent/lifecycle/node_cordon.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -38,8 +38,8 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
   status_ = {record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
-  if (record_.state == State::uncordoning && drain::cordon_owner(node_) == drain::CordonOwner::other)
-    status_.message = "verification passed; the node stays cordoned, by somebody else";
+  if (const auto cordon = persons_cordon(node_); cordon && record_.state == State::uncordoning)
+    status_.message = "verification passed; the node stays " + words_of(*cordon);
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about; and one request is not one attempt after the other.

@@ -192,7 +192,7 @@ TEST(NodeStatus, TheConditionSaysNowAndThenThatItsAgentLives) {
   node.conditions = {{std::string(maintenance_condition), "True", "Draining", now}};
   const Status status{.state = State::draining};
   EXPECT_FALSE(condition_patch(node, true, status, now + std::chrono::minutes(1)));
-  EXPECT_TRUE(condition_patch(node, true, status, now + heartbeat));
+  EXPECT_TRUE(condition_patch(node, true, status, now + std::chrono::minutes(5)));
   node.conditions[0].status = "False";
   EXPECT_FALSE(condition_patch(node, false, status, now + std::chrono::hours(24))) << "nothing is heard of the idle";
 }
