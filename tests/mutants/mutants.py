@@ -40,7 +40,7 @@ PROGRAMS = {
               "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
               "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
-                        "agent_gates/agent_gates_test", "fleet/fleet_test"]},
+                        "agent_gates/node_gates_test", "fleet/fleet_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240
