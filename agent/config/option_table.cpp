@@ -100,7 +100,8 @@ OptionGroup operating_system() {
            "The ways to reboot, best first: the next one is tried when one does not bring the machine down. none: "
            "somebody else reboots nodes that are ready."},
           {"reboot-command", command(&C::reboot_command), "",
-           "reboot-method command: the program, with arguments, that reboots the host. No shell."},
+           "reboot-method command: the program, with arguments, that reboots the host. No shell. It may take as long "
+           "as --reboot-limit; then it gets SIGTERM, and SIGKILL ten seconds later."},
           {"reboot-limit", duration(&C::reboot_limit, Zero::refused), "10m",
            "A machine that is still up this long after a reboot was accepted is not going down."},
           {"verify-limit", duration(&C::verify_limit, Zero::refused), "15m",

@@ -21,8 +21,9 @@ StateWords words_of(State state) {
     case State::draining: return {"the pods are leaving", "Draining"};
     case State::ready: return {"empty and cordoned: ready for reboot", "Rebooting"};
     case State::rebooting: return {"the reboot is under way", "Rebooting"};
-    case State::verifying: return {"booted: is everything well again?", "Verifying"};
-    case State::uncordoning: return {"well: the node takes pods again", "Uncordoning"};
+    case State::verifying:
+      return {"rebooted; verifying that the node is Ready and runs the expected version", "Verifying"};
+    case State::uncordoning: return {"verification passed; the agent takes its own cordon back", "Uncordoning"};
     case State::soaking: return {"updated, and watched before the next node may go", "Soaking"};
     case State::degraded: return {"stopped: a person has to look", "Stopping"};
   }

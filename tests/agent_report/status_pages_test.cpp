@@ -119,6 +119,26 @@ TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   }));
 }
 
+// What each connection may make the agent hold: 64 of them are four megabytes.
+TEST_F(StatusServerTest, ALongHeadIsRefused) {
+  auto server = serve("127.0.0.1:0");
+  ASSERT_TRUE(server);
+  run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn((*server)->run());
+    http::Endpoint endpoint{http::Endpoint::Kind::tcp, "127.0.0.1", (*server)->port()};
+    auto client = http::Client::create(context.get_executor(), clock, endpoint, {});
+    for (const auto& [bytes, status] : {std::pair{10'000, 200}, std::pair{20'000, 400}}) {
+      http::Request request;
+      request.target = "/healthz";
+      request.headers.add("X", std::string(static_cast<std::size_t>(bytes), 'x'));
+      auto answer = co_await (*client)->round_trip(std::move(request), soon());
+      EXPECT_TRUE(answer) << bytes;
+      if (answer) EXPECT_EQ(answer->status, status) << bytes;
+    }
+    group.cancel();
+  }));
+}
+
 TEST_F(StatusServerTest, AnAddressThatIsTakenIsNamed) {
   auto first = serve("127.0.0.1:0");
   ASSERT_TRUE(first);

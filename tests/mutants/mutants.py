@@ -11,7 +11,7 @@
 A mutant is NAME.patch: a unified diff (git apply) with lines above it:
   What: what is wrong now, in a sentence
   Promise: which promise of the design it breaks
-  Programs: drain                whose seeds and tests look for it
+  Programs: drain                whose seeds and tests look for it: drain or fleet
 
 First the sound tree must pass; then each mutant must fail. The scratch copy, and with it a build that stays incremental,
 is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant survives, 2 when a patch does not apply or build or the sound tree fails.
@@ -39,7 +39,8 @@ PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
               "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
-              "tests": ["agent_slots/agent_slots_test", "agent_gates/agent_gates_test", "fleet/fleet_test"]},
+              "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
+                        "agent_gates/agent_gates_test", "fleet/fleet_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240
