@@ -4,6 +4,7 @@
 
 #include "agent/arguments.hpp"
 #include "agent/completion.hpp"
+#include "agent/duration.hpp"
 #include "agent/exit_code.hpp"
 #include "agent/flags.hpp"
 #include "agent/help.hpp"
@@ -111,9 +112,21 @@ std::string unknown_command(const std::string& word) {
   return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
 }
 
-// A flag that could do nothing without another one.
+// A default must not use up the time that somebody gives the drain.
+void fit_settle(Settings& settings) {
+  if (settings.drain.timeout && !settings.settle_given)
+    settings.drain.settle = std::min(settings.drain.settle, *settings.drain.timeout / 2);
+}
+
+// Flags that could do nothing without another one, or never come to an end beside it.
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
+  const auto timeout = settings.drain.timeout;
+  if (settings.settle_given && timeout && *timeout <= settings.drain.settle)
+    return fmt::format(
+        "--timeout={} is over before --settle={}, so that not even an empty node would be drained; raise "
+        "--timeout above --settle, or give --settle=0",
+        format_duration(*timeout), format_duration(settings.drain.settle));
   const bool looks_at_volumes =
       settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
   if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};
@@ -201,6 +214,7 @@ class Grammar {
   std::variant<Settings, Immediate> run(Command command, Settings settings,
                                         const std::vector<std::string>& words) const {
     settings.command = command;
+    fit_settle(settings);
     std::string problem = take_words(settings, words);
     if (problem.empty()) problem = contradiction(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);

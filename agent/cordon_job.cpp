@@ -61,9 +61,8 @@ int CordonJob::finish(std::optional<int> signal) {
 }
 
 Task<std::vector<k8s::Node>> CordonJob::look_up() {
-  const TimePoint deadline = saturating_add(tools_.clock.now(), call_limit);
-  if (settings_.selector.empty()) co_return co_await named_nodes(tools_, settings_.nodes, deadline);
-  co_return co_await select_nodes(tools_, settings_.selector, deadline);
+  if (settings_.selector.empty()) co_return co_await named_nodes(tools_, settings_.nodes, call_limit);
+  co_return co_await select_nodes(tools_, settings_.selector, saturating_add(tools_.clock.now(), call_limit));
 }
 
 Task<drain::CordonChange> CordonJob::change(k8s::Node node) {

@@ -63,10 +63,9 @@ boost::asio::awaitable<void> DrainJob::run() {
 // Of several nodes each is looked up before the first is touched; a single one's drain says itself that it is not
 // there.
 Task<std::vector<std::string>> DrainJob::node_names() {
-  const TimePoint now = tools_.clock.now();
-  const TimePoint deadline = saturating_add(now, settings_.drain.timeout.value_or(Duration::max()));
-  if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, deadline));
-  co_return co_await resolve_nodes(tools_, settings_, deadline);
+  const Duration limit = std::max(call_limit, settings_.drain.timeout.value_or(Duration::max()));
+  if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, limit));
+  co_return co_await resolve_nodes(tools_, settings_, saturating_add(tools_.clock.now(), limit));
 }
 
 // Nothing, and a warning, where the server does not say. As patient as the first contact of a drain.

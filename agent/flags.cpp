@@ -180,6 +180,11 @@ std::vector<Flag> own_drain_flags() {
        one_of<OutputFormat>(
            {{"text", OutputFormat::text}, {"json", OutputFormat::json}, {"jsonl", OutputFormat::jsonl}},
            [](Settings& s, OutputFormat format) { s.output = format; })},
+      {"pinned", 0, Kind::value, "wait",
+       "Pods that their controller brings back to the cordoned node again and again, because they tolerate every taint "
+       "or are bound to the node: wait (until somebody changes that) or leave (they stay, and the report names them).",
+       one_of<Treatment>({{"wait", Treatment::park}, {"leave", Treatment::skip}},
+                         [](Settings& s, Treatment pinned) { s.drain.policy.pinned = pinned; })},
       {"reattach-limit", 0, Kind::value, "0s",
        "With --wait-volumes or --serialize-volumes: once a pod's volumes are detached here, wait up to this long until "
        "another node has them, before the next pod of that driver leaves and before the drain ends. Only advice: when "
@@ -197,8 +202,11 @@ std::vector<Flag> own_drain_flags() {
        })},
       {"settle", 0, Kind::value, "5s",
        "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled arrive "
-       "late.",
-       duration([](Settings& s, Duration d) { s.drain.settle = d; })},
+       "late. Where it is not given, at most half of --timeout.",
+       duration([](Settings& s, Duration d) {
+         s.drain.settle = d;
+         s.settle_given = true;
+       })},
       {"stuck-volume", 0, Kind::value, "wait",
        "With --wait-volumes, what a volume that is past its --volume-limit does: wait (the drain goes on waiting and "
        "says so) or fail (the drain ends, and did not succeed).",

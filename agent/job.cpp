@@ -43,12 +43,12 @@ Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, Tim
   co_return std::move(list.items);
 }
 
-Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, TimePoint deadline) {
+Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, Duration limit) {
   std::vector<k8s::Node> nodes;
   std::vector<std::string> absent;
   for (const std::string& name : names) {
-    auto node =
-        co_await ask<k8s::Node>(tools, deadline, [&](TimePoint until) { return tools.client.get_node(name, until); });
+    auto node = co_await ask<k8s::Node>(tools, saturating_add(tools.clock.now(), limit),
+                                        [&](TimePoint until) { return tools.client.get_node(name, until); });
     if (node)
       nodes.push_back(*std::move(node));
     else if (k8s::is_gone(node.error()))

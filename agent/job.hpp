@@ -61,8 +61,9 @@ Task<T> ask(Tools tools, TimePoint deadline, std::function<Task<T>(TimePoint)> r
 
 // The nodes that match the selector; there may be none.
 Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, TimePoint deadline);
-// All of them. Where some do not exist, an error that names these: a slip in a list of names must touch no node.
-Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, TimePoint deadline);
+// All of them, each within `limit`. Where some do not exist, an error that names these: a slip in a list of names must
+// touch no node.
+Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, Duration limit);
 // The names given, or those of the nodes that match the selector; an error when none does.
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline);
 // What is wrong when no node matches.

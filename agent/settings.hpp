@@ -63,6 +63,7 @@ struct Settings {
   bool selects = false;                     // --selector was given, be it empty
   bool in_a_pod = false;                    // the credential is that of the pod that this runs in
   drain::Options drain = kubectl_defaults();
+  bool settle_given = false;  // --settle; its default gives way to --timeout
   PeopleSettings people;
   RehearseSettings rehearse;
   std::string timeline;  // file for the picture of a drain; empty: none

@@ -37,7 +37,8 @@ void Timeline::on_event(const drain::Event& event) {
     node.outcome = event.message;
     end_waits(event);
   }
-  if (event.pod == nullptr) return;
+  // A pod whose eviction is only a signal goes on waiting.
+  if (event.pod == nullptr || event.type == EventType::signal_sent) return;
   Row& row = row_of(event);
   const bool waits = event.type == EventType::parked;
   if (!row.waits.empty() && !row.waits.back().until) {

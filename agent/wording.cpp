@@ -32,6 +32,7 @@ constexpr Kind kinds[] = {
     {"SingleReplica", "Pods that are the only one of their controller",
      "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
     {"NotSelected", "Pods that the pod selector does not match", ""},
+    {"PodPinned", "Pods that come back to the node whenever they are evicted", ""},
     {"Finished", "finished Pods", ""},
     {"TerminatingTooLong", "Pods that have been terminating for long", ""},
     {"MirrorPod", "", ""},  // static pods: nobody expects them to go

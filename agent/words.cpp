@@ -64,10 +64,9 @@ std::string need_nodes_or_all(const Settings& settings) {
            "drains";
   if (!rehearse.drain_flags.empty())
     return fmt::format(
-        "--{} is about a single drain: with --all the agents drain as their configuration says; write it there and "
-        "name "
-        "the file with --config",
-        rehearse.drain_flags.front());
+        "--{} is about a single drain: with --all the agents drain as their configuration says{}; write it there and "
+        "name the file with --config",
+        rehearse.drain_flags.front(), rehearse.drain_flags.front() == "timeout" ? ", where it is drain-deadline" : "");
   return {};
 }
 

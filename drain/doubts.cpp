@@ -17,40 +17,92 @@ bool HeldLong::due(bool held, TimePoint now) {
 
 // Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
 // word.
-asio::awaitable<bool> Drain::Impl::verified_empty(TimePoint at) {
+bool Drain::Impl::looks_over(TimePoint at) {
   if (!pipeline_->clear() || !volumes_clear() || reattaching()) {
     told_settling_ = false;
-    co_return false;
+    return false;
   }
   const TimePoint settled = saturating_add(cordoned_at_, options_.settle);
   if (at < settled && !std::exchange(told_settling_, true)) emit(EventType::settling);
   const bool alive = pods_view_ && pods_view_->health().connected;
-  if (at < settled || at < verify_not_before_ || !alive || !node_facts_.unschedulable) co_return false;
+  return at >= settled && at >= verify_not_before_ && alive && node_facts_.unschedulable;
+}
+
+// Beside the loop: a list that stalls must hold up neither a late pod nor the deadline.
+void Drain::Impl::look_at_end(TaskGroup& group) {
+  const bool over = looks_over(now());
+  if (proves_end_) return;
+  if (unproved_ && (!pipeline_->clear() || !node_facts_.unschedulable)) proof_answered();
+  if (!over && !volume_is_past_limit()) return;
+  proves_end_ = true;
+  if (over && !unproved_) unproved_.emplace(*this, now());
+  group.spawn(prove_end());
+}
+
+asio::awaitable<void> Drain::Impl::prove_end() {
+  if (!co_await ended_by_volume() && looks_over(now())) co_await prove_emptiness();
+  proves_end_ = false;
+  changed_->notify();
+}
+
+asio::awaitable<void> Drain::Impl::prove_emptiness() {
+  if (!unproved_) unproved_.emplace(*this, now());
   const TimePoint asked = now(), cordoned = cordoned_at_;
-  auto list = co_await client_.list_pods_on(node_name_, within(list_timeout));
-  if (!list) {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, list.error().retry_after);
-    co_return false;
-  }
+  auto list = co_await client_.list_pods_on(node_name_, deadline_);
+  if (!list) co_return not_proved(list.error(), "its pods could not be listed", "list on resource pods");
   pipeline_->reconcile(list->items, asked, now(), clock_.wall_now());
-  if (!pipeline_->clear()) {
-    changed_->notify();
-    co_return false;
-  }
-  if (!co_await volumes_confirmed() || !co_await node_confirmed()) co_return false;
-  // Pods may have come after the list, before a cordon that we hear of only now.
-  if (cordoned_at_ != cordoned) {
-    changed_->notify();
-    co_return false;
-  }
-  // What the views learnt meanwhile counts as well.
-  if (!pipeline_->clear() || now() >= deadline_) co_return false;
+  if (!pipeline_->clear()) co_return proof_answered();
+  if (!co_await volumes_confirmed()) co_return proof_answered();
+  if (!co_await node_confirmed()) co_return;
+  // Pods may have come after the list, before a cordon that we hear of only now. What the views learnt meanwhile counts
+  // as well.
+  if (ended_ || cordoned_at_ != cordoned || !pipeline_->clear() || now() >= deadline_) co_return;
   const Progress progress = pipeline_->progress();
   const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
-  co_return !end(
-      Outcome::drained,
+  end(Outcome::drained,
       fmt::format("drained: {} gone, {} skipped{}", pods(progress.vanished), progress.skipped,
                   volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
+}
+
+// By a request that failed. `right`: what has to be granted where it is forbidden.
+void Drain::Impl::not_proved(const Error& error, std::string_view what, std::string_view right) {
+  verify_not_before_ = now() + verify_backoff_.next(rng_, error.retry_after);
+  if (cut_off(error)) return;
+  unproved_->why = fmt::format("{}: {}", what, error.message());
+  if (k8s::is_forbidden(error)) unproved_->why += fmt::format("; grant verb {} (API group \"\")", right);
+  unproved_->trouble.tell(unproved_->why);
+}
+
+// Whatever the answer was.
+void Drain::Impl::proof_answered() {
+  unproved_->trouble.over();
+  unproved_.reset();
+}
+
+// Until when a question that is still out, or fails again and again, is no finding.
+TimePoint Drain::Impl::unproved_told_at() const {
+  return unproved_ ? saturating_add(unproved_->since, worth_a_word) : TimePoint::max();
+}
+
+void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts) const {
+  if (at < unproved_told_at()) return;
+  facts.push_back({"EMPTINESS_UNPROVED",
+                   "node " + node_name_,
+                   fmt::format("no pod is left in our view, and the API server does not confirm it: {}; it is asked "
+                               "again until it does",
+                               unproved_->why.empty() ? "it has not answered yet" : unproved_->why),
+                   {}});
+}
+
+// At the deadline, of a node without a pod that must leave.
+std::string Drain::Impl::why_not_over() const {
+  if (unproved_ && !unproved_->why.empty()) return ": " + unproved_->why;
+  if (unproved_) return ": the API server has not answered";
+  if (!node_facts_.unschedulable) return ": the node takes pods, somebody uncordoned it";
+  if (pods_view_ && !pods_view_->health().connected && pods_view_->health().error)
+    return ": its pods cannot be followed: " + pods_view_->health().error->message();
+  if (now() < saturating_add(cordoned_at_, options_.settle)) return ": the settle time (--settle) was not over";
+  return {};
 }
 
 Task<bool> Drain::Impl::read_node() {
@@ -68,13 +120,13 @@ Task<bool> Drain::Impl::read_node() {
 // The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
 asio::awaitable<bool> Drain::Impl::node_confirmed() {
   const auto read = co_await read_node();
-  if (!read || !*read) {
-    verify_not_before_ = now() + verify_backoff_.next(rng_, read ? std::nullopt : read.error().retry_after);
+  if (!read) {
+    not_proved(read.error(), "the Node could not be read", "get on resource nodes");
     co_return false;
   }
-  const bool good = !node_facts_.gone && node_facts_.unschedulable;
-  if (!good) changed_->notify();
-  co_return good;
+  proof_answered();
+  if (!*read) verify_not_before_ = now() + verify_backoff_.next(rng_);
+  co_return *read && !node_facts_.gone && node_facts_.unschedulable;
 }
 
 // A pod that comes to a node which takes none may mean that it takes them again, or is another one, and that our view

@@ -77,6 +77,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.grace_seconds = options_.grace_seconds;
   pipeline.own_uid = options_.own_pod_uid;
   pipeline.order = options_.order;
+  pipeline.leaves_pinned = options_.policy.pinned == Treatment::skip;
   pipeline.skips_overdue = options_.policy.skip_terminating_after.has_value();
   if (options_.guards.any()) pipeline.guards.push_back(&controllers_);
   if (options_.volume_turns != VolumeWait::off) pipeline.guards.push_back(&turns_);
@@ -121,9 +122,9 @@ void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* di
   observer_.on_event(event);
 }
 
-void Drain::Impl::Trouble::tell(const Error& error) {
+void Drain::Impl::Trouble::tell(const std::string& why) {
   if (drain_.now() < since_ + worth_a_word) return;
-  std::string message = fmt::format("{}: {}", what_, error.message());
+  std::string message = fmt::format("{}: {}", what_, why);
   if (message == told_) return;
   drain_.emit(EventType::disconnected, nullptr, nullptr, message);
   told_ = std::move(message);

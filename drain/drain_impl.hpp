@@ -21,8 +21,8 @@ namespace haulout::drain {
 // Longer than the 10 s that the server spends on budget conflicts and namesakes, shorter than its own 60 s.
 inline constexpr Duration evict_timeout = std::chrono::seconds(34);
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// A list of thousands of pods from a busy server.
-inline constexpr Duration list_timeout = std::chrono::seconds(60);
+// Of a list each page has its time (k8s::longest_page), and however many there are.
+inline constexpr Duration list_timeout = Duration::max();
 // How often a pod that should be gone is looked for in a most-recent list: a watch can lose events without knowing it
 // (an etcd restored from a backup counts its revisions anew).
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
@@ -69,7 +69,8 @@ class Drain::Impl {
   class Trouble {
    public:
     Trouble(Impl& drain, std::string what) : drain_(drain), what_(std::move(what)), since_(drain.now()) {}
-    void tell(const Error& error);
+    void tell(const Error& error) { tell(error.message()); }
+    void tell(const std::string& why);
     void over() const;
 
    private:
@@ -77,6 +78,15 @@ class Drain::Impl {
     std::string what_;
     TimePoint since_;
     std::string told_;
+  };
+
+  // The question whether the node is empty, from when it is put until it is answered.
+  struct Unproved {
+    Unproved(Impl& drain, TimePoint now)
+        : since(now), trouble(drain, "that node " + drain.node_name_ + " is empty could not be proved") {}
+    TimePoint since;
+    std::string why{};  // it failed last; empty: it has not
+    Trouble trouble;
   };
 
   // preflight.cpp
@@ -121,6 +131,7 @@ class Drain::Impl {
   bool volumes_clear() const;
   bool reattaching() const;
   boost::asio::awaitable<bool> volumes_confirmed();
+  bool volume_is_past_limit() const;
   boost::asio::awaitable<bool> ended_by_volume();
   void diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const;
 
@@ -141,7 +152,15 @@ class Drain::Impl {
   boost::asio::awaitable<std::optional<Error>> ask_for_local_volumes(std::string pod_uid);
 
   // doubts.cpp
-  boost::asio::awaitable<bool> verified_empty(TimePoint now);
+  bool looks_over(TimePoint now);
+  void look_at_end(TaskGroup& group);
+  boost::asio::awaitable<void> prove_end();
+  boost::asio::awaitable<void> prove_emptiness();
+  void not_proved(const Error& error, std::string_view what, std::string_view right);
+  void proof_answered();
+  TimePoint unproved_told_at() const;
+  void diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts) const;
+  std::string why_not_over() const;
   // True: what we know of the Node now is not older than the server's answer. False: the server knows none, and its
   // watch has told of one meanwhile. Fails as the request fails; that the Node has gone is an answer.
   Task<bool> read_node();
@@ -158,7 +177,7 @@ class Drain::Impl {
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
   // What needs a look at every pod. True when the loop is to end: the outcome is set.
-  boost::asio::awaitable<bool> look_around(TaskGroup& group);
+  bool look_around(TaskGroup& group);
   // Until when a view may leave news unread that can wait so long.
   TimePoint gathered_at(Duration patience) const;
   void hurry_views();
@@ -179,6 +198,7 @@ class Drain::Impl {
 
   // fit_check.cpp
   std::set<std::string> leaving_pods() const;
+  void add_unanswered(const std::set<std::string>& leaving);
   boost::asio::awaitable<bool> check_fit();
 
   // drain.cpp
@@ -251,6 +271,7 @@ class Drain::Impl {
   std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> volumes_view_;
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> namespace_views_;
   Duration patience_{};  // what the views were last told
+  TimePoint disconnected_since_ = TimePoint::max();
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
@@ -261,6 +282,8 @@ class Drain::Impl {
   HeldLong pods_held_;                   // by whatever it is
   HeldLong budgets_held_, guards_held_;  // pods, by any of them
   TimePoint doubt_not_before_{};
+  bool proves_end_ = false;
+  std::optional<Unproved> unproved_;
   TimePoint verify_not_before_{};
   Backoff verify_backoff_{BackoffOptions{}};
 };

@@ -87,8 +87,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     if (!doubts_node_)
       for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
     if (now() >= look_at || pipeline_->few_left()) {
-      const bool over = co_await look_around(group);
-      if (over) co_return;
+      if (look_around(group)) co_return;
       looked_at = now();
       look_at = next_wake(looked_at);
     }
@@ -99,7 +98,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   }
 }
 
-asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
+bool Drain::Impl::look_around(TaskGroup& group) {
   if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
     doubt_not_before_ = now() + doubt_interval;
     group.spawn(doubt_pods());
@@ -113,8 +112,9 @@ asio::awaitable<bool> Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(inquire());
   }
   update_diagnoses(now());
-  if (concluded(now()) || co_await ended_by_volume()) co_return true;
-  co_return co_await verified_empty(now());
+  if (concluded(now())) return true;
+  look_at_end(group);
+  return false;
 }
 
 // Rounded up, so that all views read in the same moment.
@@ -148,7 +148,7 @@ bool Drain::Impl::concluded(TimePoint at) {
   const std::size_t left = progress.to_evict - progress.vanished;
   return !end(Outcome::blocked,
               left == 0 ? volumes_clear()
-                              ? std::string("the deadline passed before emptiness was proved")
+                              ? "the deadline passed before emptiness was proved" + why_not_over()
                               : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
                         : fmt::format("the deadline passed with {} left", pods(left)));
 }
@@ -175,6 +175,8 @@ TimePoint Drain::Impl::next_wake(TimePoint at) const {
     const TimePoint settled = std::max(saturating_add(cordoned_at_, options_.settle), verify_not_before_);
     if (settled > at) next = std::min(next, settled);
   }
+  for (const TimePoint told : {unproved_told_at(), saturating_add(disconnected_since_, worth_a_word)})
+    if (told > at) next = std::min(next, told);
   if (const TimePoint due = questions_.next_due(); due > at) next = std::min(next, due);
   if (const TimePoint doubt = doubt_volumes_at(); doubt > at) next = std::min(next, doubt);
   if (doubt_not_before_ > at && pipeline_->any_in_doubt()) next = std::min(next, doubt_not_before_);
@@ -297,7 +299,10 @@ void Drain::Impl::watch_health() {
   if (!pods_view_) return;
   const auto& health = pods_view_->health();
   node_facts_.pods_error = health.error;
-  const bool disconnected = !health.connected && health.error.has_value();
+  // A watch that is opened again at once has missed nothing: balancers cut those that are idle.
+  const bool lost = !health.connected && health.error.has_value();
+  disconnected_since_ = lost ? std::min(disconnected_since_, now()) : TimePoint::max();
+  const bool disconnected = lost && now() >= disconnected_since_ + worth_a_word;
   if (disconnected == told_disconnected_) return;
   told_disconnected_ = disconnected;
   emit(disconnected ? EventType::disconnected : EventType::reconnected, nullptr, nullptr,
@@ -312,6 +317,7 @@ void Drain::Impl::update_diagnoses(TimePoint at) {
   auto facts = diagnose(*pipeline_, node_facts_, inquiries_.known());
   diagnose_volumes(at, facts);
   diagnose_controllers(at, facts);
+  diagnose_proof(at, facts);
   const auto changes = board_.update(facts, at, clock_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) emit(EventType::diagnosis_raised, nullptr, &diagnosis);
   for (const Diagnosis& diagnosis : changes.withdrawn) emit(EventType::diagnosis_withdrawn, nullptr, &diagnosis);

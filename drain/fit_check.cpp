@@ -14,6 +14,23 @@ std::set<std::string> Drain::Impl::leaving_pods() const {
   return leaving;
 }
 
+// An answer about other pods is none about these: what comes back elsewhere has to be among those that were judged.
+void Drain::Impl::add_unanswered(const std::set<std::string>& leaving) {
+  std::set<std::string> answered;
+  for (const placement::PodFit& fit : report_.fits) answered.insert(fit.uid);
+  for (const std::string& uid : leaving) {
+    const k8s::Pod& pod = pipeline_->pods().at(uid).pod;
+    const bool comes_back = pod.controller && !is_daemon_pod(pod) && !is_mirror(pod) && !pod.finished();
+    if (comes_back && !answered.contains(uid))
+      report_.fits.push_back({pod.key(),
+                              uid,
+                              placement::Fit::unknown,
+                              {},
+                              {},
+                              "it is not among the pods of the cluster that the API server lists"});
+  }
+}
+
 // False when the drain has ended: policy wants to know, and does not like what is known. Who only wants to be warned is
 // told what went wrong, too.
 asio::awaitable<bool> Drain::Impl::check_fit() {
@@ -42,6 +59,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
     co_return true;
   }
   report_.fits = *std::move(fits);
+  if (options_.fit == FitPolicy::require) add_unanswered(leaving);
   const std::string doubts = placement::summary(node_name_, report_.fits);
   const bool refused =
       (options_.fit != FitPolicy::warn && placement::count(report_.fits, placement::Fit::does_not_fit) != 0) ||

@@ -26,8 +26,10 @@ struct Policy {
   Treatment empty_dir = Treatment::evict;            // evict | refuse
   Treatment unmanaged = Treatment::evict;            // no controller: evict | refuse | skip
   Treatment do_not_disrupt = Treatment::park;        // do-not-disrupt, safe-to-evict=false: park | evict
+  Treatment pinned = Treatment::park;                // its controller brings it back to this node: park | skip
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
+  std::vector<k8s::LabelSelector> leave;             // pods that match one of them are skipped
 };
 
 // Whether the pods that leave have to fit elsewhere before the drain touches anything (placement/fit.hpp). `warn` only

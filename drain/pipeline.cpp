@@ -52,6 +52,9 @@ void Pipeline::unpin(TimePoint now) {
     tracked->hold = TrackedPod::Hold::policy;
     apply_decision(*tracked, now);
   }
+  if (!options_.leaves_pinned) return;
+  for (auto& [uid, tracked] : pods_)
+    if (!std::exchange(tracked.left_pinned, {}).empty()) apply_decision(tracked, now);
 }
 
 void Pipeline::become(TrackedPod& tracked, PodState state) {
@@ -79,6 +82,11 @@ void Pipeline::remove_from_order(const TrackedPod& tracked) {
 
 void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   tracked.decision = decide_(tracked.pod);
+  if (!tracked.left_pinned.empty() && tracked.decision.verdict == Verdict::evict) {
+    tracked.decision.verdict = Verdict::skip;
+    tracked.decision.reason = "PodPinned";
+    tracked.decision.message = tracked.left_pinned;
+  }
   const Decision& decision = tracked.decision;
   PodReport& report = tracked.report;
   report.verdict = decision.verdict;

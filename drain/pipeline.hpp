@@ -13,7 +13,8 @@
 //   - A pod whose last eviction failed is tried after those that have not failed (P9).
 //   - The pod that we run in goes when all others have vanished.
 //   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
-//   - No pod is evicted twice once it is seen terminating; every eviction names one UID.
+//   - No pod is evicted twice once it is seen terminating, but for one request that shortens a grace period that is
+//     longer than the one that was asked for; every eviction names one UID.
 // Everything is keyed by UID. A change that is told twice, or an answer that comes after the pod has vanished, changes
 // nothing.
 #pragma once
@@ -55,6 +56,7 @@ struct PipelineOptions {
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
   std::vector<OrderRule> order{};
+  bool leaves_pinned = false;  // pods that are pinned to the node are left instead of waited for
   // Policy skips pods that have been terminating for too long: time alone can take a pod out.
   bool skips_overdue = false;
   // Guards beyond budgets. Borrowed. The first that holds a pod back says why.
@@ -108,6 +110,10 @@ struct TrackedPod {
     std::optional<WebhookRefusal> webhook{};  // that said no
   } refusal{};
   Backoff backoff{BackoffOptions{}};
+  bool shortening = false;    // the request that is out is to shorten its grace period
+  std::string left_pinned{};  // why it is left although policy says evict: its controller brings it back
+  bool grace_given = false;   // the server has accepted our grace period, or will not
+  TimePoint shorten_at{};     // not before: the last try failed
 };
 
 class Pipeline {
@@ -259,6 +265,10 @@ class Pipeline {
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
+  // pipeline_grace.cpp
+  bool to_be_shortened(const TrackedPod& tracked) const;
+  void take_shortenings(Taking& taking);
+  void not_shortened(TrackedPod& tracked, const Error& error, TimePoint now);
 
   PipelineOptions options_;
   Rng& rng_;

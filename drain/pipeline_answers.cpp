@@ -10,6 +10,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.request_out) return;
   TrackedPod& tracked = found->second;
+  const bool shortening = std::exchange(tracked.shortening, false);
   const bool was_signal = tracked.signal;
   const EvictionVerdict verdict = answer ? EvictionVerdict::accepted : classify_eviction(answer.error());
   const std::optional<Error> error = answer ? std::nullopt : std::optional(answer.error());
@@ -20,6 +21,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.refusals = 0;
     tracked.last_verdict = EvictionVerdict::accepted;
     tracked.refusal = {};
+    tracked.grace_given = true;
     // The watch was faster, and told it in the server's whole seconds only.
     if (std::exchange(tracked.inferred, false))
       tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
@@ -49,6 +51,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     }
     // A list has taken its deletion back meanwhile: that was an answer about a life that it does not have.
     if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
+    if (shortening && tracked.state == PodState::terminating) not_shortened(tracked, answer.error(), now);
     return;
   }
   if (verdict == EvictionVerdict::throttle) {
@@ -214,6 +217,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
     if (tracked->state == PodState::queued) consider(throttled_until_);
     if (tracked->state == PodState::terminating && !tracked->stuck) consider(tracked->terminating_until);
     if (tracked->state == PodState::terminating && !tracked->pod.terminating()) consider(tracked->accepted_until);
+    if (to_be_shortened(*tracked)) consider(std::max(tracked->shorten_at, throttled_until_));
   }
   for (const RequestWindow* window : {&window_, &signal_window_})
     if (window->full()) consider(window->next());

@@ -85,6 +85,7 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   if (paused_ || now < throttled_until_) return {};
   ask_guards_again(now);
   Taking taking{now, options_.max_places == 0 ? 0 : places_taken()};
+  take_shortenings(taking);
   if (take(Pass::untroubled, taking)) take(Pass::troubled, taking);
   take_in_turn(taking);
   return std::move(taking.evictions);

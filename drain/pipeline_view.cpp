@@ -75,15 +75,18 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
   if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
-  hold(
-      tracked, TrackedPod::Hold::pinned, "PodPinned",
-      fmt::format("{} {} has come back to this cordoned node {} times: evicting it again changes nothing; {}, or scale "
-                  "it down",
-                  controller->kind, controller->name, returns,
+  const std::string what =
+      fmt::format("{} {} has come back to this cordoned node {} times: {}", controller->kind, controller->name, returns,
                   tracked.pod.tolerates_unschedulable
-                      ? "its pods tolerate the taint node.kubernetes.io/unschedulable: remove that toleration"
+                      ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
                       : "its pods do not tolerate the cordon, so their spec.nodeName or a scheduler of their own binds "
-                        "them to this node: change that"));
+                        "them to this node");
+  if (options_.leaves_pinned) {
+    tracked.left_pinned = what + "; it stays (--pinned leave)";
+    return apply_decision(tracked, now);
+  }
+  hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
+       what + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
@@ -128,7 +131,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
 
 // An etcd was restored from a backup in which nobody has deleted it.
 void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
-  tracked.holds_place = false;
+  tracked.holds_place = tracked.grace_given = false;
   queue(tracked);
   apply_decision(tracked, now);
 }
@@ -255,7 +258,7 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
   if (found == pods_.end() || found->second.state == PodState::vanished) return;
   TrackedPod& tracked = found->second;
   // The answer was lost or is still under way: the eviction had been sent, so the pod counts as evicted by us.
-  if (tracked.state == PodState::in_flight && !tracked.report.evicted_at) {
+  if ((tracked.state == PodState::in_flight || tracked.shortening) && !tracked.report.evicted_at) {
     tracked.report.evicted_at = wall;
     tracked.inferred = true;
   }

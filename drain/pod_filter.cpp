@@ -1,9 +1,8 @@
 #include "drain/pod_filter.hpp"
 
-#include <charconv>
-
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"
+#include "retry/go_duration.hpp"
 
 namespace haulout::drain {
 
@@ -27,28 +26,11 @@ std::string annotation(const k8s::Pod& pod, std::string_view key) {
   return k8s::value_at(pod.annotations, key).value_or("");
 }
 
-// A Go duration has 64 bits of nanoseconds.
-constexpr std::chrono::seconds longest_protection = std::chrono::years(292);
-
-// The Go durations that Karpenter writes there: "30m", "1h30m", "90s". Nothing for anything else.
-std::optional<std::chrono::seconds> parse_protection(std::string_view text) {
-  std::chrono::seconds total{0};
-  if (text.empty()) return std::nullopt;
-  while (!text.empty()) {
-    std::int64_t number = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const auto digits = static_cast<std::size_t>(end - text.data());
-    if (failure != std::errc() || number < 0 || number > 1'000'000 || digits == text.size()) return std::nullopt;
-    switch (text[digits]) {
-      case 'h': total += std::chrono::hours(number); break;
-      case 'm': total += std::chrono::minutes(number); break;
-      case 's': total += std::chrono::seconds(number); break;
-      default: return std::nullopt;
-    }
-    if (total > longest_protection) return std::nullopt;
-    text.remove_prefix(digits + 1);
-  }
-  return total;
+// The Go durations that Karpenter writes there: "30m", "1h30m", "1.5h". Nothing for anything else.
+std::optional<std::chrono::microseconds> parse_protection(std::string_view text) {
+  const auto protection = parse_duration(text);
+  if (!protection || *protection < Duration::zero()) return std::nullopt;
+  return std::chrono::ceil<std::chrono::microseconds>(*protection);
 }
 
 Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& states) {
@@ -114,6 +96,10 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({Verdict::skip, "MirrorPod", "a static pod: only its manifest on the node can remove it"});
   if (!policy.pod_selector.matches(pod.labels))
     found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
+  for (const k8s::LabelSelector& selector : policy.leave)
+    if (!selector.empty() && selector.matches(pod.labels))
+      found.push_back(
+          {Verdict::skip, "LeftByLabels", fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, std::string(terminating_too_long),
                      "has been terminating for longer than we were told to wait"});

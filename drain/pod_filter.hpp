@@ -1,9 +1,9 @@
 // Which pods must leave. Pure: every filter looks at every pod and its finding is kept; the decision is that of the
 // first filter, in order, that does not say "evict".
 //
-// Order: mirror, pod selector, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A finished
-// pod is decided by its own treatment alone, as kubectl does; a mirror pod is never touched whatever else it is. That a
-// pod on its way out has finished by now lets nobody skip it.
+// Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A
+// finished pod is decided by its own treatment alone, as kubectl does; a mirror pod is never touched whatever else it
+// is. That a pod on its way out has finished by now lets nobody skip it.
 #pragma once
 
 #include <map>

@@ -165,16 +165,20 @@ asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
   if (!waits_for_volumes() || !follows_volumes_) co_return true;
   const auto listed = co_await volumes_listed();
   if (!listed) verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
-  const bool confirmed = listed && volumes_.all_detached();
   // What the list has brought is looked at, and waited for.
-  if (!confirmed) changed_->notify();
+  const bool confirmed = listed && volumes_.all_detached();
   co_return confirmed;
 }
 
-// A volume has had its time, and that is to end the drain: it did not succeed.
+// A volume has had its time, and that is to end the drain.
+bool Drain::Impl::volume_is_past_limit() const {
+  if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) return false;
+  return now() >= verify_not_before_ && volumes_.past_limit(now()).has_value();
+}
+
+// It did not succeed.
 asio::awaitable<bool> Drain::Impl::ended_by_volume() {
-  if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) co_return false;
-  if (now() < verify_not_before_ || !volumes_.past_limit(now())) co_return false;
+  if (!volume_is_past_limit()) co_return false;
   // The watch may have lost that it is detached.
   const auto listed = co_await volumes_listed();
   if (!listed) {

@@ -65,24 +65,29 @@ int open_pidfd(pid_t pid) {
 // A started process. Whoever lets go of it while it runs kills and reaps it.
 class Child {
  public:
-  Child(pid_t pid, bool own_group) : pid_(pid), own_group_(own_group), pidfd_(open_pidfd(pid)) {}
+  Child(pid_t pid, bool own_group, bool asked_first)
+      : pid_(pid), own_group_(own_group), asked_first_(asked_first), pidfd_(open_pidfd(pid)) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() {
     if (reaped_) return;
-    kill();
-    // A killed process is gone within microseconds, unless it hangs in the kernel: then it is left to init after us.
     pollfd ended{pidfd_.fd, POLLIN, 0};
+    if (asked_first_) {
+      send(SIGTERM);
+      ::poll(&ended, 1, 500);
+    }
+    send(SIGKILL);
+    // A killed process is gone within microseconds, unless it hangs in the kernel: then it is left to init after us.
     ::poll(&ended, 1, 1000);
     int status = 0;
     ::waitpid(pid_, &status, WNOHANG);
   }
 
   int pidfd() const { return pidfd_.fd; }
-  void kill() const {
+  void send(int signal) const {
     // The group too, so that a shell does not leave its own children behind.
-    if (own_group_) ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
+    if (own_group_) ::kill(-pid_, signal);
+    ::kill(pid_, signal);
   }
   // Only once it has ended.
   int reap() {
@@ -96,6 +101,7 @@ class Child {
  private:
   pid_t pid_;
   bool own_group_;
+  bool asked_first_;  // to end by itself
   Descriptor pidfd_;
   bool reaped_ = false;
 };
@@ -179,7 +185,7 @@ Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& out
   const std::function<bool(std::string_view)> take_out = [&](std::string_view chunk) {
     outcome.too_much_output = outcome.too_much_output || outcome.output.size() + chunk.size() > command.stdout_limit;
     if (outcome.too_much_output)
-      running.child.kill();
+      running.child.send(SIGKILL);
     else
       outcome.output += chunk;
     return !outcome.too_much_output;
@@ -219,15 +225,21 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
   err.write = Descriptor();
 
   auto executor = co_await asio::this_coro::executor;
-  Running running{{pid, command.own_group}, Stream(executor), Stream(executor), Stream(executor)};
+  Running running{
+      {pid, command.own_group, command.grace > Duration::zero()}, Stream(executor), Stream(executor), Stream(executor)};
   Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
   if (watched.fd < 0) co_return Error(Errc::unavailable, words_for(errno));
   running.ended.assign(watched.release());
   running.out.assign(out.read.release());
   running.err.assign(err.read.release());
   ChildOutcome outcome;
-  const auto ended = co_await with_deadline(clock, deadline, wait_for(running, command, outcome));
+  auto ended = co_await with_deadline(clock, deadline, wait_for(running, command, outcome));
   outcome.timed_out = !ended;
+  if (!ended && command.grace > Duration::zero()) {
+    running.child.send(SIGTERM);
+    ended =
+        co_await with_deadline(clock, saturating_add(clock.now(), command.grace), wait_for(running, command, outcome));
+  }
   co_return outcome;
 }
 

@@ -21,7 +21,10 @@ struct ChildCommand {
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
   bool inherits_stdin = false;  // otherwise that is empty
-  bool own_group = true;        // otherwise it stays in ours, and may read from the terminal where we may
+  // What it has after SIGTERM at the deadline, or up to half a second at a cancellation, before it is killed; 0:
+  // nothing.
+  Duration grace{};
+  bool own_group = true;  // otherwise it stays in ours, and may read from the terminal where we may
   std::size_t stdout_limit = std::size_t{1} << 20;
   std::size_t stderr_tail = 2048;                   // bytes kept of its end
   std::function<void(std::string_view)> on_stderr;  // told what it writes there, as it comes; may be empty

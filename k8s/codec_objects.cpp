@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "k8s/codec.hpp"
+#include "k8s/list_budget.hpp"
 
 namespace haulout::k8s::codec {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // An object of 1.5 MB may have 100,000 labels, and many objects may be like it. Our own keys never lose their place to
 // others.
 constexpr std::string_view ours = "haulout.dev/";
-constexpr Room labels_of_node{1000, 64 * 1024, ours};
+constexpr Room labels_of_node{most_labels, longest_labels, ours};
 // The API takes no more bytes of annotations.
 constexpr Room annotations_of_node{1000, 256 * 1024, ours};
 constexpr Room labels_of_lease{16, 4 * 1024, ours};
@@ -110,7 +111,8 @@ void read(const Object& json, Node& node) {
   status.each("conditions", [&](const Object& condition) {
     auto type = condition.string("type");
     if (!kept_condition(type)) return;
-    node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason")});
+    node.conditions.push_back(
+        {std::move(type), condition.string("status"), condition.string("reason"), condition.time("lastHeartbeatTime")});
   });
   const auto info = status.object("nodeInfo");
   node.boot_id = info.string("bootID");

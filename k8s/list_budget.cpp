@@ -14,7 +14,14 @@ std::size_t text_of(const std::map<std::string, std::string>& entries) {
   return bytes;
 }
 
+// The longest that the API takes, key and value.
+constexpr std::size_t longest_label = 253 + 1 + 63 + 63;
+
 }  // namespace
+
+bool labels_may_be_cut(const Node& node) {
+  return node.labels.size() >= most_labels || text_of(node.labels) + longest_label > longest_labels;
+}
 
 ListBudget budget_of(Resource resource) {
   switch (resource) {

@@ -15,6 +15,12 @@ namespace haulout::k8s {
 // Of any answer of the API server. It takes no object beyond 3 MB, and etcd keeps none beyond 1.5 MB.
 inline constexpr std::size_t longest_answer = std::size_t{4} * 1024 * 1024;
 
+// Of the labels of a Node so many, and so many bytes of them, are kept, and as many of those that begin with ours.
+inline constexpr std::size_t most_labels = 1000;
+inline constexpr std::size_t longest_labels = std::size_t{64} * 1024;
+// Some of them may not have been kept.
+bool labels_may_be_cut(const Node& node);
+
 struct ListSize {
   std::size_t items = 0;
   std::size_t read = 0;  // bytes of JSON

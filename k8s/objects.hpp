@@ -87,6 +87,7 @@ struct NodeCondition {
   std::string type;
   std::string status;  // "True", "False", "Unknown"
   std::string reason;
+  std::optional<WallTime> last_heartbeat{};
   bool operator==(const NodeCondition&) const = default;
 };
 

@@ -15,7 +15,8 @@ namespace haulout::k8s {
 template <class T>
 Result<> check_selected(std::string_view field_selector, const T& object);
 
-// Likewise of a list by labels. Of a selector that we cannot read the server's word counts.
+// Likewise of a list by labels. Of a selector that we cannot read the server's word counts, as of a Node of whose
+// labels not all are kept: it must not keep the others from being seen.
 Result<> check_labels(std::string_view label_selector, const std::vector<Node>& nodes);
 
 // Likewise of the answer to a request for one object.

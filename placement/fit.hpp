@@ -22,8 +22,9 @@ struct FitQuestion {
   std::set<std::string> closed;   // nodes that get none of them: the one that they leave, and others
 };
 
-// Reads all nodes and all pods of the cluster, page by page, and judges. In the order of the pods' names. Fails as the
-// two lists fail; may be cancelled.
+// Reads all nodes and all pods of the cluster, page by page, and judges. In the order of the pods' names. An expired
+// continue token restarts a list; Errc::decode for what is no list of them. Fails as the two lists fail; may be
+// cancelled.
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline);
 

@@ -133,6 +133,12 @@ plays() {
   in_halves build/results/plays.log half_of_the_plays
 }
 
+hostile_worlds() {
+  build_release
+  say "test: 2000 hostile worlds, and those that once found something"
+  python3 -B tests/hostile/hostile.py --binary "$release_binary" --seeds 2000 >&2
+}
+
 e2e_did_not_run() {
   warn ""
   warn "THE END-TO-END TESTS DID NOT RUN: $1"
@@ -221,6 +227,7 @@ run_tests() {
     step "more seeds, ASan + UBSan" sanitizer_seeds
     step "30 s of fuzzing each" fuzz_the_same
     step "fleets, crash points" plays
+    step "hostile worlds" hostile_worlds
     step "clang-tidy" tidy
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image

@@ -5,6 +5,7 @@
 #include "sim/adversities.hpp"
 #include "sim/hardships.hpp"
 #include "sim/migrations.hpp"
+#include "sim/oddities.hpp"
 #include "sim/upheavals.hpp"
 
 namespace haulout::sim {
@@ -33,6 +34,7 @@ class Generator {
     if (options_.generation >= 6) add_upheavals(world_, options_);
     if (options_.generation >= 7) add_adversities(world_, options_);
     if (options_.generation >= 8) add_migrations(world_);
+    if (options_.generation >= 8) add_oddities(world_, options_);
     return std::move(world_);
   }
 

@@ -24,7 +24,7 @@ namespace haulout::sim {
 //   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
 //   6: upheavals.hpp on top
 //   7: adversities.hpp on top
-//   8: migrations.hpp on top
+//   8: migrations.hpp and oddities.hpp on top
 inline constexpr unsigned newest_generation = 8;
 
 struct GeneratorOptions {

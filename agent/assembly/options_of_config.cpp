@@ -11,6 +11,9 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.policy.unmanaged = config.unmanaged;
   options.policy.finished = config.finished;
   options.policy.do_not_disrupt = config.ignore_do_not_disrupt ? drain::Treatment::evict : drain::Treatment::park;
+  options.policy.pinned = config.pinned;
+  for (const std::string& text : config.leave_pods)
+    if (auto selector = k8s::parse_label_selector(text)) options.policy.leave.push_back(*std::move(selector));
   options.max_concurrent = config.max_concurrent;
   for (const std::string& text : config.drain_order)
     if (auto rule = drain::parse_order_rule(text)) options.order.push_back(*std::move(rule));

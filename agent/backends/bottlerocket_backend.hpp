@@ -34,6 +34,8 @@ class BottlerocketBackend final : public Backend {
   Clock& clock_;
   Rng& rng_;
   TimePoint next_refresh_ = TimePoint::min();
+  // The API tells of the last command alone: one of ours must not end while another is waited for.
+  bool refreshing_ = false, applying_ = false;
 };
 
 }  // namespace haulout::agent

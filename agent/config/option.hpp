@@ -85,6 +85,8 @@ struct AgentConfig {
   drain::Treatment unmanaged = drain::Treatment::evict;
   drain::Treatment finished = drain::Treatment::skip;
   bool ignore_do_not_disrupt = false;
+  drain::Treatment pinned = drain::Treatment::park;
+  std::vector<std::string> leave_pods;
   std::vector<std::string> drain_order;
   bool wait_volumes = true;
   Duration volume_limit = std::chrono::minutes(2);  // 0: none

@@ -100,7 +100,8 @@ OptionGroup operating_system() {
            "The ways to reboot, best first: the next one is tried when one does not bring the machine down. none: "
            "somebody else reboots nodes that are ready."},
           {"reboot-command", command(&C::reboot_command), "",
-           "reboot-method command: the program, with arguments, that reboots the host. No shell."},
+           "reboot-method command: the program, with arguments, that reboots the host. No shell. It may take as long "
+           "as reboot-limit; then it gets SIGTERM, and SIGKILL ten seconds later."},
           {"reboot-limit", duration(&C::reboot_limit, Zero::refused), "10m",
            "A machine that is still up this long after a reboot was accepted is not going down."},
           {"verify-limit", duration(&C::verify_limit, Zero::refused), "15m",
@@ -186,6 +187,13 @@ OptionGroup the_drain() {
            "Pods that have Succeeded or Failed."},
           {"ignore-do-not-disrupt", boolean(&C::ignore_do_not_disrupt), "false",
            "Evict pods that are annotated do-not-disrupt or safe-to-evict=false instead of waiting for them."},
+          {"pinned", choice<T>(&C::pinned, {{"wait", T::park}, {"leave", T::skip}}), "wait",
+           "Pods that their controller brings back to the cordoned node again and again, because they tolerate every "
+           "taint or are bound to the node: wait: until somebody changes that. leave: they stay, go down with the "
+           "machine, and an Event names them."},
+          {"leave-pods", list(&C::leave_pods, "label selector", check_label_selector), "",
+           "Pods that match stay on the node and go down with the machine: they are neither evicted nor waited for. "
+           "Several may be given."},
           {"drain-order", list(&C::drain_order, "SELECTOR=NUMBER", check_drain_order), "",
            "Pods with these labels leave at that place, lower numbers first, like \"app=db=10\"; 0 is where all others "
            "are. Several may be given, the first that selects a pod counts; a pod's own annotation "

@@ -3,9 +3,18 @@
 #include <fmt/format.h>
 
 #include "agent/lifecycle/node_cordon.hpp"
+#include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {
+namespace {
+
+bool is_of_this_run(const k8s::Node& node, const Record& record) {
+  const auto mark = drain::mark_of(node);
+  return record.cordoned || (mark && !record.run.empty() && mark->run == record.run);
+}
+
+}  // namespace
 
 Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy) {
   Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
@@ -16,7 +25,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   }
   const auto cordon = persons_cordon(node);
   // While our drain lasts, its cordon is what counts: whoever takes that back ends it.
-  if (!cordon || record.cordoned) return gate;
+  if (!cordon || is_of_this_run(node, record)) return gate;
   gate.verdict = Gate::Verdict::closed;
   gate.reason = "CordonedByPerson";
   gate.message =

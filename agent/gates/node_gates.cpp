@@ -23,6 +23,12 @@ bool any_closed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.closed(); });
 }
 
+bool any_timed(const std::vector<Gate>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.look_again.has_value(); });
+}
+
+constexpr auto clocks_differ = std::chrono::minutes(1);
+
 Gate not_asked(std::string name) {
   return {.name = std::move(name), .verdict = Verdict::not_asked, .message = "not asked while another gate is closed"};
 }
@@ -51,14 +57,24 @@ void NodeGates::belong_to(OwnPool pool) {
   if (rescoped_) rescoped_->notify();
 }
 
-asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint deadline) {
-  belong_to(options_.own_pool(question.node));
-  const WallTime now = client_.server_now();
-  const bool under_way = question.when == When::under_way;
+std::vector<Gate> NodeGates::timed_gates(const GateQuestion& question, WallTime now) const {
   std::vector<Gate> rows;
-  if (!under_way)
+  if (question.when != When::under_way)
     rows.push_back(window_gate(options_.schedule, question.record.durations, question.when == When::with_turn, now));
   rows.push_back(node_pause(question.node, now));
+  return rows;
+}
+
+asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint deadline) {
+  belong_to(options_.own_pool(question.node));
+  const bool under_way = question.when == When::under_way;
+  std::vector<Gate> rows = timed_gates(question, client_.server_now());
+  // Where the clocks differ, either may have been put right since the server's last answer.
+  const bool differ = std::chrono::abs(client_.server_now() - clock_.wall_now()) > clocks_differ;
+  if (differ && any_timed(rows)) {
+    static_cast<void>(co_await client_.get_node(options_.node, deadline));
+    rows = timed_gates(question, client_.server_now());
+  }
   for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
   rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
   // The reboots before are known by the node's own clock.

@@ -59,6 +59,8 @@ class NodeGates final : public GateKeeper {
 
   // What is asked about the pool, and followed, is about this one from now on.
   void belong_to(OwnPool pool);
+  // Those that the time of the day opens and closes, and that need no answer: window and pause of the node.
+  std::vector<Gate> timed_gates(const GateQuestion& question, WallTime now) const;
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 

@@ -3,6 +3,12 @@
 #include <fmt/format.h>
 
 namespace haulout::agent {
+namespace {
+
+// It may be at something that must not be cut off: firmware, a database.
+constexpr Duration grace = std::chrono::seconds(10);
+
+}  // namespace
 
 std::vector<std::string> CommandHost::reboot_methods() const {
   return {"command " + command_.program};
@@ -17,7 +23,9 @@ Task<> CommandHost::can_reboot(TimePoint) {
 Task<> CommandHost::reboot(std::size_t method, TimePoint deadline) {
   if (method != 0) co_return Error(Errc::invalid, "a command is the only way to reboot this machine");
   const std::string who = "reboot command " + command_.program;
-  auto outcome = co_await run_host_command(clock_, command_, deadline);
+  HostCommand command = command_;
+  command.grace = grace;
+  auto outcome = co_await run_host_command(clock_, std::move(command), deadline);
   if (!outcome) co_return Error(outcome.error().code(), "reboot command " + outcome.error().message());
   if (outcome->too_much_output || outcome->exit_code != 0)
     co_return Error(Errc::unavailable, fmt::format("{}: {}", who, describe_end(*outcome)));

@@ -2,7 +2,8 @@
 // accepted when the command ends with exit status 0; any other status, a signal, a passed deadline or a program that
 // cannot be started is an error which names the program, with the end of its stderr.
 //
-// The clock must outlive the host. Cancelling a reboot kills the command.
+// The clock must outlive the host. At the deadline the command gets SIGTERM, and SIGKILL ten seconds later; when the
+// reboot is cancelled, half a second later.
 #pragma once
 
 #include "agent/hosts/file_host.hpp"

@@ -88,13 +88,14 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
   child.program = command.program;
   child.args = std::move(command.args);
   child.env = std::move(command.env);
+  child.grace = command.grace;
   child.stdout_limit = stdout_limit;
   auto outcome = co_await k8s::run_child(clock, std::move(child), deadline);
   if (!outcome)
     co_return Error(outcome.error().code(),
                     fmt::format("{}: cannot be started: {}", command.program, outcome.error().message()));
   if (outcome->timed_out)
-    co_return Error(Errc::timeout, command.program + ": did not end in time and was killed; run it by hand to see why");
+    co_return Error(Errc::timeout, command.program + ": did not end in time and was ended; run it by hand to see why");
   co_return std::move(*outcome);
 }
 

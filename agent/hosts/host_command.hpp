@@ -16,6 +16,7 @@ struct HostCommand {
   std::string program;  // a path, or a name looked up in PATH
   std::vector<std::string> args{};
   std::vector<std::pair<std::string, std::string>> env{};  // beside this process's own
+  Duration grace{};                                        // between SIGTERM and SIGKILL; 0: it is killed at once
   bool operator==(const HostCommand&) const = default;
 };
 
@@ -32,7 +33,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
 std::string program_search_path();
 
 // Runs it to its end, whatever that is. Errc::unavailable when it cannot be started, Errc::timeout at the deadline (it
-// is killed then); both name the program. Cancellable: it is killed.
+// is ended then); both name the program. Cancellable: it is killed.
 Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, TimePoint deadline);
 
 // "exit status 3: …", "ended by signal 9 (Killed)", "printed more than 1 MiB": with the end of its stderr.

@@ -6,10 +6,16 @@
 
 #include "agent/gates/remembered.hpp"
 #include "agent/hooks/hook_point.hpp"
+#include "agent/text.hpp"
 
 namespace haulout::agent {
 
 namespace {
+
+constexpr const char* rebooted_meanwhile =
+    "the machine went down, or somebody rebooted it, before its reboot was asked for";
+// Five of them stand in each record.
+constexpr std::size_t longest_why = 240;
 
 template <class T>
 void remember(std::vector<T>& all, T one) {
@@ -93,13 +99,35 @@ bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
+// What people look for the morning after, when the node waits for its next window.
+void tell_how_it_ended(Record& record, State from, Event event, const Moment& moment) {
+  const bool was_under_way = from == State::draining || from == State::ready || from == State::rebooting ||
+                             (from == State::verifying && record.began && !record.judged);
+  const bool over = record.state == State::pending || record.state == State::degraded ||
+                    record.state == State::uncordoning ||
+                    (event == Event::boot_changed && nobody_had_asked(from, moment));
+  if (!was_under_way || !over) return;
+  PastAttempt attempt{moment.now, moment.cause, shortened(moment.cause_message, longest_why)};
+  if (event == Event::verified) {
+    attempt = {moment.now, "Updated", record.to.empty() ? "rebooted and well" : "version " + record.to + " runs"};
+  } else if (event == Event::not_needed) {
+    attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
+  } else if (event == Event::turn_lost) {
+    attempt = {moment.now, "TurnLost", "its turn was taken away"};
+  } else if (event == Event::boot_changed) {
+    attempt = {moment.now, "RebootedMeanwhile", rebooted_meanwhile};
+  }
+  record.attempts.push_back(std::move(attempt));
+  if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
+}
+
 // What follows such a boot is no update, however well the node is.
 void tell_whose_boot_it_was(Record& record) {
   const bool after_boot =
       record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
   if (!after_boot || record.began) return;
   record.cause = "RebootedMeanwhile";
-  record.cause_message = "the machine went down, or somebody rebooted it, before its reboot was asked for";
+  record.cause_message = rebooted_meanwhile;
 }
 
 }  // namespace
@@ -120,6 +148,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     record.uncordon = false;
   }
   hooks_come_again(record, from, event);
+  tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
     // Whatever was asked for before has led to this one, or to none.
@@ -129,8 +158,12 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     note_no_need(record);
   }
   switch (*to) {
-    case State::idle: forget_the_attempt(record); break;
+    case State::idle:
+      forget_the_attempt(record);
+      record.cordoned = false;
+      break;
     case State::pending:
+      record.cordoned = false;
       // What boots from now on was not asked for by an attempt that was given up.
       forget_the_attempt(record);
       if (event == Event::drain_ended || event == Event::cordon_lost ||

@@ -23,9 +23,10 @@ constexpr Duration kubelet_patience = std::chrono::minutes(2);
 // So many foreign records in a row are no late writes of a predecessor, and no person's doing.
 constexpr unsigned surely_a_rival = 3;
 
-// The record as a Node shows it; empty when it has none.
-std::string shown_record(const k8s::Node& node) {
-  return k8s::value_at(node.annotations, record_annotation).value_or("");
+// By which slots a turn was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
+std::string_view keeper_of(const std::string& turn) {
+  if (turn.starts_with("fleetlock/")) return "fleetlock";
+  return turn.starts_with("haulout-") ? "lease" : "";
 }
 
 }  // namespace
@@ -49,6 +50,7 @@ Agent::Impl::Impl(AgentParts parts, AgentOptions options)
 asio::awaitable<void> Agent::Impl::run() {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   gates_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
+  node_moved_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   condition_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   shutdown_news_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   co_await load();
@@ -56,6 +58,8 @@ asio::awaitable<void> Agent::Impl::run() {
     group.spawn(follow_node());
     group.spawn(follow_backend());
     group.spawn(retry_condition());
+    group.spawn(be_heard());
+    group.spawn(keep_shown());
     if (parts_.shutdown) group.spawn(follow_shutdown());
     return live();
   });
@@ -121,6 +125,7 @@ asio::awaitable<void> Agent::Impl::load() {
   if (!requested_at_start_) requested_at_start_ = reboot_requested(node_);
   written_ = sent_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
+  unreadable_ = record_.cause == "RecordUnreadable" ? written_ : "";
   if (written_.empty()) {
     record_.since = wall();
     record_.boot_id = boot_id_;
@@ -182,12 +187,13 @@ void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
     foreign_boot_since_.reset();
   ++node_news_;
   node_learned_ = now();
+  node_moved_->notify();
 }
 
 // Somebody took the record away, or another agent wrote one: what stands there counts.
 bool Agent::Impl::has_foreign_record() const {
   const std::string there = shown_record(node_);
-  return there != written_ && there != sent_ && there != encode_record(record_);
+  return there != written_ && there != sent_ && there != encoded();
 }
 
 asio::awaitable<void> Agent::Impl::follow_node() {
@@ -320,6 +326,14 @@ asio::awaitable<void> Agent::Impl::undo_cordon() {
 asio::awaitable<void> Agent::Impl::give_turn_back() {
   Backoff backoff(patience);
   while (!reload_) {
+    if (const auto keeper = keeper_of(record_.slot); !keeper.empty() && keeper != parts_.slots.name()) {
+      co_await show("CannotRelease",
+                    fmt::format("turn {} was taken with --slots={}, which is {} now: set it back until the turn is "
+                                "given back, or free the turn by hand and remove the annotation {} of the Node",
+                                record_.slot, keeper, parts_.slots.name(), record_annotation));
+      co_await wait(TimePoint::max());
+      continue;
+    }
     auto released = co_await parts_.slots.release(within(request_timeout));
     if (released) {
       record_.slot.clear();

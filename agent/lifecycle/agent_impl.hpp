@@ -74,6 +74,13 @@ class Agent::Impl {
   boost::asio::awaitable<void> show_condition();
   // What could not be written is tried again, by a child.
   boost::asio::awaitable<void> retry_condition();
+  // A child: while the node is in maintenance its condition says now and then that its agent lives.
+  boost::asio::awaitable<void> be_heard();
+  // A child: puts back what somebody else has taken from the Node or changed there, ever more seldom.
+  boost::asio::awaitable<void> keep_shown();
+  std::optional<std::string> what_was_taken() const;
+  // The record as it stands on the Node, or is to: one that cannot be read stays as it is.
+  std::string encoded() const { return unreadable_.empty() ? encode_record(record_) : unreadable_; }
 
   // at_the_gates.cpp
   boost::asio::awaitable<GateAnswer> ask_gates(GateQuestion::When when);
@@ -213,8 +220,9 @@ class Agent::Impl {
 
   Record record_;
   Status status_;
-  std::string written_;  // the record as the Node has it
-  std::string sent_;     // and as it was sent last: the answer may have been lost
+  std::string written_;     // the record as the Node has it
+  std::string sent_;        // and as it was sent last: the answer may have been lost
+  std::string unreadable_;  // what stands there instead of one
   k8s::Node node_;
   std::uint64_t node_news_ = 0;
   TimePoint node_learned_{};  // when the last news came
@@ -237,6 +245,7 @@ class Agent::Impl {
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<Notifier> gates_news_;            // of the gates and of the Node, for follow_pauses()
   bool turns_moved_ = false, gates_moved_ = false;  // since they were asked
+  std::unique_ptr<Notifier> node_moved_;            // for keep_shown()
   std::unique_ptr<Notifier> condition_news_;
   std::optional<Error> condition_trouble_;  // why the condition does not stand as it should
   std::unique_ptr<Notifier> shutdown_news_;
@@ -254,6 +263,8 @@ class Agent::Impl {
   bool cordon_seen_ = false;                                    // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
   std::set<std::string> left_alone_;                            // UIDs of pods that stay, as was seen
+  // Controllers whose pods stay, since they come back whatever is done (--pinned leave): namespace, kind/name.
+  std::set<std::pair<std::string, std::string>> left_pinned_;
 };
 
 }  // namespace haulout::agent

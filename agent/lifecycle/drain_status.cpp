@@ -118,7 +118,12 @@ const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
 
 std::string DrainStatus::reason(const Findings& findings) const {
   if (const Waiting* waiting = first()) return waiting->reason;
-  if (!waits_for_volumes()) return waits_for_unclear() ? "DetachingVolumes" : "Evicting";
+  if (!waits_for_volumes()) {
+    if (waits_for_unclear()) return "DetachingVolumes";
+    const bool unproved =
+        find(findings, [](const Diagnosis& finding) { return finding.code == "EMPTINESS_UNPROVED"; }) != nullptr;
+    return unproved ? "ApiUnavailable" : "Evicting";
+  }
   if (attached_.empty()) return "ReattachingVolumes";
   return stuck_volume(findings) ? "VolumeStuck" : "DetachingVolumes";
 }

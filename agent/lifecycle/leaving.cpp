@@ -19,23 +19,33 @@ Leaving leaving_of(const Record& record) {
 
 LeavingResult leaving_result(const drain::Report& report) {
   if (report.outcome == drain::Outcome::refused) return {"ShutdownUndrained", report.message};
-  std::size_t gone = 0, left = 0;
+  std::size_t evicted = 0, ended = 0, left = 0;
   std::string first;
   for (const drain::PodReport& pod : report.pods) {
     if (pod.outcome == drain::PodOutcome::skipped) continue;
-    const bool went = pod.outcome == drain::PodOutcome::evicted || pod.outcome == drain::PodOutcome::gone;
-    ++(went ? gone : left);
-    if (went || !first.empty()) continue;
-    const std::string_view why = pod.reason.empty() ? drain::to_string(pod.outcome) : std::string_view(pod.reason);
-    first = fmt::format("{} ({})", pod.key(), why);
+    if (pod.outcome == drain::PodOutcome::evicted) {
+      ++evicted;
+    } else if (pod.outcome == drain::PodOutcome::gone) {
+      ++ended;
+    } else if (++left == 1) {
+      const std::string_view why = pod.reason.empty() ? drain::to_string(pod.outcome) : std::string_view(pod.reason);
+      first = fmt::format("{} ({})", pod.key(), why);
+    }
   }
-  if (report.outcome == drain::Outcome::drained)
-    return {"ShutdownDrained", fmt::format("somebody shuts the machine down: {} left before", count_of(gone, "pod"))};
-  std::string message =
-      fmt::format("somebody shuts the machine down: {} of {} left before", gone, count_of(gone + left, "pod"));
-  if (left > 0) message += ", but not " + first + (left > 1 ? fmt::format(" and {} more", left - 1) : "");
-  if (report.outcome == drain::Outcome::failed || left == 0) message += "; " + report.message;
-  return {"ShutdownUndrained", std::move(message)};
+  const bool drained = report.outcome == drain::Outcome::drained;
+  std::string message = "somebody shuts the machine down: ";
+  message += drained && ended == 0
+                 ? count_of(evicted, "pod") + " left before"
+                 : fmt::format("{} of {} left before", evicted, count_of(evicted + ended + left, "pod"));
+  if (ended > 0)
+    message += fmt::format(
+        ", {} ended without an eviction: its kubelet ends pods itself (shutdownGracePeriod), or "
+        "somebody deleted them",
+        ended);
+  if (left > 0)
+    message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
+  if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
+  return {drained ? "ShutdownDrained" : "ShutdownUndrained", std::move(message)};
 }
 
 }  // namespace haulout::agent

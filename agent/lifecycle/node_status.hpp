@@ -29,6 +29,8 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
+// The text of the record that stands on a Node; empty when there is none.
+std::string shown_record(const k8s::Node& node);
 // The record that stands on a Node; nothing where no agent has written one.
 std::optional<Record> record_of(const k8s::Node& node);
 
@@ -38,8 +40,9 @@ Status shown_status(const k8s::Node& node, const Record& record);
 // Somebody asked for a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
 
-// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion. A pool
-// label that is not the record's is somebody else's, and stays.
+// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion. A record
+// that could not be read stays what it is: a newer version may read it. A pool label that is not the record's is
+// somebody else's, and stays.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
@@ -53,7 +56,9 @@ inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // From the moment that the own cordon is due until it has been taken back.
 bool in_maintenance(const Record& record);
 // For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
-// is not set on a Node that never needed it. Nothing when it stands so already.
+// is not set on a Node that never needed it. Nothing when it stands so already, and its agent was heard of lately:
+// while it is True its lastHeartbeatTime is never older than `heartbeat` for long.
+inline constexpr Duration heartbeat = std::chrono::minutes(5);
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 
 // For nodes/status: takes the condition away; nothing when it is not there.

@@ -46,6 +46,10 @@ bool pool_label_is_ours(const k8s::Node& node) {
 
 }  // namespace
 
+std::string shown_record(const k8s::Node& node) {
+  return k8s::value_at(node.annotations, record_annotation).value_or("");
+}
+
 std::optional<Record> record_of(const k8s::Node& node) {
   const auto value = k8s::value_at(node.annotations, record_annotation);
   return value ? std::optional(decode_record(*value)) : std::nullopt;
@@ -70,7 +74,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
-  put(annotations, node.annotations, record_annotation, encode_record(record));
+  if (record.cause != "RecordUnreadable") put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
@@ -107,7 +111,9 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
     reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
   }
   if (found == node.conditions.end() && !maintenance) return std::nullopt;
-  if (found != node.conditions.end() && found->status == value && found->reason == reason) return std::nullopt;
+  const bool heard = !maintenance || (found != node.conditions.end() && found->last_heartbeat &&
+                                      now < *found->last_heartbeat + heartbeat / 2);
+  if (found != node.conditions.end() && found->status == value && found->reason == reason && heard) return std::nullopt;
   const std::string time = fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(now));
   Json condition{{"type", maintenance_condition},
                  {"status", value},

@@ -19,6 +19,15 @@ namespace haulout::agent {
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
 
+// An attempt to update the node, once it is over: from the turn on.
+struct PastAttempt {
+  WallTime at{};         // when it ended
+  std::string reason{};  // CamelCase; "Updated" when all went well
+  std::string why{};     // one sentence
+  bool operator==(const PastAttempt&) const = default;
+};
+inline constexpr std::size_t remembered_attempts = 5;
+
 struct Record {
   State state = State::unknown;
   WallTime since{};        // when this state was entered
@@ -49,8 +58,9 @@ struct Record {
   std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that nobody was found to use in this attempt
   // For people.
-  std::string authority{};  // by which the agent works
-  std::string pool{};       // as the agent has labelled its Node; empty: it has not
+  std::vector<PastAttempt> attempts{};  // the last ones, the newest last
+  std::string authority{};              // by which the agent works
+  std::string pool{};                   // as the agent has labelled its Node; empty: it has not
   bool operator==(const Record&) const = default;
 };
 

@@ -105,6 +105,10 @@ Record decoded(const Json& json) {
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "leaked", record.leaked);
+  if (json.contains("attempts"))
+    for (const Json& each : json.at("attempts"))
+      record.attempts.push_back(
+          {wall_time(each.at("at")), each.at("reason").get<std::string>(), each.at("why").get<std::string>()});
   read(json, "authority", record.authority);
   read(json, "pool", record.pool);
   return record;
@@ -148,6 +152,8 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
   put_unless_default(json, "leaked", record.leaked);
+  for (const PastAttempt& each : record.attempts)
+    json["attempts"].push_back({{"at", microseconds(each.at)}, {"reason", each.reason}, {"why", each.why}});
   put_unless_default(json, "authority", record.authority);
   put_unless_default(json, "pool", record.pool);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -13,6 +13,18 @@ namespace {
 // What is kept of the time that the machine waits, to write down what has become of the pods.
 constexpr Duration last_words = std::chrono::milliseconds(500);
 
+// A kubelet with shutdownGracePeriod is not Ready while it ends the pods: there is nothing to bring back.
+class WhileItShutsDown final : public drain::DrainObserver {
+ public:
+  explicit WhileItShutsDown(drain::DrainObserver& observer) : observer_(observer) {}
+  void on_event(const drain::Event& event) override {
+    if (!event.diagnosis || event.diagnosis->code != "NODE_NOT_READY") observer_.on_event(event);
+  }
+
+ private:
+  drain::DrainObserver& observer_;
+};
+
 }  // namespace
 
 void Agent::Impl::delay_shutdowns() {
@@ -99,7 +111,8 @@ asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) 
   for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
     if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;
   options.timeout = std::max(Duration::zero(), limit - last_words - now());
-  drain::Drain drain(client_, rng_, parts_.drain_observer, options, options_.node);
+  WhileItShutsDown observer(parts_.drain_observer);
+  drain::Drain drain(client_, rng_, observer, options, options_.node);
   co_return co_await drain.run();
 }
 

@@ -20,8 +20,8 @@ enum class State {
   draining,     // turn taken; the pods leave
   ready,        // empty: ready for reboot
   rebooting,    // the reboot has been asked for
-  verifying,    // booted; is everything well again?
-  uncordoning,  // well: the node takes pods again
+  verifying,    // booted; whether the node is Ready with the expected version
+  uncordoning,  // well: the own cordon is taken back
   soaking,      // watched for a while before the next node may go
   degraded,     // stopped; a human, or its cause healed
 };

@@ -1,6 +1,7 @@
 // What the agent writes to its Node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
+#include "agent/lifecycle/node_cordon.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -14,6 +15,10 @@ constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, 
 // Nothing waits for the condition: an agent that may never write it is as idle as any other.
 constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
                                             BackoffOptions::Jitter::equal};
+// Somebody else takes our labels away, perhaps each time: that is no reason to write all the time.
+constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
+                                              BackoffOptions::Jitter::equal};
+constexpr Duration forgotten_after = std::chrono::minutes(30);
 // So many in a row take a quarter of a minute.
 constexpr unsigned worth_a_word = 8;
 
@@ -33,6 +38,8 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   moment.cause_message = std::exchange(cause_message_, {});
   record_ = advance(std::move(record_), event, moment, options_.times);
   status_ = {record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
+  if (const auto cordon = persons_cordon(node_); cordon && record_.state == State::uncordoning)
+    status_.message = "verification passed; the node stays " + words_of(*cordon);
   // Withdrawn at once, not when the API server has heard of it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
   // Served by the boot, however it came about; and one request is not one attempt after the other.
@@ -44,7 +51,7 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
 asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message) {
   const Status status{record_.state, std::move(reason), std::move(message), record_.since, record_.judged};
   record_.pool = options_.pool(node_);
-  if (status == status_ && written_ == encode_record(record_)) co_return;
+  if (status == status_ && written_ == encoded()) co_return;
   const bool news = status != status_;
   status_ = status;
   if (!co_await write() || !news) co_return;
@@ -74,11 +81,11 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
     }
     const auto patch = status_patch(node_, record_, status_, pending_.need, request_served);
     if (!patch) {
-      written_ = encode_record(record_);
+      written_ = encoded();
       tell_written();
       co_return true;
     }
-    sent_ = encode_record(record_);
+    sent_ = encoded();
     std::uint64_t news = node_news_;
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
     if (!node && k8s::is_conflict(node.error())) {
@@ -147,6 +154,38 @@ asio::awaitable<void> Agent::Impl::retry_condition() {
       if (condition_trouble_) co_await show_condition();
     }
     co_await condition_news_->wait_until(clock_, TimePoint::max());
+  }
+}
+
+asio::awaitable<void> Agent::Impl::be_heard() {
+  for (;;) {
+    co_await clock_.sleep_until(now() + rng_.between(heartbeat / 2, heartbeat));
+    if (in_maintenance(record_) && !condition_trouble_) co_await show_condition();
+  }
+}
+
+// Not while we are at writing ourselves: then the Node has another record, or will.
+std::optional<std::string> Agent::Impl::what_was_taken() const {
+  if (reload_ || !answered_ || written_.empty() || written_ != encoded() || shown_record(node_) != written_)
+    return std::nullopt;
+  return status_patch(node_, record_, status_, pending_.need, false);
+}
+
+asio::awaitable<void> Agent::Impl::keep_shown() {
+  Backoff backoff(patience_with_others);
+  TimePoint last{};
+  for (;;) {
+    co_await node_moved_->wait_until(clock_, TimePoint::max());
+    while (what_was_taken()) {
+      if (now() - last > forgotten_after) backoff.reset();
+      co_await clock_.sleep_until(now() + backoff.next(rng_));
+      last = now();
+      const auto patch = what_was_taken();
+      if (!patch) break;
+      const std::uint64_t news = node_news_;
+      auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
+      if (node && node->uid == node_.uid) learn(*std::move(node), news);
+    }
   }
 }
 

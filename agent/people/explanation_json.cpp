@@ -66,6 +66,10 @@ std::string explanation_json(const Explanation& about) {
   Json findings = Json::array();
   for (const drain::DiagnosisFact& finding : about.findings)
     findings.push_back({{"code", finding.code}, {"subject", finding.subject}, {"message", finding.message}});
+  Json attempts = Json::array();
+  if (about.record)
+    for (const PastAttempt& each : about.record->attempts)
+      attempts.push_back({{"at", k8s::format_time(each.at)}, {"reason", each.reason}, {"why", each.why}});
   const std::string authority = about.record ? about.record->authority : "";
   const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
                      {"kind", "NodeExplanation"},
@@ -75,6 +79,7 @@ std::string explanation_json(const Explanation& about) {
                      {"authority", authority.empty() ? Json(nullptr) : Json(authority)},
                      {"whyNotNow", about.why},
                      {"gates", gates_json(about.gates)},
+                     {"lastAttempts", std::move(attempts)},
                      {"pods", std::move(pods)},
                      {"podsProblem", problem_json(about.pods_problem)},
                      {"fitProblem", problem_json(about.fits_problem)},

@@ -74,6 +74,17 @@ void add_facts(Lines& lines, const Explanation& about) {
   add_fact(lines, "Cordon", about.cordon.empty() ? "<none>" : about.cordon);
 }
 
+void add_attempts(Lines& lines, const Explanation& about) {
+  if (!about.record || about.record->attempts.empty()) return;
+  std::vector<Cells> rows{{"ENDED", "REASON", "WHY"}};
+  const auto& attempts = about.record->attempts;
+  for (auto each = attempts.rbegin(); each != attempts.rend(); ++each)
+    rows.push_back({age_text(each->at, about.at) + " ago", or_none(each->reason), printable(each->why)});
+  lines.emplace_back();
+  lines.emplace_back("Last attempts:");
+  add_table(lines, rows);
+}
+
 std::string pods_head(const std::vector<PodView>& pods) {
   std::map<PodFate, std::size_t> counts;
   for (const PodView& pod : pods) ++counts[pod.fate];
@@ -171,6 +182,7 @@ std::vector<std::string> explanation_text(const Explanation& about) {
   for (const GateView& gate : about.gates)
     rows.push_back({gate.name, std::string(to_string(gate.state)), printable(gate.message)});
   add_table(lines, rows);
+  add_attempts(lines, about);
   add_pods(lines, about);
   add_fits(lines, about);
   add_budgets(lines, about);

@@ -14,6 +14,9 @@ namespace {
 // What an agent needs at most to act on a time that has come: clocks differ, servers are slow.
 constexpr auto overdue_after = std::chrono::minutes(5);
 
+// What was written by a clock that is further ahead has no age.
+constexpr auto clocks_differ = std::chrono::minutes(1);
+
 const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
   const OwnNode own{node.name, node.uid};
   const auto found =
@@ -32,6 +35,14 @@ std::optional<WallTime> due(const Record& record, const NodeView& view) {
   }
 }
 
+// Until when the agent of a node in maintenance should have been heard of once more.
+std::optional<WallTime> heard_until(const k8s::Node& node) {
+  for (const k8s::NodeCondition& condition : node.conditions)
+    if (condition.type == maintenance_condition && condition.status == "True" && condition.last_heartbeat)
+      return *condition.last_heartbeat + 2 * std::chrono::duration_cast<WallTime::duration>(heartbeat);
+  return std::nullopt;
+}
+
 // "reboot; why"
 std::string reason_of_request(const k8s::Node& node) {
   const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
@@ -44,6 +55,7 @@ void read_record(NodeView& view, const Record& record, WallTime now) {
   view.from = record.from;
   view.to = record.to;
   view.last_update = record.verified_at;
+  if (!record.attempts.empty()) view.last_attempt = record.attempts.back();
   if (const auto time = due(record, view); time && now > *time + overdue_after) view.overdue = time;
 }
 
@@ -75,6 +87,8 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
   if (const auto record = record_of(node)) {
     if (view.state.empty()) view.state = to_string(record->state);
     read_record(view, *record, now);
+    const auto until = heard_until(node);
+    if (!view.overdue && until && now > *until + overdue_after) view.overdue = until;
   }
   view.agent = !view.state.empty();
   return view;
@@ -110,6 +124,7 @@ std::string message_text(const NodeView& node, WallTime now) {
 
 // duration.HumanDuration of k8s.io/apimachinery.
 std::string age_text(WallTime since, WallTime now) {
+  if (since > now + clocks_differ) return "<invalid>";
   const std::int64_t seconds =
       std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(now - since).count());
   const std::int64_t minutes = seconds / 60, hours = minutes / 60, days = hours / 24;

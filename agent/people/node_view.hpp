@@ -39,8 +39,9 @@ struct NodeView {
   std::string from, to;         // versions, while an update is under way
   std::string os_image;
   std::optional<WallTime> last_update;
-  // A time that the agent had set itself and has let pass. An agent writes only when something changes, so this is the
-  // only silence that says something.
+  std::optional<PastAttempt> last_attempt;  // how the last attempt to update it ended
+  // A time that the agent had set itself and has let pass, or at which one in maintenance should have been heard of.
+  // Else an agent writes only when something changes, so these are the only silences that say something.
   std::optional<WallTime> overdue;
   bool operator==(const NodeView&) const = default;
 };
@@ -56,7 +57,8 @@ std::string state_text(const NodeView& node);
 // What stands in the column MESSAGE.
 std::string message_text(const NodeView& node, WallTime now);
 
-// As kubectl writes ages: "42s", "3m5s", "12m", "2h7m", "30h", "4d3h", "400d".
+// As kubectl writes ages: "42s", "3m5s", "12m", "2h7m", "30h", "4d3h", "400d"; "<invalid>" for what is ahead
+// of us.
 std::string age_text(WallTime since, WallTime now);
 
 }  // namespace haulout::agent

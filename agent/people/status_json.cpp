@@ -39,6 +39,11 @@ Json pause_json(const std::optional<Pause>& pause) {
   return {{"reason", pause->reason}, {"until", time_json(pause->until)}};
 }
 
+Json attempt_json(const std::optional<PastAttempt>& attempt) {
+  if (!attempt) return nullptr;
+  return {{"at", k8s::format_time(attempt->at)}, {"reason", text_or_null(attempt->reason)}, {"why", attempt->why}};
+}
+
 Json node_json(const NodeView& node) {
   return {{"name", node.name},
           {"uid", node.uid},
@@ -60,6 +65,7 @@ Json node_json(const NodeView& node) {
           {"toVersion", text_or_null(node.to)},
           {"osImage", text_or_null(node.os_image)},
           {"lastUpdate", time_json(node.last_update)},
+          {"lastAttempt", attempt_json(node.last_attempt)},
           {"overdueSince", time_json(node.overdue)}};
 }
 

@@ -41,11 +41,16 @@ bool calm(const NodeView& node) {
          node.reboot_required == "false";
 }
 
+std::string last_attempt(const NodeView& node, WallTime now) {
+  if (!node.last_attempt) return "<none>";
+  return fmt::format("{} ({})", or_none(node.last_attempt->reason), age_text(node.last_attempt->at, now));
+}
+
 }  // namespace
 
 StatusTable::Cells StatusTable::titles() const {
   Cells cells{"NAME", "STATE", "REASON", "REBOOT", "SINCE"};
-  if (style_.wide) cells.insert(cells.end(), {"POOL", "TURN", "VERSIONS", "OS-IMAGE", "LAST-UPDATE"});
+  if (style_.wide) cells.insert(cells.end(), {"POOL", "TURN", "VERSIONS", "OS-IMAGE", "LAST-UPDATE", "LAST-ATTEMPT"});
   cells.emplace_back("MESSAGE");
   return cells;
 }
@@ -54,7 +59,7 @@ StatusTable::Cells StatusTable::cells(const NodeView& node, WallTime now) const 
   Cells cells{node.name, printable(state_text(node)), or_none(node.reason), reboot_text(node), ago(node.since, now)};
   if (style_.wide)
     cells.insert(cells.end(), {or_none(node.pool), or_none(node.turn), versions_text(node), or_none(node.os_image),
-                               ago(node.last_update, now)});
+                               ago(node.last_update, now), last_attempt(node, now)});
   cells.push_back(message_text(node, now));
   return cells;
 }

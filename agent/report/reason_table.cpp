@@ -169,7 +169,9 @@ constexpr std::array table{
     Reason{"PodStuckTerminating", pods, trouble, "The pod is still there a minute after its grace period ended.",
            "See the finalizers in the message, or the kubelet of the node."},
     Reason{"PodPinned", pods, trouble, "A controller brings the pod back to this cordoned node again and again.",
-           "Remove its toleration, its nodeName or the scheduler of its own that binds it there, or scale it down."},
+           "Let it stay (`--pinned leave`, or `--leave-pods` with its labels), scale it down, or have its owner remove "
+           "the toleration, the nodeName or the scheduler that binds it there. With `--pinned leave` it stays, and the "
+           "message says so."},
     Reason{"BlockedByControllerBudget", pods, waiting,
            "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready "
            "replacement.",
@@ -203,6 +205,8 @@ constexpr std::array table{
     Reason{"MirrorPod", left, progress, "A static pod: only its manifest on the node can remove it.", "Nothing."},
     Reason{"Finished", left, progress, "It has succeeded or failed; nothing of it runs.", "Nothing."},
     Reason{"NotSelected", left, progress, "It does not match the pod selector.", "Nothing."},
+    Reason{"LeftByLabels", left, progress, "It matches `--leave-pods`, so it stays and goes down with the machine.",
+           "Nothing."},
     Reason{"TerminatingTooLong", left, progress, "It has been terminating for longer than was to be waited.",
            "Nothing."},
 
@@ -271,7 +275,8 @@ constexpr std::array table{
     Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",
            "The controllers that set them have to remove them; the Event names them."},
     Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
-           "Remove its toleration, its nodeName or the scheduler of its own that binds it there, or scale it down."},
+           "Let it stay (`--pinned leave`, or `--leave-pods` with its labels), scale it down, or have its owner remove "
+           "the toleration, the nodeName or the scheduler that binds it there."},
     Reason{"VOLUME_DETACH_ERROR", finds, trouble, "A CSI driver cannot detach a volume from the node.",
            "The Event has its words; it tries again by itself. Its controller's log tells more."},
     Reason{"VOLUME_STUCK", finds, trouble,
@@ -280,6 +285,10 @@ constexpr std::array table{
            "tells."},
     Reason{"VOLUMES_UNSEEN", finds, trouble, "Whether volumes are detached cannot be read from the API server.",
            "The Event has the server's words; it is asked again."},
+    Reason{"EMPTINESS_UNPROVED", finds, trouble,
+           "No pod is left in the agent's view, and the API server does not confirm it: the list of pods or the Node "
+           "cannot be read.",
+           "The Event has the server's words and, where it is one, the right that is missing; it is asked again."},
     Reason{
         "VA_LEAKED", finds, trouble,
         "A volume is attached to the node though no pod of it was seen to use it, and by the Node's status neither its "

@@ -21,8 +21,9 @@ StateWords words_of(State state) {
     case State::draining: return {"the pods are leaving", "Draining"};
     case State::ready: return {"empty and cordoned: ready for reboot", "Rebooting"};
     case State::rebooting: return {"the reboot is under way", "Rebooting"};
-    case State::verifying: return {"booted: is everything well again?", "Verifying"};
-    case State::uncordoning: return {"well: the node takes pods again", "Uncordoning"};
+    case State::verifying:
+      return {"rebooted; verifying that the node is Ready and runs the expected version", "Verifying"};
+    case State::uncordoning: return {"verification passed; the agent takes its own cordon back", "Uncordoning"};
     case State::soaking: return {"updated, and watched before the next node may go", "Soaking"};
     case State::degraded: return {"stopped: a person has to look", "Stopping"};
   }
@@ -132,6 +133,11 @@ std::optional<EventNote> event_of(const drain::Event& event) {
                      .reason = event.diagnosis->code,
                      .action = std::string(words_of(State::draining).action),
                      .note = event.diagnosis->subject + ": " + event.diagnosis->message};
+  if (event.type == drain::EventType::left && event.pod && event.pod->reason == "PodPinned")
+    return EventNote{.type = k8s::NodeEvent::Type::warning,
+                     .reason = event.pod->reason,
+                     .action = std::string(words_of(State::draining).action),
+                     .note = fmt::format("pod {}: {}", event.pod->key(), event.pod->message)};
   if (is_loss(event))
     return EventNote{.type = k8s::NodeEvent::Type::warning,
                      .reason = "UnmanagedPodEvicted",

@@ -69,6 +69,8 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     auto whole = co_await try_once(clock.now() + attempt.limit());
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
     attempt.failed(whole.error());
+    // It works, whatever the API server does.
+    notify_service_manager("READY=1");
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     notify_service_manager("STATUS=" + printable(problem));
@@ -108,13 +110,14 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   }
   // From the beginning: an attempt to come up may take longer than the watchdog waits.
   if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
-  // From now on it works, whatever the API server does.
-  notify_service_manager("READY=1\nSTATUS=asking the API server who we are");
+  notify_service_manager("STATUS=asking the API server who we are");
   auto begun = co_await begin(group, come_up());
   if (!begun) {
     failed(begun.error());
     co_return;
   }
+  // Not before: a start that fails for want of a configuration is none.
+  notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "serving node " + authority.node.name,
                 {{"authority", std::string(to_string(authority.kind))},
@@ -123,7 +126,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
                  {"slots", whole_->slots().name()}});
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   if (const auto weak = weakness(authority.kind)) in_.log.write(Severity::warning, *weak);
-  for (const std::string& off : authority.switched_off) in_.log.write(Severity::warning, off);
+  if (!authority.switched_off.empty())
+    in_.log.write(Severity::warning, "not with this credential: " + joined(authority.switched_off, "; "));
   group.spawn(whole_->reporter().run());
   group.spawn(whole_->memory().run());
   group.spawn(tell_rivals());

@@ -275,8 +275,10 @@ bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<s
 
 std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
   if (!node.view->health().synced) return node.seen;
-  const auto& objects = node.view->objects();
-  return objects.empty() ? std::nullopt : out_of(objects.begin()->second, pool_);
+  // A server, or what is before it, may ignore the selector.
+  for (const auto& [uid, now] : node.view->objects())
+    if (now.name == node.seen.name) return out_of(now, pool_);
+  return std::nullopt;
 }
 
 asio::awaitable<void> LeaseSlots::changed() {

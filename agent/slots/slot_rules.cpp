@@ -43,7 +43,13 @@ std::size_t names_for(const GroupView& view, const std::vector<const k8s::Lease*
 }
 
 std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
+  const auto slots = of_group(view);
+  const auto turns = std::count_if(slots.begin(), slots.end(), [&](const k8s::Lease* other) {
+    return !slot.holder.empty() && other->holder == slot.holder;
+  });
   const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
+  // As no agent does.
+  if (turns > 1) return fmt::format("{} (has {} turns)", words_of(slot), turns);
   if (degraded == view.degraded.end()) return words_of(slot) + " (has the turn)";
   return fmt::format("{} (degraded{}{}, keeps its turn)", words_of(slot), degraded->second.empty() ? "" : ": ",
                      degraded->second);

@@ -137,7 +137,8 @@ TEST_F(ResolveNodesTest, NamesAreTakenWithoutAsking) {
 
 TEST_F(ResolveNodesTest, SelectedNodes) {
   script.answer(json_response(200, R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[
-      {"metadata":{"name":"n1","uid":"u1","resourceVersion":"1"}},{"metadata":{"name":"n2","uid":"u2","resourceVersion":"1"}}]})"));
+      {"metadata":{"name":"n1","uid":"u1","resourceVersion":"1","labels":{"pool":"old"}}},
+      {"metadata":{"name":"n2","uid":"u2","resourceVersion":"1","labels":{"pool":"old"}}}]})"));
   EXPECT_THAT(resolve(selecting("pool=old")).value(), ElementsAre("n1", "n2"));
   EXPECT_THAT(script.requests()[0].request.target, HasSubstr("labelSelector=pool%3Dold"));
 }

@@ -48,8 +48,8 @@ struct FindCautions : haulout::testing::HostTest {
 
 constexpr const char* two_nodes =
     R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
-        {"metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}},
-        {"metadata":{"name":"n2","uid":"u2","resourceVersion":"6"}}]})";
+        {"metadata":{"name":"n1","uid":"u1","resourceVersion":"5","labels":{"pool":"db"}}},
+        {"metadata":{"name":"n2","uid":"u2","resourceVersion":"6","labels":{"pool":"db"}}}]})";
 
 TEST_F(FindCautions, CountsTheNodesOfThePool) {
   server.answer(haulout::testing::json_response(200, two_nodes));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "agent/backends/recheck.hpp"
+#include "retry/task_group.hpp"
 #include "tests/agent_backends/fake_bottlerocket.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -83,6 +84,9 @@ class BottlerocketBackendTest : public haulout::testing::VirtualTimeTest {
   TimePoint in(Duration delta) const { return clock.now() + delta; }
   Pending pending() { return run(backend.pending(in(10min))); }
   Result<> apply(const std::string& target) { return run(backend.apply(target, in(30min))); }
+  boost::asio::awaitable<void> ask() { static_cast<void>(co_await backend.pending(in(10min))); }
+  boost::asio::awaitable<void> put_in_place() { applied = co_await backend.apply("1.16.0", in(30min)); }
+  std::optional<Result<>> applied;
   void pass(Duration delta) { run(clock.sleep_until(in(delta))); }
 };
 
@@ -113,6 +117,20 @@ TEST_F(BottlerocketBackendTest, ApplyPreparesAndActivates) {
 
   ASSERT_TRUE(apply("1.16.0"));
   EXPECT_EQ(fake.actions.size(), 3u) << "in place already";
+}
+
+// Our own look for updates ended while ours was waited for, and was taken for somebody else's.
+TEST_F(BottlerocketBackendTest, ALookForUpdatesDoesNotCrossAnUpdate) {
+  fake.published = "1.16.0";
+  fake.work = 90s;
+  ASSERT_EQ(pending().need, Need::yes);
+  pass(recheck_interval);
+  run(with_task_group([this](TaskGroup& group) {
+    group.spawn(ask());
+    return put_in_place();
+  }));
+  ASSERT_TRUE(*applied) << applied->error().message();
+  EXPECT_THAT(fake.actions, ElementsAre("refresh", "refresh", "prepare", "activate"));
 }
 
 TEST_F(BottlerocketBackendTest, ApplyAfterARestartOfTheAgentLooksFirst) {

@@ -30,6 +30,8 @@ const std::vector<Row>& rows() {
       {"backend", "ubuntu", "it must be one of auto, debian, file, command, bottlerocket, flatcar, rpm-ostree"},
       {"emptydir", "skip", "it must be one of evict, refuse"},
       {"unmanaged", "leave", "it must be one of evict, refuse, skip"},
+      {"pinned", "skip", "it must be one of wait, leave"},
+      {"leave-pods", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"finished", "refuse", "it must be one of skip, evict"},
       {"log-format", "xml", "it must be one of text, json"},
       {"reboot-method", "logind,kexec",

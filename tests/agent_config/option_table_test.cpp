@@ -138,6 +138,8 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"emptydir", "refuse", [](const C& c) { return c.emptydir == Treatment::refuse; }},
       {"unmanaged", "refuse", [](const C& c) { return c.unmanaged == Treatment::refuse; }},
       {"unmanaged", "skip", [](const C& c) { return c.unmanaged == Treatment::skip; }},
+      {"pinned", "leave", [](const C& c) { return c.pinned == Treatment::skip; }},
+      {"leave-pods", "app=typha", [](const C& c) { return c.leave_pods == Strings{"app=typha"}; }},
       {"finished", "evict", [](const C& c) { return c.finished == Treatment::evict; }},
       {"ignore-do-not-disrupt", "true", [](const C& c) { return c.ignore_do_not_disrupt; }},
       {"drain-order", "app=db=10", [](const C& c) { return c.drain_order == Strings{"app=db=10"}; }},

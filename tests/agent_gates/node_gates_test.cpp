@@ -220,6 +220,10 @@ TEST_F(NodeGatesTest, APersonsCordonClosesTheGateUntilTheDrainHasBegun) {
   EXPECT_TRUE(before.closed_with(Gate::Effect::gives_up)) << "no pod has left yet";
   question.record.cordoned = true;
   EXPECT_TRUE(ask(When::under_way).open()) << "our own drain goes on";
+  question.record.cordoned = false;
+  question.record.run = "n1.5";
+  question.node.annotations = {{"haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2026-01-01T00:00:00Z"})"}};
+  EXPECT_TRUE(ask(When::under_way).open()) << "and has just cordoned the node, whoever is booked for it";
 }
 
 TEST_F(NodeGatesTest, APersonsCordonMayHoldNothing) {

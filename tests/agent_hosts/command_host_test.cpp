@@ -77,6 +77,17 @@ TEST_F(CommandHostTest, TheDeadlineEndsIt) {
   EXPECT_THAT(late.error().message(), HasSubstr(dir / "reboot"));
 }
 
+// It may be at something that must not be cut off.
+TEST_F(CommandHostTest, AtTheDeadlineItIsAskedToEndFirst) {
+  const std::string seen = dir / "seen";
+  const std::string script =
+      dir.write_script("reboot", "trap 'echo ended > \"" + seen + "\"; exit 0' TERM\nsleep 1000 & wait");
+  const auto late = reboot({script}, clock.now() + 300ms);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Errc::timeout);
+  EXPECT_TRUE(fs::exists(seen));
+}
+
 TEST_F(CommandHostTest, ThereIsOneMethod) {
   CommandHost host(HostRoot(dir.path()), clock, {dir.write_script("reboot", "")});
   EXPECT_EQ(host.reboot_methods().size(), 1u);

@@ -200,6 +200,13 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
   EXPECT_EQ(message(), "looking for pods that must leave");
 }
 
+// P8: the pods have gone, and nothing confirms it.
+TEST_F(DrainStatusTest, AnEmptyNodeThatIsNotProvedEmptyWaitsForTheApiServer) {
+  findings = {{"EMPTINESS_UNPROVED", "node n1", "its pods could not be listed: 401", {}}};
+  EXPECT_EQ(reason(), "ApiUnavailable");
+  EXPECT_EQ(message(), "node n1: its pods could not be listed: 401");
+}
+
 TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidFirstWhenNoPodWaits) {
   findings = {{"NODE_NOT_READY", "node n1", "its kubelet is silent", {}},
               {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}, {.volumes = {"csi-1"}, .holds = false}}};

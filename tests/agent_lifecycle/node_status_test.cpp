@@ -175,5 +175,27 @@ TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
 }
 
+// A newer version can read what we cannot.
+TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
+  k8s::Node node;
+  node.annotations = {{"haulout.dev/record", R"({"v":2})"}};
+  const Record record = decode_record(shown_record(node));
+  const Json json =
+      Json::parse(status_patch(node, record, {.state = record.state, .reason = record.cause}, Need::no, false).value());
+  EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/state"], "degraded");
+  EXPECT_FALSE(json["metadata"].value("annotations", Json::object()).contains("haulout.dev/record"));
+}
+
+TEST(NodeStatus, TheConditionSaysNowAndThenThatItsAgentLives) {
+  const WallTime now(std::chrono::hours(1000));
+  k8s::Node node;
+  node.conditions = {{std::string(maintenance_condition), "True", "Draining", now}};
+  const Status status{.state = State::draining};
+  EXPECT_FALSE(condition_patch(node, true, status, now + std::chrono::minutes(1)));
+  EXPECT_TRUE(condition_patch(node, true, status, now + std::chrono::minutes(5)));
+  node.conditions[0].status = "False";
+  EXPECT_FALSE(condition_patch(node, false, status, now + std::chrono::hours(24))) << "nothing is heard of the idle";
+}
+
 }  // namespace
 }  // namespace haulout::agent

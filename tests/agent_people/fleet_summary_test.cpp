@@ -85,6 +85,28 @@ TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
   EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
 }
 
+// A drain may take for ever; its agent says now and then that it lives.
+TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
+  const struct {
+    const char* what;
+    const char* status;
+    std::optional<Duration> heard;
+    bool silent;
+  } rows[] = {
+      {"heard of just now", "True", 4min, false},
+      {"late", "True", 14min, false},
+      {"not for long", "True", 16min, true},
+      {"no maintenance", "False", 24h, false},
+      {"whoever wrote no time", "True", std::nullopt, false},
+  };
+  for (const auto& row : rows) {
+    k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "said before");
+    node.conditions = {{"HauloutMaintenance", row.status, "BlockedByBudget"}};
+    if (row.heard) node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
+    EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what;
+  }
+}
+
 struct OverdueRow {
   const char* what;
   State state;
@@ -255,11 +277,15 @@ TEST(StatusTableTest, WideSaysWhereAndWhat) {
     record.from = "1.0";
     record.to = "1.1";
     record.verified_at = now - 72h;
+    record.attempts = {{now - 72h, "Updated", ""}, {now - 9h, "DrainBlocked", "pod shop/db-0"}};
   });
   node.os_image = "Debian GNU/Linux 12";
   const auto lines = status_text(fleet({node}, {.turns = {turn_of(node, "web")}}), {.wide = true}, now);
-  EXPECT_THAT(lines[0], HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   MESSAGE"));
-  EXPECT_THAT(lines[1], HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d"));
+  EXPECT_THAT(
+      lines[0],
+      HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   LAST-ATTEMPT        MESSAGE"));
+  EXPECT_THAT(lines[1],
+              HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d            DrainBlocked (9h)"));
 }
 
 TEST(StatusTableTest, ColoursNothingButTheState) {

@@ -225,8 +225,9 @@ TEST_F(FleetRehearsalTest, AnAgentsCordonIsTakenBackAPersonsStays) {
   annotate("n1", "haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2027-01-15T07:00:00Z"})");
   const FleetRehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("begins anew"), HasSubstr("node/n1"), Not(HasSubstr("n2")))));
-  // n2 is out of service, by a person: it may go itself, and nobody else may as long as that stands.
-  EXPECT_TRUE(node_of(rehearsal, "n2").updated);
+  // n2 is out of service, by a person: its agent leaves it alone, and no other node may go as long as that is so.
+  EXPECT_FALSE(node_of(rehearsal, "n2").updated);
+  EXPECT_EQ(node_of(rehearsal, "n2").reason, "CordonedByPerson");
   EXPECT_FALSE(node_of(rehearsal, "n1").updated);
   EXPECT_FALSE(node_of(rehearsal, "n3").updated);
   EXPECT_THAT(node_of(rehearsal, "n1").message, HasSubstr("n2"));

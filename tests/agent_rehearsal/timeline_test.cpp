@@ -76,6 +76,7 @@ TEST_F(TimelineTest, WaitsBeginAndEndWithTheirReason) {
 
 TEST_F(TimelineTest, AnOpenWaitLastsUntilNow) {
   tell(EventType::parked, 2s, "BlockedByBudget");
+  tell(EventType::signal_sent, 3s, "BlockedByBudget");
   EXPECT_EQ(waited(timeline.rows()[0], begin + 10s), 8s);
 }
 

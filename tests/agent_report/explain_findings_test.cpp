@@ -165,6 +165,7 @@ const std::map<std::string, std::string> only_of_a_drain{
     {"POD_PINNED", "it has come back during the drain"},
     {"REPLACEMENT_UNSCHEDULABLE", "of a pod that the drain has evicted"},
     {"VOLUMES_UNSEEN", "what explain cannot see it says itself"},
+    {"EMPTINESS_UNPROVED", "only who drains has to prove it"},
     {"RBAC_DENIED", "the agent's rights are not those of who asks"},
     {"SELF_ONLY", "only the agent knows which pod it runs in"},
     {"CLOCK_SKEW", "of the agent's clock"},

@@ -59,6 +59,7 @@ const std::map<std::string, Told> told{
     {"VOLUME_STUCK", {Waits::volume, of_volume}},
     {"VOLUME_DETACH_ERROR", {Waits::volume, of_volume}},
     {"VOLUMES_UNSEEN", {Waits::volume, node}},
+    {"EMPTINESS_UNPROVED", {Waits::nothing, node}},
     // Their pods are on their way: nothing is waited for that an eviction could bring.
     {"POD_STUCK_TERMINATING", {Waits::nothing, of_pod}},
     {"POD_FINALIZER", {Waits::nothing, of_pod}},

@@ -196,5 +196,44 @@ TEST_F(PinnedPods, AreStillProtectedWhenTheyAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
+// Who runs the node cannot change what a vendor's operator tolerates.
+TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
+  PipelineOptions options;
+  options.leaves_pinned = true;
+  make(options);
+  auto pod = owned_by(a_pod("typha"), "apps/v1", "ReplicaSet", "typha-1", "rs");
+  pod.tolerates_unschedulable = true;
+  pod = pin(pod);
+  EXPECT_TRUE(pipeline->clear());
+  EXPECT_EQ(tracked(pod).report.outcome, PodOutcome::skipped);
+  EXPECT_THAT(tracked(pod).report.message, ::testing::HasSubstr("tolerate the taint"));
+  EXPECT_EQ(events.back(), "left typha");
+  // Its kubelet reports of it all the time.
+  pod.ready = !pod.ready;
+  pod.labels["changed"] = "yes";
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_TRUE(pipeline->clear());
+  // While the node took pods it was no return.
+  pipeline->set_paused(true, now);
+  EXPECT_FALSE(pipeline->clear());
+  pipeline->set_paused(false, now);
+  EXPECT_THAT(take(), ElementsAre("typha"));
+}
+
+// Only what comes back again and again.
+TEST_F(PinnedPods, AFirstReturnIsEvictedAlsoWherePinnedPodsAreLeft) {
+  PipelineOptions options;
+  options.leaves_pinned = true;
+  make(options);
+  auto pod = owned_by(a_pod("typha"), "apps/v1", "ReplicaSet", "typha-1", "rs");
+  plan({pod});
+  now += 10s;
+  take_and_lose(pod);
+  pod.uid = "uid-1";
+  pipeline->pod_changed(pod, now);
+  EXPECT_THAT(take(), ElementsAre("typha"));
+}
+
 }  // namespace
 }  // namespace haulout::drain

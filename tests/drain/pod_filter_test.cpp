@@ -153,6 +153,19 @@ TEST(PodFilter, LongTerminatingPodsAreSkippedOnlyWhenAsked) {
       << "the timestamp is the end of the grace period";
 }
 
+// An agent's --leave-pods.
+TEST(PodFilter, PodsThatMatchASelectorStay) {
+  Policy policy;
+  policy.leave = {k8s::parse_label_selector("app=typha").value(), k8s::parse_label_selector("stays").value(), {}};
+  auto pod = a_pod("p");
+  EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::evict) << "an empty selector selects nothing here";
+  pod.labels["app"] = "typha";
+  EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::skip);
+  EXPECT_EQ(decide(pod, policy, {}, noon).reason, "LeftByLabels");
+  pod.labels = {{"stays", ""}};
+  EXPECT_EQ(decide(pod, policy, {}, noon).reason, "LeftByLabels");
+}
+
 TEST(PodFilter, ProtectionByDurationRunsOut) {
   auto pod = a_pod("p");
   pod.start_time = noon;
@@ -167,6 +180,27 @@ TEST(PodFilter, ProtectionByDurationRunsOut) {
        {"", "yes", "5", "h", "-5m", "1h30", "99999999999999999999h", "1000000h1000000h1000000h"}) {
     pod.annotations["karpenter.sh/do-not-disrupt"] = nonsense;
     EXPECT_TRUE(do_not_disrupt(pod, noon).empty()) << nonsense;
+  }
+}
+
+// As Go reads it: fractions, several units, small ones.
+TEST(PodFilter, ProtectionTakesAllOfGosDurations) {
+  using std::chrono::milliseconds;
+  struct Row {
+    const char* text;
+    std::chrono::microseconds takes;
+  };
+  const Row rows[] = {{"1.5h", std::chrono::minutes(90)},     {".5m", std::chrono::seconds(30)},
+                      {"1h0.5m", std::chrono::seconds(3630)}, {"90000ms", std::chrono::seconds(90)},
+                      {"2.5s", milliseconds(2500)},           {"1500000\u00b5s", milliseconds(1500)},
+                      {"1500000\u03bcs", milliseconds(1500)}, {"1500000us", milliseconds(1500)},
+                      {"+1.5h", std::chrono::minutes(90)},    {"1ns", std::chrono::microseconds(1)}};
+  auto pod = a_pod("p");
+  pod.start_time = noon;
+  for (const Row& row : rows) {
+    pod.annotations["karpenter.sh/do-not-disrupt"] = row.text;
+    EXPECT_FALSE(do_not_disrupt(pod, noon + row.takes - std::chrono::microseconds(1)).empty()) << row.text;
+    EXPECT_TRUE(do_not_disrupt(pod, noon + row.takes).empty()) << row.text;
   }
 }
 

@@ -141,6 +141,27 @@ func podAttacks(by *AgentToken, pod *corev1.Pod) []attempt {
 	return append(attempts, connections(by, pod)...)
 }
 
+// longFields are managedFields that are longer than the object that they are about, or of another.
+func longFields(version, field string) (all []string) {
+	entry := func(manager int, fields string) string {
+		return fmt.Sprintf(`{"manager":"m%d","operation":"Update","apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
+			`"fieldsType":"FieldsV1","fieldsV1":%s}`, manager, version, fields)
+	}
+	long := strings.Repeat("x", 10_000)
+	wide, many := []string{}, []string{}
+	for i := range 20 {
+		wide = append(wide, fmt.Sprintf(`"f:x%d":{}`, i))
+		many = append(many, entry(i, `{"`+field+`":{}}`))
+	}
+	for _, fields := range []string{
+		`{` + strings.Join(wide, ",") + `}`, `{"` + field + `":{` + strings.Join(wide, ",") + `}}`,
+		`{"` + field + `":{"f:` + long + `":{}}}`, `{"` + field + `":{"f:x":{"f:y":{"f:z":{}}}}}`, `{"f:` + long + `":{}}`,
+	} {
+		all = append(all, "["+entry(0, fields)+"]")
+	}
+	return append(all, "["+strings.Join(many, ",")+"]")
+}
+
 // turnAttacks are what a turn may not be.
 func turnAttacks(by *AgentToken) (attempts []attempt) {
 	owner := func(more string) string {
@@ -171,6 +192,9 @@ func turnAttacks(by *AgentToken) (attempts []attempt) {
 		"a zone beside":     strings.Replace(good, `"labels":{`, `"labels":{"haulout.dev/zone":"a",`, 1),
 	} {
 		attempts = append(attempts, denied(name, by, lease("haulout-default-0", metadata)))
+	}
+	for _, fields := range longFields("coordination.k8s.io/v1", "f:spec") {
+		attempts = append(attempts, denied("managedFields", by, lease("haulout-default-0", good+`,"managedFields":`+fields)))
 	}
 	return append(attempts,
 		denied("a zone without its label", by, lease("haulout-default.a-0", good)),
@@ -225,6 +249,10 @@ func eventAttacks(by *AgentToken, own, others string) (attempts []attempt) {
 		for _, event := range []string{own, others} {
 			attempts = append(attempts, denied(name, by, patch(eventsPath+"/"+event+"?dryRun=All", `{"metadata":{`+metadata+`}}`)))
 		}
+	}
+	for _, fields := range longFields("events.k8s.io/v1", "f:metadata") {
+		body := strings.Replace(eventBody("thief", from+about), `"name":"thief"`, `"name":"thief","managedFields":`+fields, 1)
+		attempts = append(attempts, denied("managedFields", by, post(eventsPath+"?dryRun=All", body)))
 	}
 	series := `{"series":{"count":9,"lastObservedTime":"2026-01-01T00:00:00.000000Z"}}`
 	for _, event := range []string{own, others} {

@@ -83,6 +83,27 @@ func budgetRows() []row {
 			haulout: outcome{done: true, evicted: "web=2", cordoned: "old"},
 		},
 		{
+			// Its kubelet is dead, and taint eviction has marked its pods.
+			name: "dead node, forced", flags: []string{"--force", "--grace-period=0"},
+			build: func(s *setup) {
+				web(s)
+				s.add(1, Pod("dead", Annotate(TerminatesAfter, "1h"), Grace(3600)))
+				s.deleteSoon("dead")
+			},
+			want: outcome{done: true, evicted: "dead=1 web=2", cordoned: "old"},
+		},
+		{
+			// An earlier drain hangs on it, or has been stopped.
+			name: "pod already terminating, for an hour", flags: []string{"--force", "--grace-period=10"},
+			build: func(s *setup) {
+				web(s)
+				s.add(1, Pod("slow", Annotate(TerminatesAfter, "1h"), Grace(3600)))
+				s.deleteSoon("slow")
+			},
+			want:  outcome{done: true, evicted: "slow=1 web=2", cordoned: "old"},
+			check: graceWas(10),
+		},
+		{
 			name: "terminating pod skipped", flags: []string{"--force", "--skip-wait-for-delete-timeout=1"},
 			build: func(s *setup) {
 				web(s)

@@ -1,4 +1,5 @@
 // Bugs that other agents of this kind have, or that this one once had: named tests that show that it does not.
+#include "agent/slots/none_slots.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -16,6 +17,33 @@ struct Defects : Fleet {
     cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
   }
 };
+
+// Else it would stay for ever, and the pool would wait.
+TEST_F(Defects, ATurnIsNotForgottenWhenTurnsAreTakenElsewhereFromNowOn) {
+  bool elsewhere = false;
+  decorate_slots = [&](agent::Slots&) {
+    return elsewhere ? std::make_unique<agent::NoneSlots>(clock) : std::unique_ptr<agent::NoneSlots>();
+  };
+  Machine& n1 = machine("n1", {.methods = {}});
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    elsewhere = true;
+    n1.want("");
+    n1.kill_agent();
+  });
+  after(20min, [&] {
+    EXPECT_EQ(slots_held(), 1u) << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "CannotRelease");
+    EXPECT_FALSE(unschedulable("n1"));
+    elsewhere = false;
+    n1.kill_agent();
+  });
+  after(25min, [&] {
+    EXPECT_EQ(slots_held(), 0u) << story();
+    EXPECT_EQ(state("n1"), "idle");
+  });
+  run_for(26min);
+}
 
 // Whatever the system says by then: other nodes may still want the version that failed, and only this turn holds them.
 TEST(Defects_RolledBack, ANodeKeepsItsTurnUntilAPersonSaysThatItGoesOn) {
@@ -67,6 +95,22 @@ TEST_F(Defects, ARequestedRebootThatNeverHappensIsGivenUp) {
   EXPECT_EQ(state("n1"), "degraded");
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootFailed");
   EXPECT_FALSE(unschedulable("n1"));
+}
+
+// The proof was done: what came since is known from the watch.
+TEST_F(Defects, ANodeThatIsUncordonedBetweenTheProofAndTheRequestIsNotRebooted) {
+  Machine& n1 = machine("n1");
+  bool done = false;
+  n1.on_marks = [&] {
+    if (!std::exchange(done, true)) uncordon("n1");
+  };
+  after(2min, [&] {
+    EXPECT_TRUE(done) << story();
+    EXPECT_THAT(n1.asked, ::testing::IsEmpty());
+    EXPECT_EQ(state("n1"), "pending") << story();
+  });
+  run_fleet();
+  expect_updated(n1);
 }
 
 TEST_F(Defects, ARequestedRebootThatFailedIsTriedAgainWhenItIsRequestedAgain) {

@@ -201,6 +201,7 @@ std::string Machine::kubelet_boot_id() const {
 }
 
 Task<agent::MachineStart> Machine::started(TimePoint) {
+  on_marks();
   if (plan_.start_hidden) co_return Error(Errc::unavailable, "/proc/1/stat is not there");
   co_return agent::MachineStart{"fake", boots_ + 1};
 }

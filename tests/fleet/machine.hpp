@@ -161,6 +161,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
 
   bool replaced = false;  // by another machine of the same name; this one is nobody's any more
   std::function<void(const agent::Status&)> on_told = [](const agent::Status&) {};
+  std::function<void()> on_marks = [] {};  // when its start is asked for, between the proof and the request
   std::function<void()> on_asked = [] {};  // for a reboot, before anything happens
   std::function<void()> on_ready = [] {};  // when the ready file has appeared
   std::vector<std::string> asked;          // the methods by which a reboot was asked for

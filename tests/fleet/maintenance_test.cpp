@@ -1,4 +1,5 @@
 // The condition HauloutMaintenance: True from the cordon until it is taken back.
+#include "k8s/codec.hpp"
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -70,6 +71,34 @@ TEST_F(Maintenance, ThatCanNeverBeWrittenIsTriedAgainNowAndThen) {
   after(3h, [&] { EXPECT_LE(n1.requests() - before, 60u) << story(); });
   run_for(3h);
   EXPECT_EQ(condition(), "True");
+}
+
+// Whoever looks can tell a long drain from an agent that is dead.
+TEST_F(Maintenance, AnAgentInMaintenanceIsHeardOfNowAndThen) {
+  machine("n1", {.methods = {}});
+  const auto heard = [this] {
+    const auto decoded = k8s::decode_node(node("n1").dump());
+    for (const k8s::NodeCondition& condition : decoded->conditions)
+      if (condition.last_heartbeat) return *condition.last_heartbeat;
+    return WallTime();
+  };
+  for (const Duration when : {20min, 60min, 180min})
+    after(when, [&, heard] {
+      EXPECT_EQ(state("n1"), "ready") << story();
+      EXPECT_GE(heard(), clock.wall_now() - 6min);
+    });
+  std::size_t before = 0;
+  after(1h, [&] { before = machines[0]->requests(); });
+  after(2h, [&] {
+    EXPECT_LE(machines[0]->requests() - before, 240u)
+        << "heard, not noisy: each news of the Node is a reason to prove that it is ready";
+  });
+  after(3h + 1s, [&] {
+    machines[0]->plan().agent_starts = 24h;
+    machines[0]->kill_agent();
+  });
+  after(4h, [&, heard] { EXPECT_LT(heard(), clock.wall_now() - 50min) << "the silence of the dead"; });
+  run_for(4h + 1min);
 }
 
 }  // namespace

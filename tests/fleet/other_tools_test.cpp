@@ -205,5 +205,55 @@ TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
   }
 }
 
+// The gates of other nodes find a degraded one by its label.
+TEST_F(OtherTools, LabelsThatSomebodyTakesAwayAreThereAgain) {
+  machine("n1", {.rolls_back = true});
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    cluster.patch("nodes", "", "n1",
+                  {{"metadata",
+                    {{"labels", {{"haulout.dev/state", nullptr}, {"haulout.dev/reason", "Nonsense"}}},
+                     {"annotations", {{"haulout.dev/message", nullptr}}}}}});
+  });
+  after(31min, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "RolledBack");
+  });
+  run_for(1h);
+}
+
+// Each time at once would be two programs at war, on everybody's watches.
+TEST_F(OtherTools, LabelsThatSomebodyTakesAwayEachTimeAreNotFoughtFor) {
+  Machine& n1 = machine("n1", {.target = ""});
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.name != "n1" || state("n1").empty() || elapsed() < 1min) return;
+    cluster.after(
+        1s, [&] { cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", nullptr}}}}}}); });
+  });
+  after(1min,
+        [&] { cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", nullptr}}}}}}); });
+  std::size_t before = 0;
+  after(1min, [&] { before = n1.requests(); });
+  after(5h, [&] { EXPECT_LT(n1.requests() - before, 200u); });
+  run_for(5h + 1min);
+  EXPECT_GT(n1.requests() - before, 20u) << "nor forgotten";
+}
+
+// An older agent, after a downgrade: whoever can read it finds it as it was.
+TEST_F(OtherTools, ARecordOfANewerVersionStaysWhatItIs) {
+  const std::string newer = R"({"v":2,"state":"soaking","something":"else"})";
+  machine("n1");
+  cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/record", newer}}}}}});
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "RecordUnreadable");
+    EXPECT_EQ(sim::annotation(node("n1"), "haulout.dev/record"), newer);
+    EXPECT_LT(machines[0]->requests(), 60u);
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/record", nullptr}}}}}});
+  });
+  run_fleet();
+  expect_updated(*machines[0]);
+}
+
 }  // namespace
 }  // namespace haulout::fleet

@@ -81,6 +81,25 @@ TEST_F(Pauses, ADrainThatWasGivenUpIsNotBegunAgainAtOnce) {
   expect_updated(*machines[0]);
 }
 
+// Nobody follows the gates any more at that moment: they are asked.
+TEST_F(Pauses, APauseThatComesRightBeforeTheRebootIsSeen) {
+  Machine& n1 = machine("n1");
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.name != "n1" || state("n1") != "rebooting") return;
+    seen = true;
+    cluster.after(0s, [&] { annotate("haulout.dev/pause", "; stop"); });
+  });
+  after(3min, [&] {
+    EXPECT_TRUE(seen) << story();
+    EXPECT_THAT(n1.asked, ::testing::IsEmpty());
+    expect_given_up("Paused");
+    annotate("haulout.dev/pause", nullptr);
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
 // Somebody else reboots nodes that are ready: a paused one must not be.
 TEST_F(Pauses, APauseWithdrawsReady) {
   Machine& n1 = machine("n1", {.methods = {}});

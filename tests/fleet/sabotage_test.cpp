@@ -109,6 +109,24 @@ TEST_F(Sabotage, ACordonThatIsTakenBackWhoeverSetIt) {
   expect_caught("took back the cordon of a person on n1");
 }
 
+TEST_F(Sabotage, APersonsWorkplaceThatIsUpdated) {
+  checks.leaves_cordoned_nodes_alone = true;
+  three_machines();
+  cordon("n1");
+  expect_caught("a reboot of n1, which a person had cordoned before");
+}
+
+// Two nodes of one pool take the turns of two.
+TEST_F(Sabotage, APoolThatIsTakenForTwo) {
+  for (const char* name : {"n1", "n2"}) {
+    slots.grouping.pool = std::string("pool-of-") + name;
+    options.pool = [pool = slots.grouping.pool](const k8s::Node&) { return pool; };
+    machine(name);
+    checks.pools[name] = "db";
+  }
+  expect_caught("drains although too many are out");
+}
+
 TEST_F(Sabotage, AProofThatSeesNoPods) {
   break_wire(BrokenWire::no_request, [](const sim::Call& call, Result<http::Response>& answer) {
     if (!answer || call.verb != "list" || !call.info || call.info->resource != "pods") return;

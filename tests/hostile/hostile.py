@@ -32,8 +32,20 @@ TRACES = ROOT / "build/results/hostile"  # of worlds in which a promise was brok
 # Worlds in flight in one process: most of them wait.
 TOGETHER = 60
 
-# (theme, seed) of worlds that once found something. When their theme changes, choose seeds that still would.
-ALWAYS = []
+# Seeds of worlds that once found something. When their theme changes, choose seeds that still would.
+FOUND = {
+    "dead_kubelet": (40211, 40347),  # --grace-period did nothing to pods that terminate already
+    "stands_at_the_end": (1, 4, 5),  # nothing was said while the proof of emptiness failed
+    "one_fault": (14, 104, 110, 153, 259),  # one failure ended cordon, uncordon and drain -l
+    "silent_at_first": (124, 322),  # so did a server that listened a moment later
+    "liars": (30, 56, 238, 20218),  # other nodes' pods, and other nodes, when selectors were ignored
+    "odd_objects": (327, 481, 1103),  # abort() by a claimRef without namespace, owners without name, without apiVersion
+    "unknown_name": (5, 107, 210),  # the other nodes were touched all the same
+    "fit_lists": (40261, 40307),  # --check-fit=require took any object for an empty list
+    "slow_admission": (40200,),  # quick pods waited behind slow ones
+    "short_timeout": (40461,),  # a --timeout up to --settle failed on an empty node
+}
+ALWAYS = [(theme, seed) for theme, seeds in FOUND.items() for seed in seeds]
 
 
 class Program:
@@ -90,7 +102,7 @@ class Lateness:
         return max(self.most, default=0.0)
 
 
-def over(world, server, program, began, now):
+def over(world, server, program, began, now, busy):
     """Whether it is time to end it by a signal."""
     if now - began > world.patience:
         return True
@@ -100,7 +112,7 @@ def over(world, server, program, began, now):
         return False
     run = judge.Run(world, server.seen, {}, program.lines, 0, 0, began, now)
     since = judge.obstacle_since(run)
-    return bool(since) and (bool(judge.told_since(run, since)) or now - since > judge.SAY_WITHIN)
+    return bool(since) and (bool(judge.told_since(run, since)) or now - since > judge.SAY_WITHIN + busy)
 
 
 async def play(theme, seed, binary, lateness):
@@ -120,7 +132,7 @@ async def play(theme, seed, binary, lateness):
         while not program.ended.done():
             await asyncio.wait({program.ended}, timeout=0.25)
             now = loop.time()
-            if not stopped and over(world, server, program, began, now):
+            if not stopped and over(world, server, program, began, now, 4 * lateness.lately()):
                 stopped = now
                 program.signal(signal.SIGTERM)
             elif stopped and not killed and now - stopped > 5 + 4 * lateness.lately():

@@ -2,6 +2,7 @@
 from cluster import MIRROR, now_text
 
 NAMESPACES = ("shop", "db", "slow")
+BOOT_ID = "3f1c0c4e-7a55-4b0e-9a55-0d9d5c3a1b2c"  # of every machine
 
 
 class Population:
@@ -15,7 +16,7 @@ class Population:
             "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}, "annotations": {}},
             "spec": spec,
             "status": {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {
-                "cpu": "8", "memory": "16Gi", "pods": "110"}, "nodeInfo": {"bootID": "b-" + name, "osImage": "Debian"}}})
+                "cpu": "8", "memory": "16Gi", "pods": "110"}, "nodeInfo": {"bootID": BOOT_ID, "osImage": "Debian"}}})
 
     def workload(self, plural, kind, namespace, replicas=1):
         self.serial += 1

@@ -14,10 +14,9 @@ import random
 from cluster import Cluster, is_daemon, is_finished, is_mirror, labels_of, matches, node_of
 from oddities import odd
 from plans import Plan
-from population import Population
+from population import BOOT_ID, Population
 from themes import THEMES
 
-BOOT_ID = "3f1c0c4e-7a55-4b0e-9a55-0d9d5c3a1b2c\n"
 KUBECONFIG = """apiVersion: v1
 kind: Config
 current-context: c
@@ -58,7 +57,7 @@ class World:
 
     def furnish(self, home, port):
         """What an agent finds on its machine: a kubeconfig, a boot id, a sentinel that asks for a reboot."""
-        files = {"kubeconfig": KUBECONFIG.replace("PORT", str(port)), "proc/sys/kernel/random/boot_id": BOOT_ID,
+        files = {"kubeconfig": KUBECONFIG.replace("PORT", str(port)), "proc/sys/kernel/random/boot_id": BOOT_ID + "\n",
                  "etc/os-release": "ID=debian\nPRETTY_NAME=Debian\n", "run/reboot-required": ""}
         for name, text in files.items() if self.command == "agent" else ():
             (home / name).parent.mkdir(parents=True, exist_ok=True)

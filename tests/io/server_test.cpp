@@ -130,6 +130,22 @@ TEST_F(ServerTest, StreamsChunkByChunk) {
   });
 }
 
+TEST_F(ServerTest, AStreamThatHasEndedLeavesItsConnectionToTheNextRequest) {
+  const auto server = serve({}, [](http::Exchange& exchange) -> asio::awaitable<void> {
+    if (exchange.request().target != "/stream") co_return co_await echo(exchange);
+    EXPECT_TRUE(co_await exchange.start_stream({200, {}}));
+    EXPECT_TRUE(co_await exchange.write("some"));
+    EXPECT_TRUE(co_await exchange.end());
+  });
+  run_with(*server, [&]() -> asio::awaitable<void> {
+    const auto all = co_await say_raw(*server,
+                                      "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+                                      "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    EXPECT_THAT(all, HasSubstr("4\r\nsome\r\n0\r\n\r\n"));
+    EXPECT_THAT(all, HasSubstr("GET /next"));
+  });
+}
+
 TEST_F(ServerTest, AbortAndNoAnswerAreResetsForTheClient) {
   const auto server = serve({}, [](http::Exchange& exchange) -> asio::awaitable<void> {
     if (exchange.request().target == "/silent") co_return;

@@ -201,6 +201,24 @@ TEST_F(TunnelTest, SocksIsToldNameUserAndPassword) {
   EXPECT_EQ(asked, "\x05\x01\x00\x03\x10"s + "api.cluster.test" + "\x19\x2b"s);
 }
 
+// Nobody needs the address that the proxy is bound to; all of it is read, and no more.
+TEST_F(TunnelTest, WhateverAddressSocksIsBoundToTlsGoesThrough) {
+  for (const std::string& bound :
+       {"\x01"s + std::string(4, '\0'), "\x04"s + std::string(16, '\0'), "\x03\x02hi"s, "\x03\x00"s}) {
+    const auto server = api();
+    ScriptedPeer peer(context, {[&](Socket& socket) -> asio::awaitable<void> {
+                        co_await read_bytes(socket, 3);
+                        co_await say(socket, "\x05\x00"s);
+                        co_await read_bytes(socket, 5 + 16 + 2);
+                        co_await say(socket, "\x05\x00\x00"s + bound + "\x12\x34"s);
+                        co_await relay(socket, server->port());
+                      }});
+    const auto outcome = ask(peer, by_socks, server.get());
+    EXPECT_TRUE(outcome && outcome->body == "hello") << bound.size();
+    context.restart();
+  }
+}
+
 TEST_F(TunnelTest, SocksIsGivenAddressesAsSuch) {
   for (const auto& [host, request] :
        {std::pair("10.1.2.3", "\x05\x01\x00\x01\x0a\x01\x02\x03\x19\x2b"s),

@@ -160,6 +160,23 @@ TEST_F(ListBudgetTest, OfANodeSoManyLabelsAreKeptAndOursAllTheSame) {
   EXPECT_THAT(flood->labels, SizeIs(1'000));
 }
 
+// A Node with so many labels that the one asked for is not kept is no reason to take the list for that of others.
+TEST_F(ListBudgetTest, ANodeWithTooManyLabelsKeepsNoOtherFromBeingSeen) {
+  const auto node = [](const std::string& name, const std::string& labels) {
+    return R"({"metadata":{"name":")" + name + R"(","uid":"u)" + name + R"(","resourceVersion":"1","labels":{)" +
+           labels + R"("zzz":"blue"}}})";
+  };
+  const auto listed = [&](const std::string& labels) {
+    transport.answer(json_response(200, fixtures::list("NodeList", "5", node("n1", "") + "," + node("n2", labels))));
+    return run(client.list_nodes("zzz=blue", soon));
+  };
+  for (const std::string& labels : {entries(2'000, "a", 0), entries(900, "a", 90)}) {
+    const auto list = listed(labels + ",");
+    ASSERT_TRUE(list) << list.error().message();
+    EXPECT_THAT(list->items, SizeIs(2));
+  }
+}
+
 TEST_F(ListBudgetTest, OfAPodAndABudgetSoMuchIsKept) {
   const auto pod = decode_pod(R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"a","uid":"u",)"
                               R"("resourceVersion":"1","labels":{)" +

@@ -88,6 +88,21 @@ TEST_F(ReflectorListsTest, WhatAListBesideTheWatchBringsBackIsHeardOf) {
   EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ua@15", "+ua@30", "-ua"));
 }
 
+// The watch has lost its place meanwhile, and a newer list has taken that one's place.
+TEST_F(ReflectorListsTest, AListBesideTheWatchThatWasOvertakenChangesNothing) {
+  answer_list("100", {fixtures::pod("a", "ua", "90")});
+  transport.stream({bytes(fixtures::expired_event + "\n", 31s)});
+  answer_list("110", {fixtures::pod("a", "ua", "90")}, 20s);
+  answer_list("120", {fixtures::pod("b", "ub", "115")});
+  answer_silence();
+  look_again_at = 30s;
+  run_for(60s);
+  EXPECT_TRUE(looked_again && *looked_again);
+  EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ub@115"));
+  ASSERT_EQ(transport.watches().size(), 2u);
+  EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=120&"));
+}
+
 TEST_F(ReflectorListsTest, AListBesideTheWatchThatFailsChangesNothing) {
   answer_list("100", {fixtures::pod("a", "ua", "90")});
   answer_silence();

@@ -207,6 +207,20 @@ TEST_F(AuthCoreTest, AnUnknownServerCertificateMeansTheCaMayHaveChanged) {
   EXPECT_EQ(tls_used[0].ca_pem, "CA 2");
 }
 
+TEST_F(AuthCoreTest, FilesThatChangeWithEachFailureAreReadOnceARequest) {
+  connection.ca.file = dir.write("ca", "CA 1");
+  make();
+  server.answer = [&](const http::Request&) -> Result<int> {
+    if (server.seen.size() > 10) return 200;
+    dir.write("ca", "CA " + std::to_string(server.seen.size() + 1));
+    return Error(Errc::tls, "unknown CA");
+  };
+  const auto response = get();
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Errc::tls);
+  EXPECT_EQ(server.seen.size(), 2u);
+}
+
 // --- what files may hold -----------------------------------------------------------------------------------------
 
 TEST_F(AuthCoreTest, FilesThatCannotBeUsedAreNamed) {

@@ -30,6 +30,7 @@ check "what only the drain can" 2 "./dev demo drain --real" "$root/dev" demo --r
 check "unknown argument of the drain" 2 "unknown argument --reel" "$root/dev" demo drain --reel
 check "sim without a number" 2 "needs a number" "$root/dev" sim --seeds many
 check "sim without anything" 2 "--seeds N or --seed K" "$root/dev" sim
+check "hostile without anything" 2 "--seeds N or --seed K" "$root/dev" hostile
 check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help
 
 # A machine on which nothing is installed and where apt-get does what $scratch/plan says.

@@ -4,11 +4,14 @@
   mutants.py              applies every patch beside this file in turn, builds, runs, prints the table
   mutants.py NAME…        only these
   mutants.py --check      only whether each patch still applies to this tree, and says what it must
+  mutants.py --random N [--seed S] [--folder F]… [--program P]…
+                          N mutants of nobody's choice instead (random_mutants.py): their score by folder, and the
+                          survivors as diffs. Survivors are work for people, no failure
 
 A mutant is NAME.patch: a unified diff (git apply) with lines above it:
   What: what is wrong now, in a sentence
   Promise: which promise of the design it breaks
-  Programs: drain                whose seeds and tests look for it
+  Programs: drain                whose seeds and tests look for it: drain or fleet
 
 First the sound tree must pass; then each mutant must fail. The scratch copy, and with it a build that stays incremental,
 is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant survives, 2 when a patch does not apply or build or the sound tree fails.
@@ -23,6 +26,9 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import random_mutants  # noqa: E402
+
 ROOT = HERE.parents[1]
 SCRATCH = ROOT / "build/mutants/tree"  # --tree
 PAGE = ROOT / "docs/reliability.md"
@@ -31,9 +37,10 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 # Seeds are played so many at a time, up to so many; then come all tests with names.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
-              "tests": ["drain/drain_test", "k8s/k8s_test", "scenario/scenario_test"]},
+              "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
-              "tests": ["agent_slots/agent_slots_test", "agent_gates/agent_gates_test", "fleet/fleet_test"]},
+              "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
+                        "agent_gates/node_gates_test", "fleet/fleet_test"]},
 }
 # A mutant may never come to an end.
 SEEDS_LIMIT, TESTS_LIMIT = 240, 240
@@ -163,16 +170,41 @@ def write_page(table):
     PAGE.write_text(before + BEGIN + "\n" + table + "\n" + END + rest.split(END)[1], encoding="utf-8")
 
 
+def play_random(asked):
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    sync()
+    done = subprocess.run(["cmake", "--preset", "dev"], cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    if done.returncode:
+        raise Broken("does not configure:\n" + done.stdout[-2000:])
+    try:
+        verdicts = random_mutants.play(SCRATCH, asked, say)
+    except RuntimeError as failed:
+        raise Broken(str(failed)) from failed
+    print(random_mutants.score(verdicts))
+    found = sum(bool(verdict.found_by) for verdict in verdicts)
+    say(f"{found} of {len(verdicts)} found (--seed {asked.seed})")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description="known defects against the tests: each must be found")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--check", action="store_true", help="only whether each patch still applies")
     parser.add_argument("--jobs", default=os.environ.get("HAULOUT_JOBS", "2"))
     parser.add_argument("--tree", type=pathlib.Path, metavar="DIR", help="the scratch copy")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many at random places instead")
+    parser.add_argument("--seed", type=int, default=1, help="where these are")
+    parser.add_argument("--folder", action="append", choices=random_mutants.FOLDERS, help="only there; may be repeated")
+    parser.add_argument("--program", action="append", help="only these test programs look for them; may be repeated")
     asked = parser.parse_args()
+    if asked.random < 0 or asked.random and asked.names:
+        raise Broken("--random takes a number of mutants and no names")
     if asked.tree:
         global SCRATCH
         SCRATCH = asked.tree.resolve()
+    if asked.random:
+        return play_random(asked)
     mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
     unknown = set(asked.names) - {mutant.name for mutant in mutants}
     if unknown:

@@ -276,7 +276,7 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
   });
   expect_raised_and_healed(drain(), "POD_PINNED");
   EXPECT_THAT(told.message_of("POD_PINNED"),
-              AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("remove that toleration")));
+              AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("--pinned leave")));
 }
 
 TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {

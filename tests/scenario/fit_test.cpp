@@ -1,4 +1,5 @@
 // Whether pods fit elsewhere, asked before a drain touches anything.
+#include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -40,6 +41,13 @@ class FitElsewhere : public Scenario {
     for (const placement::PodFit& fit : report.fits)
       result[fit.pod.substr(fit.pod.find('/') + 1, fit.pod.rfind('-') - fit.pod.find('/') - 1)] = fit.fit;
     return result;
+  }
+  // To the question for all pods that run.
+  void answer_cluster_list(const std::string& body) {
+    cluster.server().intercept([body](const sim::Call& call, const sim::AuditEntry&) {
+      const bool asked = call.verb == "list" && call.option("fieldSelector").starts_with("status.phase");
+      return asked ? std::optional(sim::json_response(200, body)) : std::nullopt;
+    });
   }
   bool touched() const { return !evictions().empty() || unschedulable(); }
 };
@@ -172,6 +180,48 @@ TEST_F(FitElsewhere, NodesThatAreCordonedTogetherAreNoRefuge) {
   add_workload("small", "150m");
   EXPECT_THAT(drain(), Ended(Outcome::refused));
   EXPECT_THAT(pods_on("n1"), SizeIs(1));
+}
+
+TEST_F(FitElsewhere, AnExpiredContinueTokenRestartsTheList) {
+  options.fit = FitPolicy::require;
+  options.page_size = 2;
+  add_workload("small", "150m");
+  for (int i = 0; i < 5; ++i) add(a_pod("other-" + std::to_string(i), {.node = "n2", .spec = asking("10m")}));
+  int times = 0;
+  cluster.server().intercept([this, &times](const sim::Call& call, const sim::AuditEntry&) {
+    const bool of_cluster = call.verb == "list" && call.option("fieldSelector").starts_with("status.phase");
+    if (of_cluster && !call.option("continue").empty() && ++times == 1) cluster.expire_continue_tokens();
+    return std::optional<http::Response>();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(times, 2);
+}
+
+// P4: what is no list of pods is no list without pods.
+TEST_F(FitElsewhere, AnotherObjectIsNoEmptyList) {
+  options.fit = FitPolicy::require;
+  add_workload("small", "150m");
+  answer_cluster_list(R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"}})");
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(touched());
+}
+
+TEST_F(FitElsewhere, AListWithoutItemsIsNoEmptyList) {
+  options.fit = FitPolicy::require;
+  add_workload("small", "150m");
+  answer_cluster_list(R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"}})");
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(touched());
+}
+
+TEST_F(FitElsewhere, RequireWantsAnAnswerForEachPod) {
+  options.fit = FitPolicy::require;
+  add_workload("small", "150m");
+  answer_cluster_list(R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]})");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(verdicts(report), ElementsAre(std::pair("small", Fit::unknown)));
+  EXPECT_FALSE(touched());
 }
 
 }  // namespace

@@ -208,8 +208,20 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   return &found->second;
 }
 
+// A grace period that runs, whoever has set it.
+bool Invariants::is_longer_than_asked(const Instance& pod) const {
+  const auto asked = given_.options.grace_seconds;
+  return asked && pod.terminating && pod.pod.deletion_grace_seconds.value_or(INT64_MAX) > *asked;
+}
+
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
+  // It is on its way already: neither order nor places, budgets or turns are about it.
+  if (is_longer_than_asked(pod) && !pod.accepted) {
+    pod.shortened = true;
+    pod.last_sent = now;
+    return;
+  }
   if (!cordon_claimed_) violated("P3: evicted before the cordon was acknowledged: " + what(call));
   if (!pod.terminating && !pod.gone && pod.life == 0 && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
@@ -242,7 +254,7 @@ void Invariants::check_places() {
   std::string who;
   for (const auto& [uid, pod] : pods_) {
     const bool holds = (pod.in_flight > 0 && !pod.signal) || (pod.accepted && clock_.now() < pod.place_until);
-    if (!holds || pod.gone) continue;
+    if (!holds || pod.gone || pod.shortened) continue;
     ++taken;
     who += " " + pod.key;
   }
@@ -257,7 +269,8 @@ void Invariants::check_budget_lanes(const Instance& pod) {
   for (const k8s::PodDisruptionBudget& budget : budgets()) {
     if (!budget.selects(pod.pod)) continue;
     const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      return entry.second.in_flight > 0 && entry.second.signal == pod.signal && budget.selects(entry.second.pod);
+      const Instance& other = entry.second;
+      return other.in_flight > 0 && !other.shortened && other.signal == pod.signal && budget.selects(other.pod);
     });
     if (under_way > 1) violated(fmt::format("budgets: {} requests under way for {}", under_way, budget.key()));
   }
@@ -280,6 +293,20 @@ void Invariants::check_claim(const drain::Event& event) {
     violated("P9: all pods wait, for a budget of one of them: " + event.pod->key());
 }
 
+// Left is only what its controller has brought back more than once.
+void Invariants::check_pinned(const drain::Event& event) {
+  const std::string& uid = event.pod->uid;
+  if (event.type == drain::EventType::eviction_sent) left_pinned_.erase(uid);
+  if (event.type != drain::EventType::left || event.pod->reason != "PodPinned") return;
+  left_pinned_.insert(uid);
+  const auto came = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Instance& other = entry.second;
+    return on_our_node(other) && other.bound > began_ && other.controller == pods_[uid].controller;
+  });
+  if (given_.options.policy.pinned != drain::Treatment::skip || came < 2)
+    violated("P3: left as pinned, though it has come back " + std::to_string(came) + " times: " + event.pod->key());
+}
+
 void Invariants::on_event(const drain::Event& event) {
   std::string line = fmt::format("drain: {}", drain::to_string(event.type));
   if (event.pod) line += fmt::format(" {} {}", event.pod->key(), event.pod->reason);
@@ -290,6 +317,7 @@ void Invariants::on_event(const drain::Event& event) {
   if (event.pod) check_claim(event);
   if (event.pod && event.type == drain::EventType::eviction_sent) pods_[event.pod->uid].signal = false;
   if (event.pod && event.type == drain::EventType::signal_sent) pods_[event.pod->uid].signal = true;
+  if (event.pod) check_pinned(event);
   if (event.pod && event.type == drain::EventType::left) told_left_.insert(event.pod->uid);
   if (event.diagnosis && event.type == drain::EventType::diagnosis_raised &&
       event.diagnosis->code == "REPLICAS_UNKNOWN")

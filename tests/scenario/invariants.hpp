@@ -72,6 +72,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned in_flight = 0;
     bool signal = false;             // the last that the drain sent is only a signal, as it says
     bool signal_refused = false;     // one was answered, and the pod stays
+    bool shortened = false;          // the drain has asked for its own grace period when somebody else's was running
     bool accepted = false;           // the drain was told that its eviction is accepted
     bool refused_by_budget = false;  // the last that it was told of it
     std::optional<TimePoint> first_sent, last_sent;
@@ -89,6 +90,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::vector<k8s::PodDisruptionBudget> budgets() const;
   void see_answer(const sim::AuditEntry& entry);
   void before(const sim::Call& call);
+  bool is_longer_than_asked(const Instance& pod) const;
   void before_eviction(const sim::Call& call, Instance& pod);
   void check_rate();
   void check_places();
@@ -103,6 +105,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   Instance* evicted_by(const sim::Call& call);
   void after_eviction(Instance& evicted, const http::Response* answer, bool success);
   void check_claim(const drain::Event& event);
+  void check_pinned(const drain::Event& event);
 
   // invariants_store.cpp
   void see(const sim::Change& change);
@@ -144,6 +147,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void end_node_gone();
   void check_cordon(const drain::Report& report);
   void check_free_pods();
+  void check_grace_periods();
   void check_request_totals();
 
   bool on_our_node(const Instance& pod) const { return pod.node == given_.node; }
@@ -159,6 +163,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
   std::set<std::string> told_left_;                  // UIDs of pods that the drain says it leaves
+  std::set<std::string> left_pinned_;                // of them, those that come back whatever is done
   std::set<std::string> unknown_controllers_;        // as the drain has told: "ReplicaSet shop/web-1"
   std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
   std::map<std::string, TimePoint> detached_;        // by volume: the last time

@@ -18,6 +18,7 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 }  // namespace
 
 drain::Verdict Invariants::verdict(const Instance& pod) const {
+  if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
   const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;

@@ -67,5 +67,30 @@ TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
   EXPECT_THAT(pods_on("n2"), SizeIs(1)) << "another pod of that name, on another node";
 }
 
+// The kubelet is dead, and taint eviction has marked every pod: who forces wants them gone.
+TEST_F(Scenario, AForcedDrainOfADeadNodeRemovesWhatTerminatesAlready) {
+  options.grace_seconds = 0;
+  add_pods(3, {.grace = 300});
+  cluster.stop_kubelet("n1");
+  for (const char* name : {"web-0", "web-1"}) cluster.delete_gracefully("pods", "shop", name, std::nullopt);
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 10s);
+  EXPECT_THAT(evictions(), SizeIs(3));
+  EXPECT_EQ(pod(report, "web-0").outcome, PodOutcome::evicted);
+}
+
+TEST_F(Scenario, AShorterGracePeriodIsGivenToPodsThatAnEarlierDrainHasEvicted) {
+  options.grace_seconds = 10;
+  add(a_pod("slow", {.grace = 3600}));
+  cluster.delete_gracefully("pods", "shop", "slow", std::nullopt);
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_LT(took(), 30s);
+  ASSERT_THAT(evictions(), SizeIs(1));
+  EXPECT_EQ(evictions()[0].grace_seconds, 10);
+  EXPECT_EQ(pod(report, "slow").outcome, PodOutcome::evicted);
+}
+
 }  // namespace
 }  // namespace haulout::scenario

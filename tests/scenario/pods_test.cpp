@@ -57,6 +57,23 @@ TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
 }
 
+// Who runs the node does not run the operator that tolerates everything.
+TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
+  add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
+                 {{"sim.haulout.dev/prefers-node", "n1"}}));
+  add(a_pod("slow", {.grace = 120}));
+  options.policy.pinned = drain::Treatment::skip;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("POD_PINNED"));
+  EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
+  EXPECT_GE(told.count(EventType::left, "shop/db-0"), 1u);
+  const auto left = std::find_if(report.pods.begin(), report.pods.end(),
+                                 [](const auto& each) { return each.outcome == PodOutcome::skipped; });
+  ASSERT_NE(left, report.pods.end());
+  EXPECT_EQ(left->reason, "PodPinned");
+}
+
 // Where pods are deleted (--disable-eviction) kubectl stops at the first deletion that fails.
 TEST_F(Scenario, APodThatCannotBeDeletedHoldsNoOtherUp) {
   add_pods(4);

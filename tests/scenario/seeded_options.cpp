@@ -88,6 +88,14 @@ void switch_on_more(drain::Options& options, const sim::GeneratedWorld& world) {
   options.review_access = !rng.chance(30);
 }
 
+void leave_some(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 18);
+  if (rng.chance(30)) options.policy.pinned = drain::Treatment::skip;
+  if (rng.chance(10))
+    options.policy.leave.push_back(k8s::parse_label_selector(fmt::format("app=app{}", pick(rng, 1, 6))).value());
+  if (options.fail_fast && rng.chance(25)) options.grace_seconds = static_cast<std::int64_t>(pick(rng, 0, 20));
+}
+
 // As an agent does: what a kubelet's credential cannot see is off.
 void keep_to_the_node(drain::Options& options) {
   options.guards = {};
@@ -103,6 +111,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   take_turns_in_some(options, world.seed, generation);
   look_elsewhere_in_some(options, world.seed, generation);
   if (generation >= 6) switch_on_more(options, world);
+  if (generation >= 8) leave_some(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // What moves pods because they are asked to leave makes none anew for those that are deleted.
   if (options.delete_instead_of_evict && !world.migrations.empty()) options.guards = {};
@@ -123,6 +132,8 @@ std::string richer_setting(const drain::Options& options) {
   add(options.fit != drain::FitPolicy::off, fmt::format("fit {}", static_cast<int>(options.fit)));
   add(!options.order.empty(), "order");
   add(!options.policy.pod_selector.empty(), "pod-selector " + to_string(options.policy.pod_selector));
+  add(options.policy.pinned == drain::Treatment::skip, "pinned-left");
+  add(!options.policy.leave.empty(), "leave");
   add(options.volumes == drain::VolumeWait::off, "volumes-off");
   add(options.volumes == drain::VolumeWait::required, "volumes-required");
   add(options.end_at_volume_limit, "end-at-volume-limit");

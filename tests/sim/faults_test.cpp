@@ -79,6 +79,25 @@ TEST_F(FaultsTest, FailuresOfOneRequest) {
   });
 }
 
+TEST_F(FaultsTest, AFieldSelectorThatIsIgnored) {
+  add_node("n2");
+  cluster.create("pods", ready_pod("shop", "b", "n2"));
+  in_world([&]() -> boost::asio::awaitable<void> {
+    for (const char* target :
+         {"/api/v1/pods?fieldSelector=spec.nodeName%3Dn1", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=5",
+          "/api/v1/pods?limit=5&fieldSelector=spec.nodeName%3Dn1"}) {
+      const auto sound = co_await send("GET", target);
+      EXPECT_EQ(sound->body.find("n2"), std::string::npos) << target;
+      plan(fault(FaultKind::unselected));
+      const auto all = co_await send("GET", target);
+      EXPECT_NE(all->body.find("n2"), std::string::npos) << target;
+    }
+    plan(fault(FaultKind::unselected));
+    EXPECT_TRUE(co_await send("GET", "/api/v1/pods"));
+    EXPECT_EQ(faults.struck().size(), 3u) << "there is nothing to ignore";
+  });
+}
+
 TEST_F(FaultsTest, AnswersThatAreNoneOfTheServers) {
   in_world([&]() -> boost::asio::awaitable<void> {
     plan(fault(FaultKind::html));

@@ -1,0 +1,154 @@
+// The last word: no pod is left in the view of the drain, and the API server is asked whether that is so.
+#include "tests/scenario/scenario.hpp"
+#include "tests/scenario/volumes_fixture.hpp"
+
+namespace haulout::scenario {
+using namespace std::chrono_literals;
+namespace {
+using drain::EventType;
+using drain::Outcome;
+using drain::PodOutcome;
+using sim::FaultKind;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Proof : public Volumes {
+ protected:
+  Proof() { way = &faults; }
+  // Every list of pods from this time of the drain on, of which the first is that of the plan.
+  void spoil_final_list(sim::Fault fault, Duration lasts = 24h) {
+    faults.add(
+        {.verb = "list", .resource = "pods", .skip = 1, .until = clock.now() + lasts, .fault = std::move(fault)});
+  }
+  std::string diagnosis(const drain::Report& report, const std::string& code) const {
+    for (const auto& each : report.diagnoses)
+      if (each.code == code) return each.message;
+    return {};
+  }
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+};
+
+// P8: the token has expired during the drain; a watch that is open outlives it.
+TEST_F(Proof, AListThatFailsForLongIsTold) {
+  options.timeout = 2min;
+  add_pods(2, {.grace = 2});
+  spoil_final_list({.kind = FaultKind::server_error, .code = 401});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("its pods could not be listed"));
+  EXPECT_THAT(report.message, HasSubstr("401"));
+  EXPECT_THAT(diagnosis(report, "EMPTINESS_UNPROVED"), HasSubstr("401"));
+  EXPECT_EQ(told.count(EventType::disconnected), 1u) << "and the same is not told twice";
+  EXPECT_LE(*told.time_of(EventType::disconnected, "") - *told.time_of(EventType::settling, ""), 20s);
+}
+
+TEST_F(Proof, AForbiddenListNamesTheRight) {
+  options.timeout = 1min;
+  add_pods(1, {.grace = 2});
+  spoil_final_list({.kind = FaultKind::server_error, .code = 403});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("grant verb list on resource pods"));
+}
+
+TEST_F(Proof, ANodeThatCannotBeReadIsTold) {
+  options.timeout = 1min;
+  add_pods(1, {.grace = 2});
+  after(1s, [this] {
+    faults.add({.verb = "get", .resource = "nodes", .fault = {.kind = FaultKind::server_error, .code = 403}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("the Node could not be read"));
+  EXPECT_THAT(diagnosis(report, "EMPTINESS_UNPROVED"), HasSubstr("grant verb get on resource nodes"));
+}
+
+TEST_F(Proof, WhatHealsIsWithdrawn) {
+  add_pods(1, {.grace = 2});
+  spoil_final_list({.kind = FaultKind::server_error, .code = 504}, 60s);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_TRUE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_EQ(told.count(EventType::disconnected), 1u);
+  EXPECT_EQ(told.count(EventType::reconnected), 1u);
+}
+
+// A question that is still out is told, too.
+TEST_F(Proof, SilenceIsTold) {
+  options.timeout = 50s;
+  add_pods(1, {.grace = 2});
+  spoil_final_list({FaultKind::stall});
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_TRUE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_THAT(report.message, HasSubstr("has not answered"));
+}
+
+TEST_F(Proof, AProofThatSucceedsAtOnceIsNoNews) {
+  add_pods(3, {.grace = 2});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_FALSE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_EQ(told.count(EventType::disconnected), 0u);
+}
+
+// P9: while its list stalls the watch goes on.
+TEST_F(Proof, ALatePodDoesNotWaitForAListThatStalls) {
+  options.settle = 0s;
+  faults.add({.verb = "list", .resource = "pods", .skip = 1, .count = 1, .fault = {FaultKind::stall}});
+  after(2s, [this] { cluster.create("pods", a_pod("late", {.grace = 2})); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  ASSERT_THAT(evictions(), SizeIs(1));
+  EXPECT_LE(*told.time_of(EventType::eviction_sent, "shop/late") - *told.time_of(EventType::late_pod, "shop/late"), 1s);
+}
+
+// It came while the answer was under way, which does not have it.
+TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
+  options.settle = 0s;
+  faults.add(
+      {.verb = "get", .resource = "nodes", .skip = 2, .count = 1, .fault = {.kind = FaultKind::slow, .delay = 5s}});
+  after(3s, [this] { cluster.create("pods", a_pod("late", {.grace = 60})); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_THAT(faults.struck(), SizeIs(1));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted);
+  EXPECT_THAT(pods_on("n1"), IsEmpty());
+}
+
+// Without a living watch, what comes after the list would be seen by nobody.
+TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
+  options.timeout = 1min;
+  add_pods(1, {.grace = 2});
+  faults.add({.verb = "watch", .resource = "pods", .skip = 1, .fault = {.kind = FaultKind::server_error, .code = 503}});
+  after(4s, [this] { cluster.close_watches(); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, HasSubstr("cannot be followed"));
+}
+
+// A balancer cuts what is idle.
+TEST_F(Proof, AWatchThatIsOpenedAgainAtOnceIsNoNews) {
+  add_pods(2, {.grace = 120});
+  for (int i = 1; i < 8; ++i) after(i * 15s, [this] { cluster.close_watches(); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(told.count(EventType::disconnected), 0u);
+  EXPECT_EQ(told.count(EventType::reconnected), 0u);
+}
+
+// Volumes that are stuck end a drain that is told to let them, but not while a pod is left.
+TEST_F(Proof, ALatePodStopsTheEndByAStuckVolume) {
+  options.volume_limit = 20s;
+  options.end_at_volume_limit = true;
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "300s"}}));
+  add_pod_with("db-0", "data", {.grace = 2});
+  faults.add(
+      {.verb = "list", .resource = "volumeattachments", .skip = 1, .fault = {.kind = FaultKind::slow, .delay = 10s}});
+  after(25s, [this] { cluster.create("pods", a_pod("late", {.grace = 30})); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_EQ(pod(report, "late").outcome, PodOutcome::evicted) << "its end is waited for first";
+}
+
+}  // namespace
+}  // namespace haulout::scenario
