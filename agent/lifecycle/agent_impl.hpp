@@ -72,6 +72,7 @@ class Agent::Impl {
   void tell_written();
   // Condition HauloutMaintenance; nothing waits for it.
   boost::asio::awaitable<void> show_condition();
+  Task<> write_condition();
   // What could not be written is tried again, by a child.
   boost::asio::awaitable<void> retry_condition();
   // A child: while the node is in maintenance its condition says now and then that its agent lives.

@@ -131,19 +131,22 @@ void Agent::Impl::tell_written() {
 
 asio::awaitable<void> Agent::Impl::show_condition() {
   condition_trouble_.reset();
+  auto written = co_await write_condition();
+  if (written) co_return;
+  condition_trouble_ = std::move(written).error();
+  condition_news_->notify();
+}
+
+Task<> Agent::Impl::write_condition() {
   // Twice: while the first answer was out it may have become wrong, and whoever looked found nothing to write.
   for (int look = 0; look < 2; ++look) {
     const auto patch = condition_patch(node_, in_maintenance(record_), status_, client_.server_now());
-    if (!patch) co_return;
+    if (!patch) break;
     const std::uint64_t news = node_news_;
-    auto node = co_await client_.patch_node_status(options_.node, *patch, within(request_timeout));
-    if (!node) {
-      condition_trouble_ = std::move(node).error();
-      condition_news_->notify();
-      co_return;
-    }
-    if (node->uid == node_.uid) learn(std::move(*node), news);
+    CO_TRY(auto node, co_await client_.patch_node_status(options_.node, *patch, within(request_timeout)));
+    if (node.uid == node_.uid) learn(std::move(node), news);
   }
+  co_return Result<>();
 }
 
 asio::awaitable<void> Agent::Impl::retry_condition() {
@@ -160,7 +163,8 @@ asio::awaitable<void> Agent::Impl::retry_condition() {
 asio::awaitable<void> Agent::Impl::be_heard() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(heartbeat / 2, heartbeat));
-    if (in_maintenance(record_) && !condition_trouble_) co_await show_condition();
+    // A heartbeat that fails is followed by the next one, not by retries: the condition is right without it.
+    if (in_maintenance(record_) && !condition_trouble_) (void)co_await write_condition();
   }
 }
 

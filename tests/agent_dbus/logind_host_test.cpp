@@ -154,6 +154,9 @@ TEST_F(LogindHostTest, TheSecondMethodIsSystemd) {
 TEST_F(LogindHostTest, SystemdTellsWhenItBegan) {
   systemd1.userspace_began = 4711;
   EXPECT_EQ(*started(), (agent::MachineStart{"systemd", 4711}));
+}
+
+TEST_F(LogindHostTest, WithoutSystemdOnTheBusTheStartIsUnknown) {
   with_systemd = false;
   EXPECT_FALSE(started());
 }
