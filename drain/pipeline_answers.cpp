@@ -130,7 +130,14 @@ void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
 
 void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal, TimePoint now) {
   tracked.holds_place = false;
-  if (was_signal || !down_webhook(tracked).empty()) {
+  if (was_signal) {
+    // It is sent again as soon as the server takes requests; one that is throttled once more waits as any signal does.
+    const auto before = std::exchange(tracked.last_verdict, EvictionVerdict::throttle);
+    const bool again = before == EvictionVerdict::throttle;
+    tracked.refusals = again ? tracked.refusals + 1 : 1;
+    park(tracked, tracked.report.reason, tracked.report.message,
+         again ? now + rng_.between(Signals::shortest, Signals::longest) : now);
+  } else if (!down_webhook(tracked).empty()) {
     park(tracked, tracked.report.reason, tracked.report.message, now);
   } else {
     queue(tracked);

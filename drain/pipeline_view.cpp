@@ -282,8 +282,10 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
       auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
       helped = before != tracked->budgets;
     }
-    // Its counts can help only those that it held back: not a webhook's denial, not an overlap.
-    const bool held_back = tracked->last_verdict == EvictionVerdict::budget || tracked->denied;
+    // Its counts can help only those that it held back: not a webhook's denial, not an overlap. Of parked pods only
+    // signals are throttled.
+    const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
+                           tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
     helped = helped || (held_back && contains(*tracked->budgets, uid));
     if (helped && (edited || book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed))
       wake(*tracked, now);

@@ -30,8 +30,7 @@ std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_i
 std::string unchanged_boot_id(const std::string& shown, const std::string& node) {
   return fmt::format(
       "the machine was rebooted ({}), and the agent reads the same boot id as before, as in a container: nothing can "
-      "be "
-      "verified. See that the node is well, then remove its record: kubectl annotate node {} haulout.dev/record-",
+      "be verified. See that the node is well, then remove its record: kubectl annotate node {} haulout.dev/record-",
       shown, node);
 }
 

@@ -163,8 +163,9 @@ asio::awaitable<void> Agent::Impl::retry_condition() {
 asio::awaitable<void> Agent::Impl::be_heard() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(heartbeat / 2, heartbeat));
-    // A heartbeat that fails is followed by the next one, not by retries: the condition is right without it.
-    if (in_maintenance(record_) && !condition_trouble_) (void)co_await write_condition();
+    // A heartbeat that fails is followed by the next one, not by retries: the condition is right without it. Where the
+    // Node cannot be written at all, others are at it already.
+    if (in_maintenance(record_) && !condition_trouble_ && !unwritten_) (void)co_await write_condition();
   }
 }
 

@@ -20,6 +20,10 @@ class SignalsTest : public PipelineTest {
   k8s::PodDisruptionBudget budget = a_budget("web", 0);
 
   void see_budget() { pipeline->budget_changed(budget.uid, &budget, now); }
+  void see_open_budget() {
+    const auto open = a_budget("web", 1);
+    pipeline->budget_changed(open.uid, &open, now);
+  }
   void begin(const std::vector<k8s::Pod>& pods, PipelineOptions options = {}) {
     make(options);
     see_budget();
@@ -48,6 +52,24 @@ class SignalsTest : public PipelineTest {
                         "Post \"https://guard.hooks.svc:443/\": EOF");
   }
 };
+
+// A server that throttles everything for an hour hears of it no more often than a closed budget does.
+TEST_F(SignalsTest, P10_ASignalThatIsThrottledAgainIsSentAsSeldomAsAnyOther) {
+  begin({a_pod("a")});
+  const Error throttled = status_error(429, "TooManyRequests", "", "", "too many requests, please try again later");
+  std::size_t sent = 0;
+  for (const TimePoint end = now + 1h; now < end; now = std::min(end, pipeline->next_wake(now)))
+    for (const auto& pod : pipeline->take_evictions(now)) {
+      ++sent;
+      refuse(pod, throttled);
+    }
+  EXPECT_GE(sent, 50u);
+  EXPECT_LE(sent, 122u);
+  // And a budget that opens is used as soon as the server takes requests.
+  see_open_budget();
+  now += Backoff::longest_retry_after;
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
 
 TEST_F(SignalsTest, P10_EachPodIsAskedForOnceOneAtATimeAndThenOneInTurn) {
   begin(pods_named({"a", "b", "c"}), {.max_places = 0});
