@@ -41,6 +41,7 @@ struct Record {
   std::string to{};                               // the version that the reboot is to lead to
   std::size_t method = 0;                         // of the host's ways to reboot
   bool asked = false;                             // the reboot is asked for in this way, or was: written before it is
+  bool asked_again = false;                       // after a process that may have been killed before it asked
   std::optional<BootMarks> marks{};               // of the machine before it was
   std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
   unsigned failures = 0;                          // attempts in a row that came to nothing

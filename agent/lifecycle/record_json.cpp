@@ -84,6 +84,7 @@ Record decoded(const Json& json) {
   read(json, "to", record.to);
   read_count(json, "method", record.method);
   read(json, "asked", record.asked);
+  read(json, "askedAgain", record.asked_again);
   if (json.contains("marks")) record.marks = boot_marks(json.at("marks"));
   record.deadline = time_at(json, "deadline");
   read_count(json, "failures", record.failures);
@@ -131,6 +132,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "to", record.to);
   put_unless_default(json, "method", record.method);
   put_unless_default(json, "asked", record.asked);
+  put_unless_default(json, "askedAgain", record.asked_again);
   if (record.marks) json["marks"] = to_json(*record.marks);
   put(json, "deadline", record.deadline);
   put_unless_default(json, "failures", record.failures);

@@ -106,7 +106,11 @@ func graceWas(seconds int64) func(*testing.T, *World) {
 		t.Helper()
 		for _, pod := range w.Kubelets.Pods(w.Name) {
 			if pod.Evicted && (pod.Grace == nil || *pod.Grace != seconds) {
-				t.Errorf("pod %s was not given %d s but %v", pod.Name, seconds, pod.Grace)
+				given := int64(-1)
+				if pod.Grace != nil {
+					given = *pod.Grace
+				}
+				t.Errorf("pod %s was not given %d s but %d", pod.Name, seconds, given)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ type PodRecord struct {
 	App             string // label app
 	Node            string
 	Evicted         bool   // the API server marked it as disrupted by an eviction
-	Grace           *int64 // deletionGracePeriodSeconds as first seen
+	Grace           *int64 // deletionGracePeriodSeconds as first seen, or as somebody shortened it
 	Deleted         time.Time
 	Stopped         time.Time // its kubelet begins to say that its containers have ended: it cannot have gone earlier
 	Gone            time.Time // as the watch has it, which a fault of the server delays
@@ -162,9 +162,12 @@ func (k *Kubelets) observe(pod *corev1.Pod) {
 	state.record.Node = pod.Spec.NodeName
 	state.record.Evicted = state.record.Evicted || evictionMark(pod)
 	if pod.DeletionTimestamp != nil {
-		if state.record.Grace == nil {
-			state.record.Grace = pod.DeletionGracePeriodSeconds
+		if state.record.Deleted.IsZero() {
 			state.record.Deleted = time.Now()
+		}
+		// The API server sets it to 0 when the kubelet has the pod removed.
+		if grace, last := pod.DeletionGracePeriodSeconds, state.record.Grace; last == nil || (grace != nil && *grace > 0 && *grace < *last) {
+			state.record.Grace = grace
 		}
 		if state.starts != nil {
 			state.starts.Stop()

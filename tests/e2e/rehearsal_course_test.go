@@ -149,6 +149,10 @@ func carriedOut(result Result) (course, error) {
 		if c.note(*event.Pod, began) == nil {
 			continue
 		}
+		// A pod whose eviction is only a signal goes on waiting.
+		if event.Type == "signal-sent" {
+			continue
+		}
 		close(name, event.At)
 		switch event.Type {
 		case "parked":

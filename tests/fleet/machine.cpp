@@ -230,7 +230,8 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     --plan_.refused_reboots;
     co_return Error(Errc::unavailable, "Access denied");
   }
-  accepted_ = Accepted{world_.clock.now(), plan_.methods.at(method), *boot_id()};
+  accepted_ = Accepted{world_.clock.now(), plan_.methods.at(method), *boot_id(),
+                       sim::text(world_.cluster.get("nodes", "", node_), "/metadata/uid")};
   if (plan_.claims_a_boot) {
     ++lie_;
     kill_agent();

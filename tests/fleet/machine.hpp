@@ -137,6 +137,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   struct Accepted {
     TimePoint at{};
     std::string method, boot_id;
+    std::string node_uid;  // whose record tells of it
     bool operator==(const Accepted&) const = default;
   };
   const std::optional<Accepted>& accepted() const { return accepted_; }
