@@ -341,10 +341,10 @@ void FleetChecks::ready_shown(Machine& machine) {
 void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
   // The same way, from the same boot as far as anybody can tell: its time is not over.
   const auto& last = machine.accepted();
-  const Json node = cluster_.get("nodes", "", machine.node());
-  const bool requested = agent::decode_record(sim::annotation(node, "haulout.dev/record")).requested;
+  const Json shown = cluster_.get("nodes", "", machine.node());
+  const bool requested = agent::decode_record(sim::annotation(shown, "haulout.dev/record")).requested;
   // A Node that was registered anew has lost the record of it.
-  const bool recorded = last && last->node_uid == sim::text(node, "/metadata/uid");
+  const bool recorded = last && last->node_uid == sim::text(shown, "/metadata/uid");
   const auto ago = last ? clock_.now() - last->at : Duration::max();
   if (!requested && recorded && last->method == method && last->boot_id == *machine.boot_id() && ago < reboot_time)
     violated(fmt::format("P7: {} asks {} for its reboot again after {:.0f} s", machine.node(), method,
