@@ -141,7 +141,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.boot_id = moment.boot_id;
   record.deadline.reset();
   record.asked = false;
-  record.asked_again = false;
+  if (event != Event::reboot_overdue) record.asked_again = false;
   record.marks.reset();
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();

@@ -56,12 +56,12 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   }
   // Where the need has gone meanwhile, it was served, whoever saw it: another reboot would be for nothing.
   const bool still_needed = record_.requested || !answered_ || pending_.need != Need::no;
-  if (still_needed && record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
-  // The predecessor may have been killed before it asked, and there is no other way: this one is tried once more.
+  // The predecessor may have been killed before it asked: once, a way is tried again for that.
   if (still_needed && asked_before && !reload_ && !std::exchange(record_.asked_again, true)) {
     record_.asked = false;
     co_return co_await reboot();
   }
+  if (still_needed && record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
   cause_ = "RebootFailed";
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
                    std::string(request_annotation) + "=reboot to have it tried again";

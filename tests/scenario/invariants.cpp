@@ -226,7 +226,9 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (!pod.terminating && !pod.gone && pod.life == 0 && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
   if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
-  if (given_.sound_wire && pod.terminating && now - *pod.terminating > news_takes)
+  // The watch opens with the cordon: before it, the drain knows what its plan was made from.
+  if (given_.sound_wire && pod.terminating &&
+      now - std::max(*pod.terminating, cordon_claimed_.value_or(now)) > news_takes)
     violated("P2: evicted again although it is terminating: " + what(call));
   if (given_.sound_wire && pod.gone && now - *pod.gone > news_takes)
     violated("P2: evicted although it has vanished: " + what(call));
@@ -253,7 +255,8 @@ void Invariants::check_places() {
   std::size_t taken = 0;
   std::string who;
   for (const auto& [uid, pod] : pods_) {
-    const bool holds = (pod.in_flight > 0 && !pod.signal) || (pod.accepted && clock_.now() < pod.place_until);
+    // A signal takes no place. One that is accepted, since its budget has opened meanwhile, may be one pod too many.
+    const bool holds = !pod.signal && (pod.in_flight > 0 || (pod.accepted && clock_.now() < pod.place_until));
     if (!holds || pod.gone || pod.shortened) continue;
     ++taken;
     who += " " + pod.key;
@@ -281,8 +284,7 @@ void Invariants::after_eviction(Instance& evicted, const http::Response* answer,
   if (evicted.signal && given_.sound_wire) after_signal(evicted, answer);
   if (!success) return;
   evicted.accepted = true;
-  // It has opened meanwhile, and the places may have been taken by then.
-  if (!evicted.signal) check_places();
+  check_places();
 }
 
 void Invariants::check_claim(const drain::Event& event) {
