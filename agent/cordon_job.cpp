@@ -55,6 +55,7 @@ int CordonJob::finish(std::optional<int> signal) {
     left_.erase(left_.begin());
   }
   std::vector<std::string> names;
+  names.reserve(left_.size());
   for (const k8s::Node& node : left_) names.push_back(node.name);
   if (!names.empty()) tools_.console.warn("interrupted; not done: " + joined(names, ", "));
   return exit_code_of_signal(*signal);

@@ -240,7 +240,7 @@ Result<std::uint64_t> read_first_process(const HostRoot& root) {
   constexpr int fields_after_name = 20;  // the third is the first one after the name, the time the 22nd
   auto content = root.read(path, 4096);
   if (!content) return std::move(content).error();
-  const Error unreadable(Errc::unavailable, fmt::format("{} does not tell when process 1 began", root.display(path)));
+  Error unreadable(Errc::unavailable, fmt::format("{} does not tell when process 1 began", root.display(path)));
   if (!*content) return unreadable;
   // The name of the program is in brackets, and may have any character in it.
   const std::size_t name_ends = (*content)->rfind(')');

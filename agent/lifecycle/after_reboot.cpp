@@ -30,7 +30,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     record_.method = 0;
     record_.asked = false;
   }
-  const std::string method = methods[record_.method];
+  const std::string& method = methods[record_.method];
   std::string problem = "the machine did not go down";
   // A predecessor may have asked for it, or may have been killed just before: nobody can tell, and its time counts.
   const bool asked_before = record_.asked;

@@ -61,6 +61,7 @@ std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>&
     return fmt::format("max-unavailable lets no node of {} be out: raise it, or nothing is ever updated",
                        view.group.words());
   std::vector<std::string> nodes;
+  nodes.reserve(holding.size() + out.size());
   for (const k8s::Lease* slot : holding) nodes.push_back(holder_words(view, *slot));
   for (const OutNode& node : out) nodes.push_back(node.why.empty() ? node.name : node.name + " (" + node.why + ")");
   const std::string are =
