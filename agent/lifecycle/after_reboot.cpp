@@ -45,8 +45,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     co_await show("Rebooting", "the reboot was asked for (" + method + ")");
     restart = co_await until_down(deadline);
   }
-  if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) {
-    boot_id_ = *id;
+  if (auto id = later_boot()) {
+    boot_id_ = *std::move(id);
     co_return Event::boot_changed;
   }
   if (!restart.empty()) {
@@ -68,6 +68,12 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   co_return Event::reboot_impossible;
 }
 
+std::optional<std::string> Agent::Impl::later_boot() const {
+  auto id = parts_.host.boot_id();
+  if (!id || *id == record_.boot_id) return std::nullopt;
+  return *std::move(id);
+}
+
 TimePoint Agent::Impl::reboot_time() {
   record_.deadline = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.reboot_limit);
   return within(options_.times.reboot_limit);
@@ -82,7 +88,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     if (record_.method == 0 && going_down()) {
       co_await show("Rebooting", "somebody shuts the machine down already");
       co_await wait(std::min(deadline, now() + look_interval));
-      if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) break;
+      if (later_boot()) break;
       if (!going_down()) deadline = reboot_time();
       continue;
     }
@@ -146,7 +152,7 @@ asio::awaitable<std::string> Agent::Impl::reboot_blocked_by() {
 // has begun since may have begun with the machine, whose boot id is its host's.
 asio::awaitable<std::string> Agent::Impl::until_down(TimePoint deadline) {
   while (!reload_ && now() < deadline) {
-    if (auto id = parts_.host.boot_id(); id && *id != record_.boot_id) break;
+    if (later_boot()) break;
     std::string shown;
     if (record_.marks) shown = restart_shown(*record_.marks, co_await boot_marks(), boot_id_);
     if (!shown.empty()) co_return shown;

@@ -176,6 +176,8 @@ class Agent::Impl {
   // What shows that the machine has gone down and come up although its boot id is the same; empty: nothing until then.
   boost::asio::awaitable<std::string> until_down(TimePoint deadline);
   boost::asio::awaitable<BootMarks> boot_marks();
+  // The boot id that is read now, where it is another one than the record's.
+  std::optional<std::string> later_boot() const;
   // The time of one way to reboot begins.
   TimePoint reboot_time();
   boost::asio::awaitable<Event> verify();

@@ -8,14 +8,12 @@
 
 #include "agent/exit_code.hpp"
 #include "agent/program.hpp"
+#include "tests/support/text_sink.hpp"
 
 namespace haulout::agent {
 namespace {
 
-struct TextSink final : Sink {
-  std::string text;
-  void write(std::string_view more) override { text += more; }
-};
+using haulout::testing::TextSink;
 
 TEST(ConsoleTest, LinesAppearAboveTheBlock) {
   TextSink text;

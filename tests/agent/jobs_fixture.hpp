@@ -11,16 +11,14 @@
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
 #include "sim/faults.hpp"
+#include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
 
 using Json = nlohmann::json;
 
-struct TextSink final : Sink {
-  std::string text;
-  void write(std::string_view more) override { text += more; }
-};
+using haulout::testing::TextSink;
 
 class JobsTest : public haulout::testing::VirtualTimeTest {
  protected:

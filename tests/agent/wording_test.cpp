@@ -3,6 +3,7 @@
 #include "agent/text.hpp"
 #include "agent/views.hpp"
 #include "tests/agent/samples.hpp"
+#include "tests/support/text_sink.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -20,10 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-struct TextSink final : Sink {
-  std::string text;
-  void write(std::string_view more) override { text += more; }
-};
+using haulout::testing::TextSink;
 
 TEST(TextTest, OneIsNoPlural) {
   EXPECT_EQ(count_of(0, "attempt"), "0 attempts");

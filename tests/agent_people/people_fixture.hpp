@@ -9,16 +9,14 @@
 #include "agent/people/people_job.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
+#include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
 
 using Json = nlohmann::json;
 
-struct TextSink final : Sink {
-  std::string text;
-  void write(std::string_view more) override { text += more; }
-};
+using haulout::testing::TextSink;
 
 class PeopleTest : public haulout::testing::VirtualTimeTest {
  protected:

@@ -1,0 +1,16 @@
+// A sink that keeps what is written.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "agent/sink.hpp"
+
+namespace haulout::testing {
+
+struct TextSink final : agent::Sink {
+  std::string text;
+  void write(std::string_view more) override { text += more; }
+};
+
+}  // namespace haulout::testing
