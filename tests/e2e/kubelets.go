@@ -95,7 +95,9 @@ func StartKubelets(ctx context.Context, client kubernetes.Interface) (*Kubelets,
 }
 
 // AddNode registers a Ready node.
-func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]string) error {
+func (k *Kubelets) AddNode(
+	ctx context.Context, name string, labels map[string]string, options ...func(*corev1.Node),
+) error {
 	room := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("1000"),
 		corev1.ResourceMemory: resource.MustParse("1000Gi"),
@@ -116,6 +118,9 @@ func (k *Kubelets) AddNode(ctx context.Context, name string, labels map[string]s
 				LastHeartbeatTime: now, LastTransitionTime: now,
 			}},
 		},
+	}
+	for _, option := range options {
+		option(node)
 	}
 	_, err := k.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	return err

@@ -58,27 +58,24 @@ func (w *World) Node(short string) string { return w.Name + "-" + short }
 
 // AddNode registers a node with the labels `role` and the world's pool. Pods go to what is there:
 // register the node to be drained first, wait for its pods, then register the one where they find refuge.
-func (w *World) AddNode(ctx context.Context, short, role string) error {
+func (w *World) AddNode(ctx context.Context, short, role string, options ...func(*corev1.Node)) error {
 	w.nodes = append(w.nodes, w.Node(short))
-	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role})
+	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role}, options...)
 }
 
 // AddClosedNodes registers two nodes where no pod can go: one is not Ready, one has a taint that pods do not tolerate.
+// They are closed from the start: in an open moment a DaemonSet would place a pod there, which then stays.
 func (w *World) AddClosedNodes(ctx context.Context) error {
-	for short, patch := range map[string]string{
-		"ill":     `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"KubeletNotReady"}]}}`,
-		"tainted": `{"spec":{"taints":[{"key":"e2e.haulout.dev/closed","effect":"NoExecute"}]}}`,
+	for short, closed := range map[string]func(*corev1.Node){
+		"ill": func(node *corev1.Node) {
+			node.Status.Conditions[0].Status = corev1.ConditionFalse
+			node.Status.Conditions[0].Reason = "KubeletNotReady"
+		},
+		"tainted": func(node *corev1.Node) {
+			node.Spec.Taints = []corev1.Taint{{Key: "e2e.haulout.dev/closed", Effect: corev1.TaintEffectNoExecute}}
+		},
 	} {
-		if err := w.AddNode(ctx, short, "closed"); err != nil {
-			return err
-		}
-		var subresources []string
-		if short == "ill" {
-			subresources = []string{"status"}
-		}
-		_, err := w.Client.CoreV1().Nodes().Patch(ctx, w.Node(short), types.StrategicMergePatchType, []byte(patch),
-			metav1.PatchOptions{}, subresources...)
-		if err != nil {
+		if err := w.AddNode(ctx, short, "closed", closed); err != nil {
 			return err
 		}
 	}
