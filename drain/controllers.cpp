@@ -19,6 +19,12 @@ Controller gone_controller(const k8s::OwnerReference& owner, const std::string& 
   return controller;
 }
 
+Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
+  Controller controller = nothing_known_of(owner, ns, std::move(why));
+  controller.cannot_scale = true;
+  return controller;
+}
+
 Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload) {
   Controller controller = nothing_known_of(owner, ns, "");
   controller.replicas = workload.replicas;

@@ -37,16 +37,15 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
         fmt::format("the resources of {} could not be read", owner.api_version),
         [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
     if (!found && may_heal(found.error())) co_return std::move(found).error();
+    // All that the server says of an API that it does not have. Whatever replaced these pods cannot do so now.
+    if (!found && k8s::is_not_found(found.error()))
+      co_return without_scale(owner, ns, fmt::format("the API {} is not served", owner.api_version));
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
     known = scalable_.emplace(owner.api_version, *std::move(found)).first;
   }
   const auto resource = known->second.find(owner.kind);
-  if (resource == known->second.end()) {
-    Controller alone =
-        nothing_known_of(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
-    alone.cannot_scale = true;
-    co_return alone;
-  }
+  if (resource == known->second.end())
+    co_return without_scale(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
   const std::string plural = resource->second;
   auto scale = co_await insist<k8s::Workload>(
       fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),

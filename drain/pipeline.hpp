@@ -3,12 +3,12 @@
 //
 // A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished.
 //   - A place (max_places) is taken before the eviction is sent and given back when it is refused, when the pod has
-//   vanished,
-//     or 60 s after its grace period ended. A pod that somebody else deleted takes none.
+//     vanished, 60 s after its grace period ended, or when an accepted eviction has shown no effect for 150 s. A pod
+//     that somebody else deleted takes none.
 //   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
 //   - Each budget is a lane with one request in flight (BudgetBook).
 //   - A pod whose budget is closed is asked for all the same, now and then (Signals): it stays parked, and the request
-//   takes neither place nor lane.
+//     takes neither place nor lane.
 //   - Of the pods that a webhook holds back which cannot be called, one in turn is asked for (DownWebhooks).
 //   - A pod whose last eviction failed is tried after those that have not failed (P9).
 //   - The pod that we run in goes when all others have vanished.

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
-#include "k8s/grace.hpp"
 
 namespace haulout::drain {
 
@@ -28,10 +27,10 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.accepted_until = now + acceptance_limit;
     if (tracked.state == PodState::in_flight) {
       tracked.holds_place = true;
-      const auto grace = k8s::grace_period(options_.grace_seconds.value_or(tracked.pod.grace_seconds));
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
-      tracked.terminating_until = now + grace + place_margin;
+      // Its grace period begins when it is deleted, which a webhook may put off.
+      tracked.terminating_until = TimePoint::max();
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();
       tracked.report.message.clear();
@@ -193,6 +192,9 @@ void Pipeline::time_passed(TimePoint now) {
   for (TrackedPod* tracked : order_) {
     if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
       tracked->holds_place = false;
+      // Others go first now: its next eviction may have no more effect than this one had.
+      tracked->last_verdict = EvictionVerdict::retry;
+      tracked->refusals = 1;
       queue(*tracked);
     }
     if (tracked->state == PodState::terminating && !tracked->stuck && now >= tracked->terminating_until)

@@ -39,6 +39,7 @@ void Pipeline::depart(TrackedPod& tracked, TimePoint now) {
   tracked.request_out = true;
   tracked.has_news = false;
   tracked.sent_at = now;
+  tracked.shorten_at = now + Backoff::minimum;
   tracked.in_turn_for = down_webhook(tracked);
   if (!tracked.in_turn_for.empty()) down_webhooks_.sent(tracked.in_turn_for, tracked.pod.uid);
   ++tracked.report.attempts;

@@ -41,6 +41,7 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   plan({stuck, a_pod("b")});
   EXPECT_THAT(take(), ElementsAre("a"));
   accept(stuck);
+  pipeline->pod_changed(terminating(stuck), now);
   now += 89s;
   pipeline->time_passed(now);
   EXPECT_THAT(take(), IsEmpty());
@@ -50,6 +51,45 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_THAT(take(), ElementsAre("b"));
   EXPECT_EQ(tracked(stuck).report.reason, "PodStuckTerminating");
   EXPECT_FALSE(pipeline->clear());
+}
+
+// A webhook took the eviction as its sign: it admitted a dry run, and deletes the pod itself later.
+TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
+  make({.max_places = 1});
+  auto moved = a_pod("a");
+  moved.grace_seconds = 30;
+  plan({moved, a_pod("b")});
+  ASSERT_THAT(take(), ElementsAre("a"));
+  accept(moved);
+  now += 100s;
+  wall += 100s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_FALSE(tracked(moved).stuck);
+  pipeline->pod_changed(terminating(moved, wall), now);
+  now += 89s;
+  wall += 89s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->next_wake(now), now + 1s);
+  now += 1s;
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("b"));
+  EXPECT_TRUE(tracked(moved).stuck);
+}
+
+TEST_F(PipelineTest, P9_AnAcceptedEvictionThatNeverShowsGivesItsPlaceToAnother) {
+  make({.max_places = 1});
+  const auto never = a_pod("a"), other = a_pod("b");
+  plan({never, other});
+  ASSERT_THAT(take(), ElementsAre("a"));
+  accept(never);
+  now = pipeline->next_wake(now);
+  pipeline->time_passed(now);
+  EXPECT_THAT(take(), ElementsAre("b")) << "what was not tried yet comes first";
+  EXPECT_FALSE(tracked(never).stuck);
+  take_and_lose(other);
+  EXPECT_THAT(take(), ElementsAre("a"));
 }
 
 // The deletion was undone (an etcd restored from a backup), and done once more.
@@ -69,6 +109,7 @@ TEST_F(PipelineTest, SoItIsTheSecondTime) {
   ASSERT_THAT(take(), ElementsAre("a"));
   EXPECT_FALSE(tracked(stuck).stuck);
   accept(stuck);
+  pipeline->pod_changed(terminating(stuck), now);
   EXPECT_THAT(take(), IsEmpty());
   now += 90s;
   pipeline->time_passed(now);
@@ -279,6 +320,22 @@ TEST_F(PipelineTest, AGracePeriodThatWasAskedForReachesPodsThatTerminateAlready)
   EXPECT_THAT(take(), IsEmpty()) << "and given up for good";
   gone(longer);
   EXPECT_EQ(tracked(longer).report.outcome, PodOutcome::evicted);
+}
+
+// The watch had held back that somebody deleted it: our eviction was under way.
+TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
+  make({.grace_seconds = 10});
+  const auto deleted = a_pod("deleted");
+  plan({deleted});
+  ASSERT_THAT(take(), ElementsAre("deleted"));
+  auto longer = terminating(deleted);
+  longer.deletion_grace_seconds = 3600;
+  pipeline->pod_changed(longer, now);
+  refuse(deleted, status_error(400, "BadRequest"));
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->next_wake(now), now + Backoff::minimum);
+  now = pipeline->next_wake(now);
+  EXPECT_THAT(take(), ElementsAre("deleted"));
 }
 
 TEST_F(PipelineTest, WithoutAGracePeriodNoneIsShortened) {

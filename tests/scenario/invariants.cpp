@@ -249,15 +249,21 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }
 
+// A signal takes none. One that is accepted, since its budget has opened meanwhile, may be one pod too many.
+bool Invariants::takes_place(const Instance& pod) const {
+  if (pod.gone || pod.signal || pod.shortened) return false;
+  if (pod.in_flight > 0) return true;
+  const bool shows = pod.terminating.value_or(clock_.now()) < pod.accepted_until;
+  return pod.accepted && shows && clock_.now() < pod.place_until;
+}
+
 // Places as the cluster sees them, which is never more than what the drain itself must count.
 void Invariants::check_places() {
   if (given_.options.max_concurrent == 0) return;
   std::size_t taken = 0;
   std::string who;
   for (const auto& [uid, pod] : pods_) {
-    // A signal takes no place. One that is accepted, since its budget has opened meanwhile, may be one pod too many.
-    const bool holds = !pod.signal && (pod.in_flight > 0 || (pod.accepted && clock_.now() < pod.place_until));
-    if (!holds || pod.gone || pod.shortened) continue;
+    if (!takes_place(pod)) continue;
     ++taken;
     who += " " + pod.key;
   }
@@ -284,6 +290,7 @@ void Invariants::after_eviction(Instance& evicted, const http::Response* answer,
   if (evicted.signal && given_.sound_wire) after_signal(evicted, answer);
   if (!success) return;
   evicted.accepted = true;
+  evicted.accepted_until = clock_.now() + drain::Pipeline::acceptance_limit;
   check_places();
 }
 

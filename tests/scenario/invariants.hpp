@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "drain/drain.hpp"
+#include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
 #include "sim/call.hpp"
 #include "sim/cluster.hpp"
@@ -74,6 +75,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     bool signal_refused = false;     // one was answered, and the pod stays
     bool shortened = false;          // the drain has asked for its own grace period when somebody else's was running
     bool accepted = false;           // the drain was told that its eviction is accepted
+    TimePoint accepted_until{};      // when that counts as lost, unless the pod terminates
     bool refused_by_budget = false;  // the last that it was told of it
     std::optional<TimePoint> first_sent, last_sent;
     std::string controller;  // UID
@@ -94,6 +96,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void before_eviction(const sim::Call& call, Instance& pod);
   void check_rate();
   void check_places();
+  bool takes_place(const Instance& pod) const;
   void check_budget_lanes(const Instance& pod);
   // invariants_signals.cpp
   const k8s::PodDisruptionBudget* only_budget(const std::vector<k8s::PodDisruptionBudget>& all,

@@ -113,8 +113,9 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 6) switch_on_more(options, world);
   if (generation >= 8) leave_some(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
-  // What moves pods because they are asked to leave makes none anew that a guard could count.
-  if (!world.migrations.empty()) options.guards = {};
+  // What moves pods because they are asked to leave makes none anew when they are deleted, which a guard would wait
+  // for.
+  if (!world.migrations.empty() && options.delete_instead_of_evict) options.guards = {};
   return options;
 }
 

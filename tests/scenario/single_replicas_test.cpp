@@ -234,6 +234,18 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
                                      HasSubstr("haulout.dev/max-unavailable")));
 }
 
+// A resource of one's own whose API was removed: who replaced its pods cannot do so any more.
+TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
+  for (const char* name : {"vm-0", "vm-1", "vm-2"})
+    add(a_pod(name, {.owner_kind = "StrimziPodSet", .owner_name = "vm", .owner_api = "core.strimzi.io/v1beta2"}));
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(took(), 2min);
+  EXPECT_THAT(told.message_of("REPLICAS_UNKNOWN"),
+              AllOf(HasSubstr("core.strimzi.io/v1beta2 is not served"),
+                    HasSubstr("--max-unavailable-per-controller does not count its pods")));
+}
+
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
   options.guards.single_replica = SingleReplica::block;
   add(a_pod("slow", {.grace = 30}));
