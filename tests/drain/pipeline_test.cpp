@@ -298,67 +298,6 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
 }
 
-// kubectl's --grace-period, for pods that somebody else has given a longer one.
-TEST_F(PipelineTest, AGracePeriodThatWasAskedForReachesPodsThatTerminateAlready) {
-  make({.max_places = 1, .grace_seconds = 10});
-  auto longer = terminating(a_pod("longer")), unset = terminating(a_pod("unset")), equal = terminating(a_pod("equal"));
-  longer.deletion_grace_seconds = 3600;
-  unset.deletion_grace_seconds.reset();
-  equal.deletion_grace_seconds = 10;
-  plan({longer, unset, equal, a_pod("stays")});
-  EXPECT_THAT(take(), UnorderedElementsAre("longer", "unset", "stays")) << "they take no place";
-  EXPECT_THAT(take(), IsEmpty()) << "while the answer is out";
-  accept(longer);
-  EXPECT_THAT(take(), IsEmpty()) << "the watch has not shown it yet";
-  refuse(unset, Error(Errc::reset, "lost"));
-  EXPECT_THAT(take(), IsEmpty());
-  EXPECT_GT(pipeline->next_wake(now), now);
-  now += 2min;
-  EXPECT_THAT(take(), ElementsAre("unset")) << "tried again";
-  refuse(unset, status_error(405, "MethodNotAllowed"));
-  now += 2min;
-  EXPECT_THAT(take(), IsEmpty()) << "and given up for good";
-  gone(longer);
-  EXPECT_EQ(tracked(longer).report.outcome, PodOutcome::evicted);
-}
-
-// The watch had held back that somebody deleted it: our eviction was under way.
-TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
-  make({.grace_seconds = 10});
-  const auto deleted = a_pod("deleted");
-  plan({deleted});
-  ASSERT_THAT(take(), ElementsAre("deleted"));
-  auto longer = terminating(deleted);
-  longer.deletion_grace_seconds = 3600;
-  pipeline->pod_changed(longer, now);
-  refuse(deleted, status_error(400, "BadRequest"));
-  EXPECT_THAT(take(), IsEmpty());
-  EXPECT_EQ(pipeline->next_wake(now), now + Backoff::minimum);
-  now = pipeline->next_wake(now);
-  EXPECT_THAT(take(), ElementsAre("deleted"));
-}
-
-TEST_F(PipelineTest, WithoutAGracePeriodNoneIsShortened) {
-  make();
-  auto longer = terminating(a_pod("longer"));
-  longer.deletion_grace_seconds = 3600;
-  plan({longer});
-  EXPECT_THAT(take(), IsEmpty());
-}
-
-TEST_F(PipelineTest, AForcedPodVanishesBeforeTheAnswerComes) {
-  make({.grace_seconds = 0});
-  auto dead = terminating(a_pod("dead"));
-  dead.deletion_grace_seconds = 30;
-  plan({dead});
-  EXPECT_THAT(take(), ElementsAre("dead"));
-  gone(dead);
-  EXPECT_EQ(tracked(dead).report.outcome, PodOutcome::evicted);
-  accept(dead);
-  EXPECT_THAT(events, Not(Contains("evicted dead"))) << "it has vanished by then";
-  EXPECT_TRUE(pipeline->clear());
-}
-
 TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   make();
   plan({a_pod("a")});
