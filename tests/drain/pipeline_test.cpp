@@ -5,15 +5,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_budget;
 using testing::a_pod;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::owned_by;
 using ::testing::SizeIs;
 using testing::status_error;
 using testing::terminating;
-using ::testing::UnorderedElementsAre;
 
 using testing::closed_budget;
 using testing::PipelineTest;

@@ -148,11 +148,17 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   if (success && call.verb == "list" && call.info && call.info->resource == "pods") last_list_ = sent;
   if (success && call.info && call.info->resource == "nodes") {
     node_told_ = call.verb == "patch" ? clock_.now() : sent;
-    if (node_uid_.empty() && call.verb == "get") node_uid_ = sim::text(sim::Json::parse(answer->body), "/metadata/uid");
+    if (call.verb == "get") told_of_node(sim::Json::parse(answer->body));
   }
   if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
   if (pod) after_eviction(*pod, answer ? &*answer : nullptr, success);
   co_return std::move(answer);
+}
+
+void Invariants::told_of_node(const sim::Json& node) {
+  if (node_uid_.empty()) node_uid_ = sim::text(node, "/metadata/uid");
+  cordon_told_.reset();
+  if (sim::flag(node, "/spec/unschedulable")) cordon_told_ = clock_.now();
 }
 
 Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, TimePoint deadline) {

@@ -97,6 +97,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_rate();
   void check_places();
   bool takes_place(const Instance& pod) const;
+  void told_of_node(const sim::Json& node);
   void check_budget_lanes(const Instance& pod);
   // invariants_signals.cpp
   const k8s::PodDisruptionBudget* only_budget(const std::vector<k8s::PodDisruptionBudget>& all,
@@ -185,7 +186,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::size_t volume_refusals_ = 0;           // 403 about volumes and claims
   std::size_t pages_ = 0;                     // of a list, at most
   TimePoint began_{};
-  std::optional<TimePoint> cordon_told_;     // the drain was told that its patch took effect
+  std::optional<TimePoint>
+      cordon_told_;  // when the drain was told that the node is cordoned, if that is the last it was told
   std::optional<TimePoint> cordon_claimed_;  // the drain says that the node is cordoned
   std::optional<TimePoint> last_list_;       // of pods: when the last that was answered left the drain
   std::optional<TimePoint> unschedulable_since_;
