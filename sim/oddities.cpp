@@ -21,6 +21,7 @@ class Oddities {
  private:
   // Patched by hand to bind a volume again, and still attached.
   void odd_claims() {
+    world_.oddities.emplace_back("odd-claims");
     const char* const phases[] = {"Available", "Released", "Failed"};
     const Json claims[] = {{{"name", "data-odd"}}, {{"namespace", "team-1"}}, Json::object()};
     const std::string name = fmt::format("pv-odd-{}", rng_.between(std::uint64_t{1}, std::uint64_t{9}));
@@ -41,10 +42,13 @@ class Oddities {
 
   // They end when they want to, or when somebody gives them less.
   void delete_patiently() {
+    bool deletes = false;
     for (const Json& object : world_.objects) {
       const bool ends = !annotation(object, "sim.haulout.dev/terminates-after").empty();
       if (text(object, "/kind") != "Pod" || text(object, "/spec/nodeName") != world_.node || !ends) continue;
       if (!annotation(object, "kubernetes.io/config.mirror").empty() || !rng_.chance(15)) continue;
+      if (!deletes) world_.oddities.emplace_back("deleted-with-patience");
+      deletes = true;
       const Duration when = rng_.chance(60) ? Duration::zero() : rng_.between(Duration::zero(), Duration(seconds(20)));
       world_.incidents.push_back(
           {when, "pod deleted with ten minutes to go", [ns = ns_of(object), name = name_of(object)](Cluster& cluster) {
@@ -54,6 +58,7 @@ class Oddities {
   }
 
   void ignored_selectors() {
+    world_.oddities.emplace_back("selectors-ignored");
     FaultRule rule;
     rule.verb = rng_.chance(60) ? "list" : "watch";
     rule.resource = rng_.chance(80) ? "pods" : "nodes";

@@ -62,6 +62,7 @@ struct GeneratedWorld {
   bool as_kubelet = false;                 // the drain has the credential of the node's kubelet
   std::optional<Duration> restored_after;  // etcd, from a backup
   std::vector<std::string> migrations;     // how each webhook behaves that has pods migrate
+  std::vector<std::string> oddities;       // what oddities.hpp has put into it
   Duration migrations_take{};              // of all those pods, one after the other
 };
 

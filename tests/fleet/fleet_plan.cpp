@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::fleet {
@@ -252,10 +254,10 @@ bool PlannedMachine::fails() const {
 
 std::string FleetPlan::setting() const {
   std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
-  if (pools == Pools::by_name) text += ", pools by name";
-  if (pools == Pools::by_label) text += ", pools by label";
-  if (pools == Pools::by_role) text += ", pools by role";
-  if (cordoned_nodes == agent::CordonedNodes::wait) text += ", a person's cordon is waited for";
+  if (pools == Pools::by_name) text += ", pools-by-name";
+  if (pools == Pools::by_label) text += ", pools-by-label";
+  if (pools == Pools::by_role) text += ", pools-by-role";
+  if (cordoned_nodes == agent::CordonedNodes::wait) text += ", persons-cordon-waited-for";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -274,6 +276,11 @@ std::string FleetPlan::setting() const {
         : plan.start_hidden  ? " same-boot-id-unseen"
                              : " same-boot-id",
         plan.kubelet_late > 0s ? " kubelet-late" : "");
+  }
+  for (const Incident& what : incidents) {
+    std::string deed(to_string(what.deed));
+    std::replace(deed.begin(), deed.end(), ' ', '-');
+    text += ", " + deed;
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "tests/fleet/seeded_fleet.hpp"
+#include "tests/support/dimensions.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -47,6 +48,7 @@ TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
   const auto generation = static_cast<unsigned>(from_environment("HAULOUT_GENERATION", newest_fleet_generation));
   double hours = 0;
   SeededOutcome all;
+  testing::Dimensions dimensions;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const SeededOutcome run = play_seed(seed, single != 0, generation);
     if (single) {
@@ -56,6 +58,7 @@ TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
     expect_no_violation(run, generation);
     if ((seed - first) % 20 == 0 && !single) expect_same_course(run, generation);
     hours += std::chrono::duration<double, std::ratio<3600>>(run.took).count();
+    dimensions.add(run.setting);
     all.requests += run.requests;
     all.faults_struck += run.faults_struck;
     all.reboots += run.reboots;
@@ -65,8 +68,9 @@ TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
   }
   std::cout << fmt::format(
       "{} fleets from seed {}: {:.1f} virtual hours, {} requests, {} faults struck, {} reboots, {} evictions; at rest "
-      "before repair {} nodes well, {} degraded\n",
-      count, first, hours, all.requests, all.faults_struck, all.reboots, all.evictions, all.updated, all.degraded);
+      "before repair {} nodes well, {} degraded{}\n",
+      count, first, hours, all.requests, all.faults_struck, all.reboots, all.evictions, all.updated, all.degraded,
+      dimensions.text());
   // A generator that goes lame must not look like a promise kept.
   if (count < 30) return;
   EXPECT_GE(all.updated, count);

@@ -135,9 +135,10 @@ Task<drain::Report> run_of(drain::Drain& drain) {
   co_return co_await drain.run();
 }
 
-std::string migrations_of(const sim::GeneratedWorld& world) {
+std::string peculiarities_of(const sim::GeneratedWorld& world) {
   std::string text;
   for (const std::string& way : world.migrations) text += " migrates:" + way;
+  for (const std::string& oddity : world.oddities) text += " " + oddity;
   return text;
 }
 
@@ -155,7 +156,7 @@ std::string setting_of(const Case& made) {
   return base + richer_setting(options) + (made.wall_jumps.empty() ? "" : " clock-jumps") +
          (made.given.node_goes ? " node-goes" : "") + (made.given.rights_change ? " rights-change" : "") +
          (made.given.hopeless_answers ? " hopeless-answers" : "") + (made.given.as_kubelet ? " kubelet" : "") +
-         (made.given.etcd_restored ? " etcd-restored" : "") + migrations_of(made.world);
+         (made.given.etcd_restored ? " etcd-restored" : "") + peculiarities_of(made.world);
 }
 
 class Runner {
@@ -178,7 +179,7 @@ class Runner {
     context_.restart();
     if (ended && context_.poll() != 0) checks_.violated("work was left behind");
     SeededRun result{seed_,           generation_,           setting_of(made_),  outcome_, checks_.violations(),
-                     checks_.trace(), clock_.now() - start_, checks_.requests(), 0,        made_.world.migrations};
+                     checks_.trace(), clock_.now() - start_, checks_.requests(), 0};
     return result;
   }
   std::size_t faults_struck() const { return faults_struck_; }

@@ -16,14 +16,13 @@ namespace haulout::scenario {
 struct SeededRun {
   std::uint64_t seed = 0;
   unsigned generation = 0;
-  std::string setting;  // the options of the drain, in one line
+  std::string setting;  // the options of the drain and what its world has, in one line
   std::string outcome;
   std::vector<std::string> violations;
   std::vector<std::string> trace;
   Duration took{};  // virtual
   std::size_t requests = 0;
   std::size_t faults_struck = 0;
-  std::vector<std::string> migrations{};  // how its webhooks behave that have pods migrate
 };
 
 // Stands between the drain and the judges, and breaks what the drain does. It is given the sound way.

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
-#include <set>
 
 #include "tests/scenario/seeded_run.hpp"
+#include "tests/support/dimensions.hpp"
 
 namespace haulout::scenario {
 namespace {
@@ -30,8 +30,8 @@ const std::vector<Found> found_something = {
          3940,  4184,  4778,  4865,  5783,  6179,  6396,  6748,  7428,  9187,  11060, 13437, 14714,
          18638, 19953, 19991, 24645, 25749, 26374, 26581, 27015, 30491, 35188, 37428, 39326, 42999,
          46933, 57132, 63558, 64987, 65719, 66854, 78771, 81699, 83987, 89521, 96078}},
-    {8, {1,    30,   172,  193,  263,   515,   719,   966,   1188,  1295, 1314,
-         1760, 3573, 7529, 9953, 10696, 17359, 23791, 27281, 27593, 58043}}};
+    {8, {1,    30,   172,  193,   263,   515,   719,   966,   1188,  1295,  1314, 1760,
+         3573, 7529, 9953, 10696, 17359, 23791, 27281, 27593, 58043, 64005, 77076}}};
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* value = std::getenv(name);
@@ -65,7 +65,8 @@ TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
   const std::uint64_t count = single ? 1 : from_environment("HAULOUT_SEEDS", 200);
   double hours = 0;
   std::size_t requests = 0, faults = 0;
-  std::map<std::string, std::size_t> outcomes, migrations;
+  std::map<std::string, std::size_t> outcomes;
+  testing::Dimensions dimensions;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const SeededRun run = run_seed(seed, generation);
     if (single) {
@@ -78,13 +79,12 @@ TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
     requests += run.requests;
     faults += run.faults_struck;
     ++outcomes[run.outcome];
-    for (const std::string& way : std::set(run.migrations.begin(), run.migrations.end())) ++migrations[way];
+    dimensions.add(run.setting);
   }
   std::string ended;
   for (const auto& [outcome, times] : outcomes) ended += fmt::format(", {} {}", times, outcome);
-  for (const auto& [way, seeds] : migrations) ended += fmt::format("; webhook {} in {}", way, seeds);
-  std::cout << fmt::format("{} seeds from {}: {:.1f} virtual hours, {} requests, {} faults struck{}\n", count, first,
-                           hours, requests, faults, ended);
+  std::cout << fmt::format("{} seeds from {}: {:.1f} virtual hours, {} requests, {} faults struck{}{}\n", count, first,
+                           hours, requests, faults, ended, dimensions.text());
   // A generator that goes lame must not look like a promise kept.
   if (count < 100) return;
   EXPECT_GE(outcomes["drained"] * 2, count);
