@@ -15,6 +15,8 @@ namespace {
 
 // Longer than anything that an agent waits for without a word: the cap of its backoff.
 constexpr Duration quiet = 70min;
+// Longer than an agent waits for its kubelet to tell of a boot.
+constexpr Duration agents_learn = 5min;
 constexpr Duration longest_first_part = 12h;
 constexpr Duration longest_repair = 12h;
 
@@ -86,6 +88,9 @@ void SeededFleet::stage() {
     if (plan_.pools == Pools::by_label) slots.grouping.pool_label = "team";
     options.pool = [pool = planned.pool](const k8s::Node&) { return pool; };
     Machine& made = machine(planned.name, planned.plan);
+    made.on_told = [this, told = std::string()](const agent::Status& status) mutable {
+      if (std::exchange(told, status.reason) != status.reason) news_at_ = clock.now();
+    };
     for (const CrashPoint& point : planned.crashes) made.crash_at(point);
     Json labels = Json::object();
     if (plan_.pools == Pools::by_label) labels["team"] = planned.pool;
@@ -130,10 +135,12 @@ asio::awaitable<void> SeededFleet::somebody_reboots(Machine& machine, Duration l
 asio::awaitable<void> SeededFleet::until_nothing_moves() {
   co_await clock.sleep_until(clock.now() + plan_.healed_after + 30s);
   const TimePoint end = clock.now() + longest_first_part;
-  std::size_t seen = 0;
   while (clock.now() < end && !all_is_well()) {
-    seen = checks.states.size();
+    const std::size_t seen = checks.states.size();
     co_await clock.sleep_until(clock.now() + quiet);
+    // An agent that has just begun may know less for a while than the one before it knew.
+    while (clock.now() < end && clock.now() < news_at_ + agents_learn)
+      co_await clock.sleep_until(news_at_ + agents_learn);
     if (checks.states.size() == seen) co_return;
   }
   const bool held = std::any_of(machines.begin(), machines.end(),

@@ -49,6 +49,7 @@ class SeededFleet : public Fleet {
   sim::FaultTransport faulty_;
   std::set<std::string> paused_;
   GateNews pauses_;
+  TimePoint news_at_{};  // when an agent has last told another reason than before
   SeededOutcome outcome_;
 };
 

@@ -214,6 +214,12 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   return &found->second;
 }
 
+// The watch opens with the cordon: before it, the drain knows what its plan was made from.
+bool Invariants::heard_of(TimePoint change) const {
+  const TimePoint now = clock_.now();
+  return now - std::max(change, cordon_claimed_.value_or(now)) > news_takes;
+}
+
 // A grace period that runs, whoever has set it.
 bool Invariants::is_longer_than_asked(const Instance& pod) const {
   const auto asked = given_.options.grace_seconds;
@@ -232,11 +238,9 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (!pod.terminating && !pod.gone && pod.life == 0 && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
   if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
-  // The watch opens with the cordon: before it, the drain knows what its plan was made from.
-  if (given_.sound_wire && pod.terminating &&
-      now - std::max(*pod.terminating, cordon_claimed_.value_or(now)) > news_takes)
+  if (given_.sound_wire && pod.terminating && heard_of(*pod.terminating))
     violated("P2: evicted again although it is terminating: " + what(call));
-  if (given_.sound_wire && pod.gone && now - std::max(*pod.gone, cordon_claimed_.value_or(now)) > news_takes)
+  if (given_.sound_wire && pod.gone && heard_of(*pod.gone))
     violated("P2: evicted although it has vanished: " + what(call));
   if (given_.sound_wire && !unschedulable_since_ && now - schedulable_since_ > news_takes)
     violated("P3: evicted although the cordon was lost: " + what(call));

@@ -92,6 +92,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::vector<k8s::PodDisruptionBudget> budgets() const;
   void see_answer(const sim::AuditEntry& entry);
   void before(const sim::Call& call);
+  bool heard_of(TimePoint change) const;
   bool is_longer_than_asked(const Instance& pod) const;
   void before_eviction(const sim::Call& call, Instance& pod);
   void check_rate();

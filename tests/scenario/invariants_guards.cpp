@@ -121,7 +121,7 @@ void Invariants::check_canary(const Instance& pod) {
     if (other.first_sent && (other.in_flight > 0 || other.accepted))
       first = std::min(first.value_or(*other.first_sent), *other.first_sent);
     // One that somebody else has removed meanwhile is as good.
-    if (on_our_node(other) && other.terminating && *other.terminating > began_)
+    if (on_our_node(other) && other.terminating && *other.terminating > began_ && heard_of(*other.terminating))
       first = std::min(first.value_or(*other.terminating), *other.terminating);
   }
   if (first && clock_.now() - *first < given_.options.guards.canary - news_takes)
