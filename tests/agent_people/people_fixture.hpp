@@ -9,6 +9,7 @@
 #include "agent/people/people_job.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
+#include "tests/scenario/skewed_clock.hpp"
 #include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -61,7 +62,7 @@ class PeopleTest : public haulout::testing::VirtualTimeTest {
     settings.drain.cordoned_by = "jane@desk";
     return settings;
   }
-  Tools tools() { return {client, clock, rng, console, out, ledger, "haulout"}; }
+  Tools tools() { return {client, own_clock, rng, console, out, ledger, "haulout"}; }
 
   // What the command says, both streams, forgotten with the next one. Ended by a signal after `interrupt`.
   int command(const std::vector<std::string>& args, std::optional<Duration> interrupt = std::nullopt) {
@@ -69,7 +70,7 @@ class PeopleTest : public haulout::testing::VirtualTimeTest {
     errors.text.clear();
     out.text.clear();
     FdSink none(-1);
-    Process process{context.get_executor(), clock, rng, none, none, {}, "haulout"};
+    Process process{context.get_executor(), own_clock, rng, none, none, {}, "haulout"};
     const auto job = make_people_job(process, tools(), settings_of(args));
     run(beside_cluster(*job, interrupt));
     return job->finish(interrupt ? std::optional(15) : std::nullopt);
@@ -90,7 +91,8 @@ class PeopleTest : public haulout::testing::VirtualTimeTest {
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  k8s::Client client{cluster.api(), clock, {k8s::FieldValidation::strict, 500}};
+  scenario::SkewedClock own_clock{clock};  // of the machine of whoever asks
+  k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;
   Console console{text, errors};
   RequestLedger ledger;
