@@ -68,9 +68,12 @@ std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) 
 
 std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const auto own_slot = slot_lease(context.ns, {std::string(nobody)}, 0, context.node, context.now);
+  const bool leases = context.slots == SlotsChoice::lease;
   return {
       {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
-       "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes are out"},
+       leases ? "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes "
+                "are out"
+              : "other Nodes are out of reach: updates that went wrong on them are not noticed"},
       {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
        "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
       {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,

@@ -21,6 +21,7 @@ struct AttemptContext {
   std::string ns;                         // of the Leases
   std::string pod_ns, pod_name, pod_uid;  // of the agent; the namespace is `ns` outside of a pod
   WallTime now{};
+  SlotsChoice slots = SlotsChoice::lease;
 };
 
 // Without these there is no agent; as the Node under impersonation.

@@ -27,7 +27,7 @@ std::string_view to_string(AuthorityKind kind);
 // What the credential reaches beside its Node and pods.
 struct Rights {
   bool other_nodes = false;  // list Nodes
-  bool leases = false;       // list and create Leases in the agent's namespace
+  bool leases = false;       // list and create Leases in the agent's namespace; not tried where they are no turns
   bool budgets = false;      // list PodDisruptionBudgets
   bool daemon_sets = false;  // get DaemonSets
   bool volumes = false;      // list VolumeAttachments, get PersistentVolumes

@@ -82,7 +82,7 @@ Task<Answer> Search::ask(http::Transport& as, http::Request request) {
 
 AttemptContext Search::context() const {
   const std::string ns = found_.pod_ns.empty() ? options_.ns : found_.pod_ns;
-  return {found_.node, options_.ns, ns, found_.pod_name, found_.pod_uid, clock_.wall_now()};
+  return {found_.node, options_.ns, ns, found_.pod_name, found_.pod_uid, clock_.wall_now(), options_.slots};
 }
 
 std::optional<std::string> Search::missing_for(AuthorityKind kind) const {
@@ -192,6 +192,8 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 
 Task<> Search::explore(http::Transport& as) {
   found_.rights = {true, true, true, true, true, true, true, true};
+  // Whoever takes no Leases does not miss them.
+  found_.rights.leases = options_.slots == SlotsChoice::lease;
   for (RightAttempt& attempt : right_attempts(context())) {
     bool& right = found_.rights.*attempt.right;
     if (!right) continue;

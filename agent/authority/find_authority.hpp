@@ -22,6 +22,7 @@ struct AuthorityOptions {
   AuthorityChoice wanted = AuthorityChoice::automatic;
   std::string node_name{};     // empty: the one of the credential
   std::string ns = "haulout";  // of Leases and ConfigMap
+  SlotsChoice slots = SlotsChoice::lease;
 };
 
 // `transport` speaks with the credential and impersonates nobody. Borrows it and the clock while it runs.

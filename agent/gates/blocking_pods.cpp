@@ -17,6 +17,21 @@ std::string on_node(const std::string& node) {
 
 }  // namespace
 
+Task<std::vector<k8s::Pod>> BlockingPods::list(std::string selector, TimePoint deadline) {
+  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
+  k8s::ListOptions options;
+  options.field_selector = on_node(node_);
+  options.label_selector = std::move(selector);
+  options.limit = page;
+  auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline);
+  if (!pods) {
+    respite_.failed(pods.error());
+    co_return std::move(pods).error();
+  }
+  respite_.answered();
+  co_return std::move(pods->items);
+}
+
 asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
   Gate gate{.name = "blocking-pods", .message = "no pod of this node matches --blocking-pod-selector"};
   if (selectors_.empty()) {
@@ -28,11 +43,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
   std::string first;
   std::set<std::string> matching;
   for (std::size_t i = 0; i < selectors_.size(); ++i) {
-    k8s::ListOptions options;
-    options.field_selector = on_node(node_);
-    options.label_selector = selectors_[i];
-    options.limit = page;
-    auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline);
+    auto pods = co_await list(selectors_[i], deadline);
     if (!pods) {
       gate.verdict = Gate::Verdict::closed;
       gate.reason = "BlockingPodsUnknown";
@@ -41,7 +52,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
       gate.look_again = soon(client_.clock(), rng_);
       co_return gate;
     }
-    for (const k8s::Pod& pod : pods->items) {
+    for (const k8s::Pod& pod : *pods) {
       if (pod.finished()) continue;
       seen_[i].insert(pod.uid);
       matching.insert(pod.uid);
@@ -68,7 +79,7 @@ asio::awaitable<void> BlockingPods::changed(std::size_t selector) {
   k8s::ReflectorOptions options;
   options.field_selector = on_node(node_);
   options.label_selector = selectors_[selector];
-  co_await until_differs<k8s::Pod>(client_, rng_, k8s::Resource::pods, options,
+  co_await until_differs<k8s::Pod>(client_, rng_, respite_, k8s::Resource::pods, options,
                                    [this, selector](const k8s::Reflector<k8s::Pod>& view) {
                                      std::set<std::string> matching;
                                      for (const auto& [uid, pod] : view.objects())

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/gate_keeper.hpp"
+#include "agent/gates/respite.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 
@@ -15,7 +16,11 @@ namespace haulout::agent {
 class BlockingPods {
  public:
   BlockingPods(k8s::Client& client, Rng& rng, std::string node, std::vector<std::string> selectors)
-      : client_(client), rng_(rng), node_(std::move(node)), selectors_(std::move(selectors)) {}
+      : client_(client),
+        rng_(rng),
+        node_(std::move(node)),
+        selectors_(std::move(selectors)),
+        respite_(client.clock(), rng) {}
 
   // BlockedByPod; BlockingPodsUnknown when the server cannot be asked; off without selectors. Cancellable.
   boost::asio::awaitable<Gate> judge(TimePoint deadline);
@@ -24,12 +29,14 @@ class BlockingPods {
 
  private:
   boost::asio::awaitable<void> changed(std::size_t selector);
+  Task<std::vector<k8s::Pod>> list(std::string selector, TimePoint deadline);
 
   k8s::Client& client_;
   Rng& rng_;
   std::string node_;
   std::vector<std::string> selectors_;
   std::vector<std::set<std::string>> seen_;  // UIDs, for each selector
+  Respite respite_;
 };
 
 }  // namespace haulout::agent

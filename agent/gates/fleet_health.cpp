@@ -55,15 +55,25 @@ void FleetHealth::belong_to(OwnPool pool) {
                           pool_.node_selector);
 }
 
-asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
+Task<std::vector<k8s::Node>> FleetHealth::list(TimePoint deadline) {
+  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
   auto nodes = co_await client_.list_nodes(selector_, deadline);
+  if (!nodes) {
+    respite_.failed(nodes.error());
+    co_return std::move(nodes).error();
+  }
+  respite_.answered();
+  was_readable_ = true;
+  co_return std::move(nodes->items);
+}
+
+asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
+  auto nodes = co_await list(deadline);
   if (nodes) {
-    was_readable_ = true;
     seen_.clear();
-    for (const k8s::Node& node : nodes->items) seen_.insert(node.uid);
-    std::erase_if(nodes->items,
-                  [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
-    co_return fleet_gate(nodes->items, node_, wanted);
+    for (const k8s::Node& node : *nodes) seen_.insert(node.uid);
+    std::erase_if(*nodes, [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
+    co_return fleet_gate(*nodes, node_, wanted);
   }
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
@@ -81,7 +91,7 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
 asio::awaitable<void> FleetHealth::changed() {
   k8s::ReflectorOptions options;
   options.label_selector = selector_;
-  co_await until_differs<k8s::Node>(client_, rng_, k8s::Resource::nodes, options,
+  co_await until_differs<k8s::Node>(client_, rng_, respite_, k8s::Resource::nodes, options,
                                     [this](const k8s::Reflector<k8s::Node>& view) {
                                       std::set<std::string> degraded;
                                       for (const auto& [uid, node] : view.objects()) degraded.insert(uid);

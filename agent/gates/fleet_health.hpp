@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/gate_keeper.hpp"
+#include "agent/gates/respite.hpp"
 #include "agent/own_pool.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
@@ -20,7 +21,8 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
 
 class FleetHealth {
  public:
-  FleetHealth(k8s::Client& client, Rng& rng, std::string node) : client_(client), rng_(rng), node_(std::move(node)) {
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node)
+      : client_(client), rng_(rng), node_(std::move(node)), respite_(client.clock(), rng) {
     belong_to({});
   }
 
@@ -34,6 +36,8 @@ class FleetHealth {
   boost::asio::awaitable<void> changed();
 
  private:
+  Task<std::vector<k8s::Node>> list(TimePoint deadline);
+
   k8s::Client& client_;
   Rng& rng_;
   std::string node_;
@@ -41,6 +45,7 @@ class FleetHealth {
   std::string selector_;
   std::set<std::string> seen_;  // UIDs
   bool was_readable_ = false;
+  Respite respite_;
 };
 
 }  // namespace haulout::agent

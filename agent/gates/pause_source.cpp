@@ -38,10 +38,15 @@ PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string
 }
 
 Task<PauseSource::Texts> PauseSource::read_once(TimePoint deadline) {
+  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
   auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
-  if (map) co_return texts_in(map->data);
-  if (k8s::is_gone(map.error())) co_return Texts{};
-  co_return std::move(map).error();
+  const bool gone = !map && k8s::is_gone(map.error());
+  if (!map && !gone) {
+    respite_.failed(map.error());
+    co_return std::move(map).error();
+  }
+  respite_.answered();
+  co_return gone ? Texts{} : texts_in(map->data);
 }
 
 Task<PauseSource::Texts> PauseSource::read(TimePoint deadline) {
@@ -107,7 +112,7 @@ asio::awaitable<void> PauseSource::changed() {
   options.field_selector = "metadata.name=" + std::string(pause_config_map);
   const AtEnd forget([this] { view_.reset(); });
   co_await until_differs<k8s::ConfigMap>(
-      client_, rng_, k8s::Resource::config_maps, options, [this](const k8s::Reflector<k8s::ConfigMap>& view) {
+      client_, rng_, respite_, k8s::Resource::config_maps, options, [this](const k8s::Reflector<k8s::ConfigMap>& view) {
         const auto& all = view.objects();
         const Texts texts = all.empty() ? Texts{} : texts_in(all.begin()->second.data);
         view_ = view.health().connected ? std::optional(texts) : std::nullopt;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/gate_keeper.hpp"
+#include "agent/gates/respite.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 
@@ -18,7 +19,8 @@ inline constexpr std::string_view pause_config_map = "haulout";
 
 class PauseSource {
  public:
-  PauseSource(k8s::Client& client, Rng& rng, std::string ns) : client_(client), rng_(rng), ns_(std::move(ns)) {}
+  PauseSource(k8s::Client& client, Rng& rng, std::string ns)
+      : client_(client), rng_(rng), ns_(std::move(ns)), respite_(client.clock(), rng) {}
 
   // Before the first question, and whenever the pool is another one; changed() is to be called anew after it.
   void belong_to(std::string pool);
@@ -50,6 +52,7 @@ class PauseSource {
   bool was_readable_ = false;
   bool is_off_ = false;
   TimePoint off_until_{};
+  Respite respite_;
 };
 
 }  // namespace haulout::agent

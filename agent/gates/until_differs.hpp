@@ -4,6 +4,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <functional>
 
+#include "agent/gates/respite.hpp"
 #include "k8s/reflector.hpp"
 #include "retry/notifier.hpp"
 #include "retry/task_group.hpp"
@@ -26,15 +27,21 @@ inline boost::asio::awaitable<void> wait_until_true(Clock& clock, Notifier& move
 }  // namespace detail
 
 // `differs` is asked after each change of the view or of its health, once there is one. Returns without cause, half a
-// minute later at the earliest, where the collection may not be listed at all. Cancellable. Borrows client and rng.
+// minute later at the earliest, where the collection may not be listed at all. Cancellable. Borrows client, rng and
+// respite, which it waits for, and tells of a server that wants to be left alone.
 template <class T>
-boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, k8s::Resource resource,
+boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite, k8s::Resource resource,
                                            k8s::ReflectorOptions options,
                                            std::function<bool(const k8s::Reflector<T>&)> differs) {
   Notifier moved(co_await boost::asio::this_coro::executor);
   bool refused = false;
+  co_await client.clock().sleep_until(respite.over());
   k8s::Reflector<T> view(
-      client, rng, resource, std::move(options), [](const std::string&, const T*) {}, [&moved] { moved.notify(); });
+      client, rng, resource, std::move(options), [](const std::string&, const T*) {},
+      [&] {
+        if (view.health().error) respite.watch_failed(*view.health().error);
+        moved.notify();
+      });
   const std::function<bool()> done = [&] { return refused || (view.health().synced && differs(view)); };
   co_await with_task_group([&](TaskGroup& group) {
     group.spawn(detail::follow(view, refused, moved));

@@ -51,6 +51,7 @@ void take_up(Record& record, const Moment& moment) {
   record.run = moment.run;
   record.cordoned = false;
   record.leaked.clear();
+  record.pinned.clear();
   record.requested = moment.requested;
   record.reasons = moment.pending.reasons;
   record.from = moment.booted;
@@ -77,6 +78,7 @@ void forget_the_attempt(Record& record) {
   record.began.reset();
   record.judged = false;
   record.leaked.clear();
+  record.pinned.clear();
   record.cause.clear();
   record.cause_message.clear();
 }

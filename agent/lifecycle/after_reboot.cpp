@@ -56,6 +56,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   }
   // Where the need has gone meanwhile, it was served, whoever saw it: another reboot would be for nothing.
   const bool still_needed = record_.requested || !answered_ || pending_.need != Need::no;
+  // The machine may have gone down for the predecessor's request, though nobody saw it.
+  if (still_needed && asked_before && !reload_ && co_await braked()) co_return Event::reboot_impossible;
   // The predecessor may have been killed before it asked: once, a way is tried again for that.
   if (still_needed && asked_before && !reload_ && !std::exchange(record_.asked_again, true)) {
     record_.asked = false;
@@ -66,6 +68,18 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
                    std::string(request_annotation) + "=reboot to have it tried again";
   co_return Event::reboot_impossible;
+}
+
+asio::awaitable<bool> Agent::Impl::braked() {
+  // As it was when the turn was taken: the back end of this process may not have answered yet.
+  Pending wanted{.need = Need::yes, .reasons = record_.reasons, .target = record_.to};
+  GateQuestion question{node_, record_, std::move(wanted), record_.requested, GateQuestion::When::with_turn};
+  const GateAnswer gates = co_await parts_.gates.ask(std::move(question), within(request_timeout));
+  const Gate* brake = gates.closed_with(Gate::Effect::degrades);
+  if (!brake) co_return false;
+  cause_ = brake->reason;
+  cause_message_ = "nobody can tell whether the machine was rebooted: " + brake->message;
+  co_return true;
 }
 
 std::optional<std::string> Agent::Impl::later_boot() const {

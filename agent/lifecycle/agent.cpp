@@ -24,9 +24,9 @@ constexpr Duration kubelet_patience = std::chrono::minutes(2);
 constexpr unsigned surely_a_rival = 3;
 
 // By which slots a turn was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
-std::string_view keeper_of(const std::string& turn) {
-  if (turn.starts_with("fleetlock/")) return "fleetlock";
-  return turn.starts_with("haulout-") ? "lease" : "";
+std::string_view keeper_of(std::string_view turn) {
+  const std::size_t slash = turn.find('/');
+  return slash == std::string_view::npos ? std::string_view() : turn.substr(0, slash);
 }
 
 }  // namespace

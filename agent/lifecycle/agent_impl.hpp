@@ -159,6 +159,8 @@ class Agent::Impl {
   Task<std::optional<Event>> doubt_gates();
   Task<std::optional<Event>> doubt_emptiness();
   bool must_leave(const k8s::Pod& pod);
+  // Whether its controller puts it here again and again, and it may stay (--pinned leave): then the record says so.
+  bool comes_back(const k8s::Pod& pod);
   boost::asio::awaitable<Event> stay_ready();
   // Somebody else has rebooted the machine since it was ready, and its boot id is the same. Sets cause_.
   boost::asio::awaitable<bool> booted_unnoticed();
@@ -173,6 +175,8 @@ class Agent::Impl {
   boost::asio::awaitable<std::optional<Event>> ask_for_reboot(std::string method, std::string& problem);
   // Nothing: it is asked for, or was refused.
   boost::asio::awaitable<std::optional<Event>> ask_host(std::string method, TimePoint deadline, std::string& problem);
+  // Whether one more request may be one reboot too many. Sets cause_.
+  boost::asio::awaitable<bool> braked();
   // What shows that the machine has gone down and come up although its boot id is the same; empty: nothing until then.
   boost::asio::awaitable<std::string> until_down(TimePoint deadline);
   boost::asio::awaitable<BootMarks> boot_marks();
@@ -266,8 +270,8 @@ class Agent::Impl {
   bool cordon_seen_ = false;                                    // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
   std::set<std::string> left_alone_;                            // UIDs of pods that stay, as was seen
-  // Controllers whose pods stay, since they come back whatever is done (--pinned leave): namespace, kind/name.
-  std::set<std::pair<std::string, std::string>> left_pinned_;
+  // Of one attempt: pods that came when the node was empty. UIDs by their controller, as Record::pinned names it.
+  std::map<std::string, std::set<std::string>> returned_;
 };
 
 }  // namespace haulout::agent

@@ -25,7 +25,6 @@ asio::awaitable<Event> Agent::Impl::drain() {
   cordon_seen_ = stood;
   held_up_.reset();
   left_alone_.clear();
-  left_pinned_.clear();
   // A pause may have come while no agent was there to see it.
   const Result<bool> paused = co_await given_up();
   if (paused && *paused) co_return Event::gate_closed;
@@ -178,7 +177,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   for (const drain::PodReport& pod : report.pods) {
     if (pod.outcome != drain::PodOutcome::skipped) continue;
     left_alone_.insert(pod.uid);
-    if (pod.reason == "PodPinned") left_pinned_.emplace(pod.ns, pod.controller);
+    if (pod.reason == "PodPinned") record_.pinned.insert(pod.ns + "/" + pod.controller);
   }
   if (report.outcome == drain::Outcome::node_gone) {
     reload_ = true;

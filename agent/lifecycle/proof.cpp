@@ -1,5 +1,8 @@
 // Ready means ready: proved by most-recent reads, kept while it is said, proved once more right before the reboot.
+#include <fmt/format.h>
+
 #include "agent/lifecycle/agent_impl.hpp"
+#include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/status.hpp"
 
@@ -14,16 +17,33 @@ constexpr Duration block_look = std::chrono::minutes(1);
 // After a proof that failed. What it makes us say is news of our own Node, which would have us prove again at once.
 constexpr Duration least_pause = std::chrono::seconds(2);
 
+// As the record names it.
+std::string controller_key(const k8s::Pod& pod) {
+  return fmt::format("{}/{}/{}", pod.ns, pod.controller->kind, pod.controller->name);
+}
+
 }  // namespace
 
 bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (left_alone_.contains(pod.uid)) return false;
-  if (pod.controller && left_pinned_.contains({pod.ns, pod.controller->kind + "/" + pod.controller->name}))
-    return false;
+  if (pod.controller && record_.pinned.contains(controller_key(pod))) return false;
   const bool stays = drain::decide(pod, options_.drain.policy, {}, wall()).verdict == drain::Verdict::skip;
   // Also when somebody deletes it later, and nothing tells any more what it was before.
   if (stays && !pod.terminating()) left_alone_.insert(pod.uid);
-  return !stays;
+  return !stays && !comes_back(pod);
+}
+
+// Within one drain the engine sees it. This is one that comes only when the node is empty.
+bool Agent::Impl::comes_back(const k8s::Pod& pod) {
+  if (options_.drain.policy.pinned != drain::Treatment::skip || !pod.controller) return false;
+  const std::string controller = controller_key(pod);
+  std::set<std::string>& returned = returned_[controller];
+  returned.insert(pod.uid);
+  if (returned.size() < drain::Pipeline::returns_until_pinned) return false;
+  record_.pinned.insert(controller);
+  warn("PodPinned", fmt::format("{} has come back to this cordoned node {} times; it stays (--pinned leave)",
+                                controller, returned.size()));
+  return true;
 }
 
 Task<std::optional<Event>> Agent::Impl::prove() {
@@ -113,7 +133,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     TimePoint until = TimePoint::max();
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
-      not_before = now() + least_pause;
+      not_before = trouble.error().retry_after ? until : now() + least_pause;
       if (status_.reason != "ApiUnavailable")
         group.spawn(show_beside("ApiUnavailable", "ready, but nobody can prove it now: " + trouble.error().message()));
     } else if (*trouble) {

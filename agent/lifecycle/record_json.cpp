@@ -106,6 +106,7 @@ Record decoded(const Json& json) {
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "leaked", record.leaked);
+  read(json, "pinned", record.pinned);
   if (json.contains("attempts"))
     for (const Json& each : json.at("attempts"))
       record.attempts.push_back(
@@ -154,6 +155,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
   put_unless_default(json, "leaked", record.leaked);
+  put_unless_default(json, "pinned", record.pinned);
   for (const PastAttempt& each : record.attempts)
     json["attempts"].push_back({{"at", microseconds(each.at)}, {"reason", each.reason}, {"why", each.why}});
   put_unless_default(json, "authority", record.authority);

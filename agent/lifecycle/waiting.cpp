@@ -132,6 +132,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
     co_return std::nullopt;
   }
   slot_ = turn->slot;
+  returned_.clear();
   // It took a while: what was asked before the turn came may have changed.
   if (!wanted()) co_return Event::not_needed;
   const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);

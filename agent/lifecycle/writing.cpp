@@ -179,17 +179,21 @@ std::optional<std::string> Agent::Impl::what_was_taken() const {
 asio::awaitable<void> Agent::Impl::keep_shown() {
   Backoff backoff(patience_with_others);
   TimePoint last{};
+  std::optional<std::chrono::milliseconds> retry_after;
   for (;;) {
     co_await node_moved_->wait_until(clock_, TimePoint::max());
     while (what_was_taken()) {
       if (now() - last > forgotten_after) backoff.reset();
-      co_await clock_.sleep_until(now() + backoff.next(rng_));
+      co_await clock_.sleep_until(now() + backoff.next(rng_, std::exchange(retry_after, {})));
       last = now();
       const auto patch = what_was_taken();
       if (!patch) break;
       const std::uint64_t news = node_news_;
       auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
-      if (node && node->uid == node_.uid) learn(*std::move(node), news);
+      if (!node)
+        retry_after = node.error().retry_after;
+      else if (node->uid == node_.uid)
+        learn(*std::move(node), news);
     }
   }
 }

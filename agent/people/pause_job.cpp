@@ -39,7 +39,7 @@ Result<Pause> PauseJob::wanted() const {
   const PeopleSettings& asked = settings_.people;
   const std::string& who = settings_.drain.cordoned_by;
   Pause pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who)};
-  const WallTime now = tools_.clock.wall_now();
+  const WallTime now = tools_.client.server_now();
   if (!asked.until) return pause;
   if (const auto* time = std::get_if<WallTime>(&*asked.until))
     pause.until = *time;
@@ -53,6 +53,10 @@ Result<Pause> PauseJob::wanted() const {
 
 asio::awaitable<void> PauseJob::run() {
   if (pausing()) {
+    // Agents judge a pause by the server's clock, so that is the one to count from. Best effort.
+    const auto& until = settings_.people.until;
+    if (until && std::holds_alternative<Duration>(*until))
+      static_cast<void>(co_await tools_.client.review_self(deadline()));
     auto pause = wanted();
     if (!pause) {
       failed(pause.error());
@@ -111,7 +115,7 @@ Task<> PauseJob::act(std::string node) {
 
 void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries, const std::string& but,
                               const std::string& pool) const {
-  const WallTime now = tools_.clock.wall_now();
+  const WallTime now = tools_.client.server_now();
   for (const auto& [key, value] : entries) {
     const auto subject = subject_of(key);
     // A pool's pause is about this resume only if it resumed everything, or this pool.

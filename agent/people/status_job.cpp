@@ -64,7 +64,7 @@ asio::awaitable<void> StatusJob::once() {
   if (!nodes) co_return;
   const TimePoint deadline = saturating_add(tools_.clock.now(), call_limit);
   FleetFacts facts = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline);
-  const WallTime now = tools_.clock.wall_now();
+  const WallTime now = tools_.client.server_now();
   const Fleet fleet = fleet_of(*nodes, std::move(facts), whole(), now);
   if (settings_.output == OutputFormat::json) {
     tools_.out.write(node_status_list_json(fleet, now));
@@ -159,7 +159,7 @@ Fleet StatusJob::view() const {
   std::vector<k8s::Node> nodes;
   for (const auto& [uid, node] : nodes_->objects())
     if (wanted(node)) nodes.push_back(node);
-  return fleet_of(nodes, std::move(facts), whole(), tools_.clock.wall_now());
+  return fleet_of(nodes, std::move(facts), whole(), tools_.client.server_now());
 }
 
 void StatusJob::name_missing() {
@@ -187,11 +187,11 @@ void StatusJob::show_trouble() {
 }
 
 void StatusJob::draw(const Fleet& fleet) {
-  tools_.console.set_block(status_block(fleet, trouble(), style(), measure_(), tools_.clock.wall_now()));
+  tools_.console.set_block(status_block(fleet, trouble(), style(), measure_(), tools_.client.server_now()));
 }
 
 void StatusJob::show_change(const Fleet& fleet) {
-  const WallTime now = tools_.clock.wall_now();
+  const WallTime now = tools_.client.server_now();
   const bool json = settings_.output == OutputFormat::json;
   const bool first = !table_;
   if (first) {

@@ -55,9 +55,10 @@ void AgentService::say(std::string_view line) {
 }
 
 Task<std::unique_ptr<AgentWhole>> AgentService::try_once(TimePoint deadline) {
-  CO_TRY(Authority authority,
-         co_await find_authority(watched_, in_.process.clock,
-                                 {in_.config.authority, in_.config.node_name, in_.config.ns}, deadline));
+  CO_TRY(
+      Authority authority,
+      co_await find_authority(watched_, in_.process.clock,
+                              {in_.config.authority, in_.config.node_name, in_.config.ns, in_.config.slots}, deadline));
   co_return co_await AgentWhole::make(surroundings(), std::move(authority), deadline);
 }
 

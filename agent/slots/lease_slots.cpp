@@ -39,6 +39,9 @@ constexpr Duration most_spread = std::chrono::seconds(30);
 // Each is one more watch of each node that waits.
 constexpr std::size_t most_followed = 2;
 
+// Turn::slot is this, the namespace, a slash and the name of the pool's Lease.
+constexpr std::string_view slot_prefix = "lease/";
+
 std::string selector_of(std::string_view key, const std::string& value) {
   return value.empty() ? std::string(key) : std::string(key) + "=" + value;
 }
@@ -90,6 +93,14 @@ std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std
 
 LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, LeaseSlotsOptions options)
     : client_(client), clock_(client.clock()), rng_(rng), node_(node), options_(std::move(options)) {}
+
+void LeaseSlots::remember(const std::string& slot) {
+  if (!slot.starts_with(slot_prefix)) return;
+  const std::string place = slot.substr(slot_prefix.size());
+  const std::size_t slash = place.find('/');
+  if (slash == std::string::npos || place.substr(0, slash) == options_.ns) return;
+  left_behind_ = LeftBehind{place.substr(0, slash), place.substr(slash + 1)};
+}
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
@@ -215,12 +226,32 @@ Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
   const bool zone = std::any_of(own.begin(), own.end(), [](const auto& slot) { return is_zone_slot(slot.name); });
   if (own.empty() || is_zone_slot(own.front().name)) co_return Turn{.why = "no Lease of a pool is held by this node"};
   if (!zone && !options_.grouping.zone_label.empty()) co_return Turn{.why = "no Lease of a zone is held by this node"};
-  co_return Turn{.ours = true, .slot = own.front().name};
+  co_return Turn{.ours = true, .slot = fmt::format("{}{}/{}", slot_prefix, options_.ns, own.front().name)};
 }
 
 Task<> LeaseSlots::release(TimePoint deadline) {
+  CO_CHECK(co_await give_all_back(&LeaseSlots::list, deadline));
+  if (!left_behind_) co_return Result<>();
+  auto given_back = co_await give_all_back(&LeaseSlots::list_left_behind, deadline);
+  if (given_back) {
+    left_behind_.reset();
+    co_return Result<>();
+  }
+  co_return std::move(given_back)
+      .error()
+      .with_context(fmt::format("Lease {0} was taken in namespace {1}, which the agent no longer uses: let it list and "
+                                "delete Leases there, or delete the Lease and remove the annotation {2} of the Node",
+                                left_behind_->name, left_behind_->ns, record_annotation));
+}
+
+Task<std::vector<k8s::Lease>> LeaseSlots::list_left_behind(TimePoint deadline) {
+  CO_TRY(auto leases, co_await client_.list_leases(left_behind_->ns, std::string(pool_label), deadline));
+  co_return std::move(leases.items);
+}
+
+Task<> LeaseSlots::give_all_back(Lister list, TimePoint deadline) {
   for (int round = 0;; ++round) {
-    CO_TRY(const auto slots, co_await list(deadline));
+    CO_TRY(const auto slots, co_await (this->*list)(deadline));
     const auto own = all_of(slots, node_);
     if (own.empty()) co_return Result<>();
     for (const k8s::Lease& slot : own) CO_CHECK(co_await give_back(slot, deadline));

@@ -12,7 +12,8 @@
 // back; what else no Lease tells they look for now and then, the more rarely the more they are.
 //
 // Whose a slot is decides its holder alone, so that a turn that was taken is found again when the labels of the Node or
-// the options have changed since. Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
+// the options have changed since. One that was taken in another namespace does not count as held; release() gives it
+// back there (see remember()). Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
 // belongs (see groups_of).
 #pragma once
 
@@ -44,6 +45,7 @@ class LeaseSlots final : public Slots {
   LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, LeaseSlotsOptions options);
 
   std::string name() const override { return "lease"; }
+  void remember(const std::string& slot) override;
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;
@@ -62,6 +64,11 @@ class LeaseSlots final : public Slots {
   // Gives back what is ours and of no group of the node, as its labels or our options say now.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
+  // All that is ours, until no list shows it any more.
+  using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
+  Task<> give_all_back(Lister list, TimePoint deadline);
+  Task<> give_back_left_behind(TimePoint deadline);
+  Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
   // A time between that and twice that, or later if many wait.
   TimePoint next_look(Duration at_least);
   // The answer of take() when it comes to nothing; remembers what stands in the way.
@@ -84,6 +91,11 @@ class LeaseSlots final : public Slots {
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
+  // A turn that was taken in another namespace, before ours was changed.
+  struct LeftBehind {
+    std::string ns, name;
+  };
+  std::optional<LeftBehind> left_behind_;
   OwnPool pool_;  // of the last look; no name: not known yet
   // Leases with the name of a slot, made by hand or robbed of their label, which neither list nor watch shows. They are
   // taken all the same: there is no second Lease of that name.

@@ -9,6 +9,7 @@
 #include "agent/job.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
+#include "tests/scenario/skewed_clock.hpp"
 #include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -34,7 +35,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
     return settings;
   }
   Tools tools() { return tools(client); }
-  Tools tools(k8s::Client& other) { return {other, clock, rng, console, out, ledger, "haulout"}; }
+  Tools tools(k8s::Client& other) { return {other, own_clock, rng, console, out, ledger, "haulout"}; }
 
   struct Course {
     Duration begins{};  // after the cluster
@@ -50,7 +51,8 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  k8s::Client client{cluster.api(), clock, {k8s::FieldValidation::strict, 500}};
+  scenario::SkewedClock own_clock{clock};  // of the machine of whoever asks
+  k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;
   Console console{text, errors};
   RequestLedger ledger;

@@ -231,6 +231,19 @@ TEST_F(FindAuthorityTest, AKubeletsCredentialsSwitchOffWhatTheyCannotReach) {
   EXPECT_FALSE(found->may_review_access());
 }
 
+TEST_F(FindAuthorityTest, WhoTakesNoLeasesIsNotToldThatTheyAreOutOfReach) {
+  use(kubelet_of("n1"));
+  for (const SlotsChoice slots : {SlotsChoice::fleetlock, SlotsChoice::none}) {
+    const auto found = find({.slots = slots});
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_THAT(found->switched_off,
+                ElementsAre(HasSubstr("updates that went wrong on them"), HasSubstr("PodDisruptionBudgets"),
+                            HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
+    EXPECT_THAT(found->switched_off, ::testing::Each(::testing::Not(HasSubstr("Lease"))));
+    EXPECT_FALSE(turns_problem(*found, slots));
+  }
+}
+
 TEST_F(FindAuthorityTest, APlainServiceAccountMustBeAskedFor) {
   guards.impersonation = false;
   guards.policies.clear();

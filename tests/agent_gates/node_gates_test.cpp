@@ -271,5 +271,77 @@ TEST_F(NodeGatesTest, WithoutTheRightToListNodesTheFleetIsNotJudged) {
   EXPECT_EQ(ask().reason(), "FleetUnknown") << "a right that was there once";
 }
 
+// P10: the list and the watch that follows it are one to the server.
+struct Throttled : NodeGatesTest {
+  // Asks, follows what it asked about, and asks again, while the first list of that was throttled for 20 s.
+  void expect_left_alone(const std::string& verb, const std::string& resource) {
+    options.blocking_pod_selectors = {"app=batch"};
+    sim::FaultTransport wire(cluster.api(), clock, world_rng);
+    wire.add({.verb = verb,
+              .resource = resource,
+              .count = 1,
+              .fault = {.kind = sim::FaultKind::throttle, .retry_after = "20"}});
+    k8s::Client throttled(wire, clock, {.validation = k8s::FieldValidation::strict});
+    gates = std::make_unique<NodeGates>(throttled, rng, nullptr, options);
+    const TimePoint begun = clock.now();
+    in_the_world([&]() -> boost::asio::awaitable<void> {
+      EXPECT_FALSE((co_await gates->ask(question, clock.now() + 30s)).open());
+      co_await with_task_group([&](TaskGroup& group) {
+        group.spawn(gates->changed());
+        return clock.sleep_until(begun + 10s);
+      });
+      EXPECT_FALSE((co_await gates->ask(question, clock.now() + 30s)).open());
+      co_await with_task_group([&](TaskGroup& group) {
+        group.spawn(gates->changed());
+        return clock.sleep_until(begun + 60s);
+      });
+      EXPECT_TRUE((co_await gates->ask(question, clock.now() + 30s)).open());
+    });
+    bool asked = false;
+    for (const sim::AuditEntry& entry : cluster.audit()) {
+      if (entry.resource != resource) continue;
+      asked = true;
+      EXPECT_GE(entry.time, begun + 20s) << entry.text();
+    }
+    EXPECT_TRUE(asked);
+  }
+};
+
+TEST_F(Throttled, PausesAreLeftAlone) {
+  expect_left_alone("get", "configmaps");
+}
+TEST_F(Throttled, PodsAreLeftAlone) {
+  expect_left_alone("list", "pods");
+}
+TEST_F(Throttled, NodesAreLeftAlone) {
+  expect_left_alone("list", "nodes");
+}
+// Where the watch is throttled, whoever opens the next one waits, too.
+TEST_F(Throttled, TheNextWatchWaitsForWhatTheLastOneWasTold) {
+  sim::FaultTransport wire(cluster.api(), clock, world_rng);
+  wire.add({.verb = "list",
+            .resource = "configmaps",
+            .count = 1,
+            .fault = {.kind = sim::FaultKind::throttle, .retry_after = "20"}});
+  k8s::Client throttled(wire, clock, {.validation = k8s::FieldValidation::strict});
+  gates = std::make_unique<NodeGates>(throttled, rng, nullptr, options);
+  const TimePoint begun = clock.now();
+  in_the_world([&]() -> boost::asio::awaitable<void> {
+    EXPECT_TRUE((co_await gates->ask(question, clock.now() + 30s)).open());
+    for (const Duration end : {5s, 60s})
+      co_await with_task_group([&](TaskGroup& group) {
+        group.spawn(gates->changed());
+        return clock.sleep_until(begun + end);
+      });
+  });
+  bool asked = false;
+  for (const sim::AuditEntry& entry : cluster.audit()) {
+    if (entry.resource != "configmaps" || entry.verb == "get") continue;
+    asked = true;
+    EXPECT_GE(entry.time, begun + 20s) << entry.text();
+  }
+  EXPECT_TRUE(asked);
+}
+
 }  // namespace
 }  // namespace haulout::agent

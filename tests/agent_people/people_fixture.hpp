@@ -44,7 +44,7 @@ class PeopleTest : public CommandTest {
     errors.text.clear();
     out.text.clear();
     FdSink none(-1);
-    Process process{context.get_executor(), clock, rng, none, none, {}, "haulout"};
+    Process process{context.get_executor(), own_clock, rng, none, none, {}, "haulout"};
     const auto job = make_people_job(process, tools(), settings_of(args));
     return run_job(*job, {.interrupt = interrupt});
   }

@@ -48,6 +48,26 @@ TEST_F(StatusTest, SomeNodesAndOneThatIsUnknown) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
+// What agents and people have written was written by the server's clock, or one like it.
+TEST_F(StatusTest, AClockThatIsWrongChangesNothing) {
+  Record record;
+  record.state = State::soaking;
+  record.since = clock.wall_now() - 3min;
+  record.deadline = clock.wall_now() + 2min;
+  set_state("n1", "soaking", "Soaking");
+  annotate("n1", {{"haulout.dev/record", encode_record(record)},
+                  {"haulout.dev/pause", format_pause_annotation({"maintenance", clock.wall_now() + 5min})}});
+  for (const Duration wrong : {-10h, 10h}) {
+    own_clock.shift_wall(wrong);
+    EXPECT_EQ(command({"status"}, 1s), 143);
+    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("does it run?")),
+                                 Not(HasSubstr("<invalid>"))));
+    EXPECT_EQ(command({"status", "-w"}, 1s), 143);
+    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("does it run?"))));
+    own_clock.shift_wall(-wrong);
+  }
+}
+
 // Whoever may only see Nodes sees those, and is told what is missing.
 TEST_F(StatusTest, WithLittlePermission) {
   set_state("n1", "idle");

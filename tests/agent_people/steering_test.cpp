@@ -58,6 +58,16 @@ TEST_F(SteeringTest, APauseEndsAtATimeOrAfterAWhile) {
   EXPECT_THAT(text.text, HasSubstr("(was paused until " + k8s::format_time(later)));
 }
 
+TEST_F(SteeringTest, AWhileIsCountedByTheServersClock) {
+  own_clock.shift_wall(-3h);
+  EXPECT_EQ(command({"pause", "n1", "--until", "90m"}, 1s), 143);
+  const auto until = parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
+  ASSERT_TRUE(until);
+  const auto left = *until - clock.wall_now();
+  EXPECT_GE(left, 89min);
+  EXPECT_LE(left, 90min + 1s);
+}
+
 TEST_F(SteeringTest, APauseThatIsOverAlreadyIsRefusedBeforeAnyRequest) {
   EXPECT_EQ(command({"pause", "n1", "--until", "2020-01-01T00:00:00Z"}), 2);
   EXPECT_THAT(errors.text, AllOf(HasSubstr("2020-01-01T00:00:00Z"), HasSubstr("over already")));

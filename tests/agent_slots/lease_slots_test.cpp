@@ -16,7 +16,7 @@ TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
     LeaseSlots& slots = node("a1").slots;
     const auto turn = co_await slots.take(soon());
     EXPECT_TRUE(turn && turn->ours);
-    EXPECT_EQ(turn->slot, "haulout-default-0");
+    EXPECT_EQ(turn->slot, "lease/haulout/haulout-default-0");
     EXPECT_THAT(leases(), ElementsAre("haulout-default-0", "haulout-default.a-0"));
     const auto again = co_await slots.take(soon());
     EXPECT_TRUE(again && again->ours);

@@ -1,5 +1,5 @@
 // Machines that go down and come up, and whose boot id does not tell: containers, and units in the sandbox of one.
-#include "tests/fleet/fleet.hpp"
+#include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -16,6 +16,8 @@ struct BootIds : Fleet {
     return agent::decode_record(sim::annotation(node(name), "haulout.dev/record"));
   }
 };
+
+struct BrakedBootIds : GatedFleet {};
 
 // It was rebooted every four seconds, for ever.
 TEST_F(BootIds, AMachineWhoseBootIdStaysIsRebootedOnce) {
@@ -45,6 +47,33 @@ TEST_F(BootIds, WhereNobodyCanTellEachWayIsTriedInItsTimeAndOneTwice) {
   EXPECT_EQ(state("n1"), "degraded");
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootFailed");
   EXPECT_EQ(record("n1").reboots.size(), 3u) << "all of them count against the brake";
+}
+
+// Each accepted request may have been a boot, so another one looks at the brake, as the first one did.
+TEST_F(BrakedBootIds, ARepeatThatWouldBeOneRebootTooManyIsNone) {
+  joined.reboots_per_day = 1;
+  Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
+  EXPECT_EQ(state("n1"), "degraded");
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "TooManyReboots");
+  EXPECT_THAT(message(), HasSubstr("nobody can tell whether the machine was rebooted"));
+}
+
+TEST_F(BrakedBootIds, TheNextWayLooksAtTheBrakeToo) {
+  joined.reboots_per_day = 2;
+  Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "logind")) << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "TooManyReboots");
+}
+
+TEST_F(BrakedBootIds, WhatAPersonHasRequestedIsNotHeldBack) {
+  joined.reboots_per_day = 1;
+  Machine& n1 = machine("n1", {.target = "", .same_boot_id = true, .start_hidden = true});
+  after(1min, [&] { request(); });
+  run_for(12h);
+  EXPECT_THAT(n1.asked, ElementsAre("logind", "logind", "systemd")) << story();
 }
 
 // What it was for has gone: it was rebooted, though nobody saw it.

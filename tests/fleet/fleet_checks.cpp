@@ -244,7 +244,9 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   if (clock_.now() - left_last > 2min || node.state == "draining") check_workplace(pod->second.node, "an eviction");
   if (!evicted_.insert(entry.uid).second) return;
   const Json object = cluster_.get("pods", entry.ns, entry.name);
-  if (!object.is_null()) check_budgets(object);
+  if (object.is_null()) return;
+  ++sent_away_[{pod->second.node, app_of(object)}];
+  check_budgets(object);
 }
 
 // Of a pod that has just been evicted.
@@ -306,6 +308,8 @@ bool FleetChecks::must_leave(const Json& object) const {
   const auto known = pods_.find(sim::uid_of(object));
   const bool had_finished = known != pods_.end() && known->second.had_finished;
   if (had_finished && policy_.finished == drain::Treatment::skip) return false;
+  const auto sent_away = sent_away_.find({sim::text(object, "/spec/nodeName"), app_of(object)});
+  if (leaves_pinned_pods && sent_away != sent_away_.end() && sent_away->second >= 2) return false;
   return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
 }
 

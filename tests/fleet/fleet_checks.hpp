@@ -30,6 +30,7 @@ class FleetChecks final : public MachineObserver {
   std::size_t reboots_per_day = 0;
   std::map<std::string, std::string> pools;   // of a node; of those that are not here it is "default"
   std::map<std::string, std::size_t> limits;  // of pools whose limit is their own
+  bool leaves_pinned_pods = false;            // those that have come back twice
   bool leaves_cordoned_nodes_alone = false;   // those that a person has cordoned
 
   void life_began(Machine& machine) override;
@@ -94,6 +95,7 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::deque<TimePoint>> downs_;                // by its agent, unasked, within 24 hours
   std::map<std::string, TimePoint> disturbed_;  // namespace/app: by something else than an eviction
   std::set<std::string> evicted_;               // UIDs
+  std::map<std::pair<std::string, std::string>, std::size_t> sent_away_;  // node and namespace/app: how often
 };
 
 }  // namespace haulout::fleet

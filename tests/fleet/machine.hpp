@@ -123,6 +123,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const std::string& node() const { return node_; }
   MachinePlan& plan() { return plan_; }
   const MachinePlan& plan() const { return plan_; }
+  // How the next agent takes turns.
+  agent::LeaseSlotsOptions& slots() { return world_.slots; }
   const std::string& version() const { return plan_.version; }
   // The version that the agent has had put in place.
   const std::string& applied() const { return applied_; }

@@ -162,7 +162,7 @@ TEST_F(ReleaseBy, WhoeverComesAfterIsToldWhichTurnItIs) {
   after(20min, [&] { n1.kill_agent(); });
   run_for(25min);
   expect_updated(n1);
-  const std::string slot = "haulout-default-0";
+  const std::string slot = "lease/haulout/haulout-default-0";
   EXPECT_THAT(told, ::testing::ElementsAre("", slot, slot, "")) << "given back in the end\n" << story();
 }
 
@@ -171,7 +171,7 @@ TEST_F(ReleaseBy, APersonGivesTheTurnOfTheRecordBack) {
   stop_in("ready");
   run_for(5min);
   EXPECT_THAT(release().failures, IsEmpty());
-  EXPECT_THAT(told, ::testing::ElementsAre("haulout-default-0"));
+  EXPECT_THAT(told, ::testing::ElementsAre("lease/haulout/haulout-default-0"));
 }
 
 // What is left can be found by the next attempt, and the turn is not freed under a cordon.

@@ -222,5 +222,65 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
   expect_updated(n1);
 }
 
+// Its pod comes back to the node whatever is done, and may stay.
+struct PinnedUpdates : Updates {
+  PinnedUpdates() {
+    options.drain.policy.pinned = drain::Treatment::skip;
+    checks.leaves_pinned_pods = true;
+  }
+  void pinned_database() {
+    const Json tolerations = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
+    add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerations}},
+                   {{"sim.haulout.dev/prefers-node", "n1"}}));
+  }
+};
+
+TEST_F(PinnedUpdates, ANodeIsUpdatedAroundAPodThatStays) {
+  Machine& n1 = machine("n1");
+  pinned_database();
+  add(a_pod("slow", {.grace = 120}));  // the drain goes on while db-0 comes and goes
+  bool stayed = false;
+  n1.on_asked = [&] { stayed = !cluster.get("pods", "shop", "db-0").is_null(); };
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_TRUE(stayed);
+  EXPECT_EQ(evictions(), 3u) << "slow, and db-0 twice";
+}
+
+TEST_F(PinnedUpdates, AnAgentThatRestartsKnowsWhichPodsStay) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  pinned_database();
+  add(a_pod("slow", {.grace = 120}));
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(evictions(), 3u);
+    n1.kill_agent();
+  });
+  after(15min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_TRUE(n1.shows_ready());
+    EXPECT_EQ(evictions(), 3u) << story();
+    EXPECT_EQ(std::ranges::count(states_of("n1"), "draining"), 1) << story();
+  });
+  run_for(16min);
+}
+
+// The drain is over before the pod is back: each was another drain, which knew nothing of the last one, for ever.
+TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  pinned_database();
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(evictions(), 2u);
+    n1.kill_agent();
+  });
+  after(15min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(evictions(), 2u) << story();
+  });
+  run_for(16min);
+}
+
 }  // namespace
 }  // namespace haulout::fleet
