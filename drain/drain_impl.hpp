@@ -21,8 +21,6 @@ namespace haulout::drain {
 // Longer than the 10 s that the server spends on budget conflicts and namesakes, shorter than its own 60 s.
 inline constexpr Duration evict_timeout = std::chrono::seconds(34);
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// Of a list each page has its time (k8s::longest_page), and however many there are.
-inline constexpr Duration list_timeout = Duration::max();
 // How often a pod that should be gone is looked for in a most-recent list: a watch can lose events without knowing it
 // (an etcd restored from a backup counts its revisions anew).
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
@@ -91,8 +89,10 @@ class Drain::Impl {
 
   // preflight.cpp
   Task<k8s::Node> first_contact();
+  // Each try has until the deadline, or its `timeout`. A list needs none: each of its pages has its own time
+  // (k8s::longest_page).
   template <class T>
-  Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, Duration timeout,
+  Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout = {},
                  TimePoint limit = TimePoint::max());
   boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
   boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);

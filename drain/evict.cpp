@@ -56,7 +56,7 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   const TimePoint asked = now();
   const std::string no_pods = "the pods of node " + node_name_ + " could not be listed";
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      no_pods, [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); }, list_timeout);
+      no_pods, [this](TimePoint limit) { return client_.list_pods_on(node_name_, limit); });
   if (!pods) co_return give_up(pods.error(), no_pods);
   listed_namespaces_.clear();
   controllers_.forget_pods();

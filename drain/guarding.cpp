@@ -132,8 +132,7 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
     options.limit = options_.page_size;
     const std::string what = "the pods of namespace " + ns + " could not be listed";
     auto pods = co_await insist<k8s::List<k8s::Pod>>(
-        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); },
-        list_timeout);
+        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); });
     if (!pods && k8s::is_forbidden(pods.error())) {
       k8s::ResourceAttributes right;
       right.verb = "list";

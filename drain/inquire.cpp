@@ -41,7 +41,7 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_members(std::string b
   options.ns = budget->second.ns;
   options.label_selector = to_string(*budget->second.selector);
   options.limit = options_.page_size;
-  auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), within(list_timeout));
+  auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline_);
   if (!pods) co_return pods.error();
   inquiries_.known().members[budget_uid] = std::move(pods->items);
   co_return std::nullopt;

@@ -13,15 +13,15 @@ using k8s::is_about_credentials;
 using k8s::may_heal;
 
 template <class T>
-Task<T> Drain::Impl::insist(std::string what, std::function<Task<T>(TimePoint)> request, Duration timeout,
-                            TimePoint limit) {
+Task<T> Drain::Impl::insist(std::string what, std::function<Task<T>(TimePoint)> request,
+                            std::optional<Duration> timeout, TimePoint limit) {
   using std::chrono::milliseconds, std::chrono::seconds;
   Backoff backoff({milliseconds(200), 2.0, seconds(10), BackoffOptions::Jitter::full});
   Backoff slow_backoff({seconds(1), 2.0, seconds(60), BackoffOptions::Jitter::equal});
   unsigned refusals = 0;
   Trouble trouble(*this, std::move(what));
   for (;;) {
-    auto answer = co_await request(within(timeout));
+    auto answer = co_await request(timeout ? within(*timeout) : deadline_);
     const bool cold = !answer && k8s::is_forbidden(answer.error()) && ++refusals < 2;
     if (answer || (!cold && !may_heal(answer.error()))) {
       trouble.over();

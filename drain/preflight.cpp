@@ -95,7 +95,7 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
   if (options_.delete_instead_of_evict) co_return;
   auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
       "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
-      list_timeout, now() + budgets_patience);
+      std::nullopt, now() + budgets_patience);
   if (budgets) {
     learn_budgets(budgets->items);
     listed_budgets_ = *std::move(budgets);
@@ -147,7 +147,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
 
   const std::string what = "the pods of node " + node_name_ + " could not be listed";
   auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      what, [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); }, list_timeout);
+      what, [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); });
   if (!pods) co_return give_up(pods.error(), what);
   co_await look_up_daemon_sets(pods->items);
   co_await list_budgets();

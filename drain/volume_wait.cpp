@@ -41,13 +41,10 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   const TimePoint asked = now();
   const bool can_be_seen = requires_volumes() || listed_volumes_;
   const std::string what = "the volumes of node " + node_name_ + " could not be listed";
-  auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(
-      what,
-      [this](TimePoint limit) {
-        return client_.list_volume_attachments(
-            [this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); }, limit);
-      },
-      list_timeout);
+  auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(what, [this](TimePoint limit) {
+    return client_.list_volume_attachments(
+        [this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); }, limit);
+  });
   if (!listed && (can_be_seen || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
     volumes_error_ = listed.error();
@@ -138,8 +135,7 @@ asio::awaitable<void> Drain::Impl::doubt_volumes() {
 Task<> Drain::Impl::volumes_listed() {
   const TimePoint asked = now();
   auto listed = co_await client_.list_volume_attachments(
-      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; },
-      within(list_timeout));
+      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; }, deadline_);
   if (!listed) {
     if (!cut_off(listed.error())) volumes_trouble_ = listed.error();
     co_return std::move(listed).error();
