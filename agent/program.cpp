@@ -25,6 +25,9 @@ std::string contents_of(const k8s::Material& material) {
   return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;
 }
 
+// Of what is kept of one list. A command runs where there is more room than in an agent's container.
+constexpr std::size_t most_memory = std::size_t{128} * 1024 * 1024;
+
 // SelfSubjectAccessReview answers wrongly for impersonated and for kubelet identities.
 bool may_review_access(const k8s::Connection& connection) {
   if (!connection.impersonate_user.empty()) return false;
@@ -153,7 +156,7 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   };
   WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
                              settings.verbosity >= verbosity_of_kubectl ? server : "");
-  k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size});
+  k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size, most_memory});
   Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 
   if (settings.command == Command::cordon || settings.command == Command::uncordon) {

@@ -20,10 +20,11 @@ class Client::Impl {
   void recycle(Conversation& conversation) {
     if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
   }
-  // "no answer before the deadline" alone tells nobody where it was stuck. A peer that fell silent may have gone, and
-  // the connections that were idle when the request began with it.
+  // "no answer before the deadline" alone tells nobody where it was stuck, nor "the body is too long" which one. A peer
+  // that fell silent may have gone, and the connections that were idle when the request began with it.
   template <class T>
-  Result<T> judge(Result<T> result, const Progress& progress, TimePoint began) {
+  Result<T> judge(Result<T> result, const std::string& request, const Progress& progress, TimePoint began) {
+    if (!result && result.error().code() == Errc::protocol) return std::move(result).error().with_context(request);
     if (result || result.error().code() != Errc::timeout) return result;
     proven_.reset();
     if (progress.phase == Phase::send || progress.phase == Phase::answer) pool.drop_idle_since(began);
@@ -38,15 +39,38 @@ class Client::Impl {
   Pool pool;
 
  private:
+  // What an answer has of all that may be read at once, until it is handed over or given up.
+  class Share {
+   public:
+    explicit Share(std::size_t& all) : all_(all) {}
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    ~Share() { all_ -= bytes_; }
+    void grow_to(std::size_t bytes) {
+      all_ += bytes - bytes_;
+      bytes_ = bytes;
+    }
+
+   private:
+    std::size_t& all_;
+    std::size_t bytes_ = 0;
+  };
+
   Task<std::unique_ptr<Conversation>> fresh(const std::string& bytes, Limits limits, Progress* progress);
   Task<std::unique_ptr<Conversation>> start_on_new_wire(const std::string& bytes, Limits limits, Progress* progress,
                                                         std::optional<asio::ip::address>* address);
 
   // Of the host, or of the proxy: where the last fresh connection brought an answer. The first to try.
   std::optional<asio::ip::address> proven_;
+  std::size_t bodies_ = 0;  // bytes of all that are being read
 };
 
 namespace {
+
+// Its query would make it unreadable.
+std::string name_of(const Request& request) {
+  return request.method + " " + request.target.substr(0, request.target.find('?'));
+}
 
 class ClientStream final : public BodyStream {
  public:
@@ -156,7 +180,16 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
 Task<Response> Client::Impl::exchange(const Request& request, Progress* progress) {
   CO_TRY(const auto conversation, co_await converse(request, options.body_limit, progress));
   auto& parser = conversation->parser();
-  while (!parser.done()) CO_CHECK(co_await conversation->advance());
+  Share share(bodies_);
+  for (;;) {
+    share.grow_to(parser.body().size());
+    if (bodies_ > options.bodies_limit)
+      co_return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: with others that come at the same "
+                                                  "time it is longer than {} bytes",
+                                                  peer_name(endpoint), options.bodies_limit));
+    if (parser.done()) break;
+    CO_CHECK(co_await conversation->advance());
+  }
   Response response{parser.head().status, std::move(parser.head().headers), std::move(parser.body())};
   recycle(*conversation);
   co_return response;
@@ -177,14 +210,14 @@ Task<Response> Client::round_trip(Request request, TimePoint deadline) {
   const TimePoint began = impl_->clock.now();
   Progress progress;
   auto result = co_await with_deadline(impl_->clock, deadline, impl_->exchange(request, &progress));
-  co_return impl_->judge(std::move(result), progress, began);
+  co_return impl_->judge(std::move(result), name_of(request), progress, began);
 }
 
 Task<std::unique_ptr<BodyStream>> Client::open(Request request, TimePoint deadline) {
   const TimePoint began = impl_->clock.now();
   Progress progress;
   auto started = co_await with_deadline(impl_->clock, deadline, impl_->converse(request, std::nullopt, &progress));
-  CO_TRY(auto conversation, impl_->judge(std::move(started), progress, began));
+  CO_TRY(auto conversation, impl_->judge(std::move(started), name_of(request), progress, began));
   impl_->recycle(*conversation);
   co_return std::make_unique<ClientStream>(std::move(conversation), impl_->clock, peer_name(impl_->endpoint),
                                            [impl = impl_.get()](Conversation& done) { impl->recycle(done); });

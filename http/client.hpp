@@ -11,7 +11,8 @@
 // - A request without an answer in time drops the connections that were idle when it began: their peer may have gone
 //   without a word.
 // - Several addresses of one name race (race.hpp): a dead one costs a moment. The one that last answered comes first.
-// Errors: see Transport. Messages name host and cause. No redirects, no cookies.
+// Errors: see Transport. Messages name host and cause, of an answer that cannot be used the request, too. No redirects,
+// no cookies.
 // Not copyable; must outlive its operations and streams; one thread.
 #pragma once
 
@@ -47,10 +48,12 @@ struct Endpoint {
 Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix);
 
 struct ClientOptions {
-  std::size_t header_limit = std::size_t{64} * 1024;  // bytes of a response head
-  std::size_t body_limit =
-      std::size_t{256} * 1024 * 1024;  // bytes of a whole body; a page of 500 fat pods is some 10 MB
-  std::size_t max_idle = 16;           // connections kept
+  std::size_t header_limit = std::size_t{64} * 1024;      // bytes of a response head
+  std::size_t body_limit = std::size_t{4} * 1024 * 1024;  // bytes of a whole body; of a stream's there is none
+  // Bytes of the bodies of all answers that are being read at once, streams left out: their reader takes them as they
+  // come. The answer that goes beyond it fails, the others do not.
+  std::size_t bodies_limit = std::size_t{8} * 1024 * 1024;
+  std::size_t max_idle = 16;  // connections kept
   // kube-apiserver closes an idle connection 90 s after its last answer; we leave first.
   Duration idle_timeout = std::chrono::seconds(80);
   Duration connect_timeout = std::chrono::seconds(5);  // per address

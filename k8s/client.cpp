@@ -21,8 +21,8 @@ constexpr std::uint32_t part_of_a_page = 8;
 // with smaller ones than this: one object that is too long must not make a list of thousands of requests for good.
 constexpr std::uint32_t smallest_first_page = 50;
 
-// The page is longer than any answer may be, or something between us and the server speaks no HTTP: a smaller one
-// tells.
+// The page is longer than any answer may be, has too many values, or something between us and the server speaks no
+// HTTP: a smaller one tells.
 bool may_be_too_long(const Error& error) {
   return error.code() == Errc::protocol;
 }
@@ -334,31 +334,33 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
   for (;;) {
     const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
     auto response = co_await send(k8s::list(resource, options), page_deadline);
-    if (!response && may_be_too_long(response.error()) && options.limit > 1) {
+    auto page = response ? decode_list<T>(response->body) : Result<List<T>>(response.error());
+    if (!page && may_be_too_long(page.error()) && options.limit > 1) {
       options.limit = std::max<std::uint32_t>(1, options.limit / part_of_a_page);
       options_.page_size = std::min(options_.page_size, std::max(options.limit, smallest_first_page));
       continue;
     }
-    if (!response && may_be_too_long(response.error()) && options.limit == 1)
-      co_return std::move(response).error().with_context("reading the " + whole_of(resource, options.ns) +
-                                                         " one by one");
-    if (!response) co_return std::move(response).error();
-    CO_TRY(auto page, decode_list<T>(response->body));
+    if (!page && may_be_too_long(page.error()) && options.limit == 1)
+      co_return std::move(page).error().with_context("reading the " + whole_of(resource, options.ns) + " one by one");
+    if (!page) co_return std::move(page).error();
     size.read += response->body.size();
-    for (const T& object : page.items) CO_CHECK(check_selected(options.field_selector, object));
-    if (wanted) std::erase_if(page.items, [&](const T& object) { return !wanted(object); });
-    for (const T& object : page.items) size.kept += text_in(object);
+    for (const T& object : page->items) CO_CHECK(check_selected(options.field_selector, object));
+    if (wanted) std::erase_if(page->items, [&](const T& object) { return !wanted(object); });
+    for (const T& object : page->items) {
+      size.kept += text_in(object);
+      size.memory += memory_of(object);
+    }
     // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
-    if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page.meta.resource_version);
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
+    if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));
     size.items = all.items.size();
-    if (const auto limit = excess(budget_of(resource), size))
+    if (const auto limit = excess_of(resource, size))
       co_return too_much(resource, options.ns, *limit, all.items, response->body);
-    if (page.meta.continue_token.empty()) co_return all;
-    if (page.meta.continue_token == options.continue_token) {
+    if (page->meta.continue_token.empty()) co_return all;
+    if (page->meta.continue_token == options.continue_token) {
       co_return Error(Errc::decode, "the list never ends: the server sent the same continue token twice");
     }
-    options.continue_token = std::move(page.meta.continue_token);
+    options.continue_token = std::move(page->meta.continue_token);
     options.limit = std::min(usual, options.limit * 2);
   }
 }

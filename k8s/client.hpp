@@ -11,6 +11,7 @@
 
 #include "http/transport.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/list_budget.hpp"
 #include "k8s/requests.hpp"
 
 namespace haulout::k8s {
@@ -21,6 +22,8 @@ inline constexpr Duration longest_page = std::chrono::seconds(60);
 struct ClientOptions {
   FieldValidation validation = FieldValidation::warn;
   std::uint32_t page_size = 500;  // kubectl drain's --chunk-size; 0: unpaged
+  // Bytes that what is kept of one collection may take, about; 0: as many as list_budget.hpp allows.
+  std::size_t most_memory = 0;
 };
 
 class Client {
@@ -91,6 +94,10 @@ class Client {
 
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
+  // What a collection has too much of, in words.
+  std::optional<std::string> excess_of(Resource resource, const ListSize& size) const {
+    return excess(budget_of(resource), size, options_.most_memory);
+  }
 
  private:
   Task<http::Response> send(http::Request request, TimePoint deadline);

@@ -107,6 +107,29 @@ std::size_t end_of_structure(std::string_view text, std::size_t at) {
   return npos;
 }
 
+// Of numbers, brackets and the like a text of 4 MB has two million, each of which takes more memory than bytes of text.
+// Counted are the commas and opening brackets outside strings: all values but the first stand behind one of them.
+std::size_t count_values(std::string_view text) {
+  std::array<char, block_size> tail{};
+  std::size_t values = 1;
+  bool escape = false;
+  Bits inside = 0;  // as above
+  for (std::size_t at = 0; at < text.size(); at += block_size) {
+    const char* block = text.data() + at;
+    if (text.size() - at < block_size) {
+      tail.fill(' ');
+      text.copy(tail.data(), block_size, at);
+      block = tail.data();
+    }
+    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
+    const Bits strings = between_pairs(quotes) ^ inside;
+    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
+    const Bits before = (where(block, ',') | where(block, '{') | where(block, '[')) & ~strings;
+    values += static_cast<std::size_t>(std::popcount(before));
+  }
+  return values;
+}
+
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) ++at;
   return at;
@@ -169,6 +192,9 @@ Result<Document> parse(std::string_view text, const std::vector<std::string_view
     kept = without_dropped(text, dropped);
     text = kept;
   }
+  // Short texts cannot have so many.
+  if (text.size() > most_values && count_values(text) > most_values)
+    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());
   boost::json::parser parser({}, {.max_depth = deepest});
   parser.reset(memory.get());

@@ -34,8 +34,12 @@ class Document {
   Json root_;
 };
 
-// Objects and arrays under one of the `dropped` keys, at any depth, are skipped and read as null: they are most of the
-// bytes of a Pod and nobody here reads them. Scalars of such a name (a label "containers") stay.
+// No object of the API comes near it, and a list that does is read in smaller pages. A value takes some 50 bytes.
+inline constexpr std::size_t most_values = 300'000;
+
+// Fails with Errc::protocol where there are more than most_values, else with Errc::decode. Objects and arrays under one
+// of the `dropped` keys, at any depth, are skipped and read as null: they are most of the bytes of a Pod and nobody
+// here reads them. Scalars of such a name (a label "containers") stay.
 Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
 
 // "an array", "the number 7" …, for messages.

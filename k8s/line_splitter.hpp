@@ -5,12 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "k8s/list_budget.hpp"
+
 namespace haulout::k8s {
 
 class LineSplitter {
  public:
-  // etcd keeps no object beyond 1.5 MB; ten times that in one line is no event.
-  static constexpr std::size_t default_limit = std::size_t{16} * 1024 * 1024;
+  // An event is one object, and no object is longer than an answer may be.
+  static constexpr std::size_t default_limit = longest_answer;
 
   explicit LineSplitter(std::size_t limit = default_limit) : limit_(limit) {}
 

@@ -36,16 +36,19 @@ ListBudget budget_of(Resource resource) {
   return {};
 }
 
-std::optional<std::string> excess(const ListBudget& budget, const ListSize& size) {
+std::optional<std::string> excess(const ListBudget& budget, const ListSize& size, std::size_t most_memory) {
   if (size.items > budget.items) return fmt::format("{} objects", budget.items);
   if (budget.read != 0 && size.read > budget.read) return fmt::format("{} MB", budget.read / megabyte);
   const std::size_t room = budget.kept + size.items * budget.kept_each;
   if (size.kept > room) return fmt::format("{} MB of names, labels and the like", room / megabyte);
+  if (most_memory != 0 && size.memory > most_memory) return fmt::format("{} MB of memory", most_memory / megabyte);
   return std::nullopt;
 }
 
 std::size_t text_in(const Pod& pod) {
-  return text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
+  std::size_t bytes = text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
+  for (const std::string& finalizer : pod.finalizers) bytes += finalizer.size();
+  return bytes;
 }
 
 std::size_t text_in(const Node& node) {

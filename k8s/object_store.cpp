@@ -1,5 +1,6 @@
 #include "k8s/object_store.hpp"
 
+#include "k8s/list_budget.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/resource_version.hpp"
 
@@ -95,12 +96,14 @@ void ObjectStore<T>::keep(T object, Tell tell) {
   // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
+  memory_ += memory_of(object);
   if (known == objects_.end()) {
     auto uid = object.uid;
     known = objects_.emplace(std::move(uid), std::move(object)).first;
     names_.insert(known);
   } else {
     // No object changes its name, but what a server says must not break the order of the names.
+    memory_ -= memory_of(known->second);
     const bool renamed = name_of(known->second) != name_of(object);
     if (renamed) names_.erase(known);
     known->second = std::move(object);
@@ -113,6 +116,7 @@ template <class T>
 void ObjectStore<T>::drop(const std::string& uid) {
   const auto known = objects_.find(uid);
   if (known == objects_.end()) return;
+  memory_ -= memory_of(known->second);
   names_.erase(known);
   objects_.erase(known);
   news_ = true;

@@ -57,6 +57,8 @@ class ObjectStore {
   void overlay(std::vector<T> listed);
 
   const Objects& objects() const { return objects_; }
+  // What they take, about (list_budget.hpp).
+  std::size_t memory() const { return memory_; }
   // Has anything changed since this was asked last?
   bool take_news() { return std::exchange(news_, false); }
 
@@ -78,6 +80,7 @@ class ObjectStore {
   OnChange on_change_;
   std::function<bool(const T&)> wanted_;
   Objects objects_;
+  std::size_t memory_ = 0;
   std::set<typename Objects::const_iterator, ByName> names_;  // of all objects
   std::map<std::string, std::string> deleted_;                // lately: the resourceVersion of the deletion
   std::set<std::string> heard_;                               // while listening

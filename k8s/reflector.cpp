@@ -237,7 +237,9 @@ Result<> Reflector<T>::apply_bytes(LineSplitter& lines, std::string_view bytes) 
     auto applied = apply_line(*line);
     if (!applied) return applied;
   }
-  if (lines.overlong()) return Error(Errc::decode, "a line of the watch is longer than any event can be");
+  if (lines.overlong())
+    return Error(Errc::decode, fmt::format("an event of the watch is longer than the {} bytes that are read at most",
+                                           longest_answer));
   return {};
 }
 
@@ -260,8 +262,9 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
   }
   resource_version_ = std::move(event->resource_version);
   // The list that comes next is too long, too, and says who has made it so.
-  if (store_.objects().size() > budget_of(resource_).items)
-    return Error(Errc::decode, "the watch tells of more objects than are read at most");
+  const ListSize size{store_.objects().size(), 0, 0, store_.memory()};
+  if (const auto limit = client_.excess_of(resource_, size))
+    return Error(Errc::decode, fmt::format("the watch tells of more than the {} that are kept at most", *limit));
   return {};
 }
 

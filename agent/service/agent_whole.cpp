@@ -36,7 +36,8 @@ AgentWhole::AgentWhole(Surroundings around, Authority authority)
     : around_(around),
       authority_(std::move(authority)),
       transport_(around.api, authority_.impersonated_node()),
-      client_(transport_, around.process.clock, {k8s::FieldValidation::warn, drain::Options{}.page_size}),
+      client_(transport_, around.process.clock,
+              {k8s::FieldValidation::warn, drain::Options{}.page_size, k8s::most_memory_of_agents}),
       reporter_(reporter_parts(), reporter_options(authority_)),
       memory_(around.process.executor, around.process.clock),
       root_(around.config.host_root) {}

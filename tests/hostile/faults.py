@@ -170,7 +170,27 @@ async def endless_body(wire, make, rng):
     wire.close()
 
 
-MONSTERS = {"endless body": endless_body, "endless head": endless_head}
+def full_of(item, ahead=b'"items":[', end=b"]}", size=4 * 1000 * 1000):
+    """As long as an answer may be, and of as many values as go in."""
+    head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},' + ahead
+    return body(head + (item + b",") * ((size - len(head)) // (len(item) + 1)) + item + end)
+
+
+async def endless_pages(wire, make, rng):
+    """A list that goes on for ever, page by page, each of them good: of the pods of n1."""
+    pod = {"kind": "Pod", "apiVersion": "v1", "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+    labels = {f"label-{number}": "x" * 20 for number in range(30)}
+    items = [{**pod, "metadata": {"name": f"p{rng.random()}", "namespace": "shop", "uid": f"{rng.random()}",
+                                  "resourceVersion": "9", "labels": labels}} for _ in range(500)]
+    metadata = {"resourceVersion": "9", "continue": f"{rng.random()}"}
+    page = {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items}
+    await wire.send(Answer(200, json.dumps(page).encode()))
+
+
+MONSTERS = {"endless body": endless_body, "endless head": endless_head, "endless pages": endless_pages,
+            "full of numbers": full_of(b"0"), "full of objects": full_of(b"{}"), "full of lists": full_of(b"[]"),
+            "full of keys": full_of(b'{"a":0}'), "almost too many values": full_of(b'{"a":0}', size=8 * 149000),
+            "full of texts": full_of(b'"' + b"x" * 20 + b'"')}
 
 
 # ---- watches: fault(wire, watch, rng), called instead of the next event; False ends the watch

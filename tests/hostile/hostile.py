@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import collections
 import concurrent.futures
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -48,30 +49,45 @@ FOUND = {
 ALWAYS = [(theme, seed) for theme, seeds in FOUND.items() for seed in seeds]
 
 
+# What the kernel says of a child's memory includes what its parent had when it began. So a shell begins the program, and
+# this process, which has much more, adopts it.
+LAUNCH = '"$@" & echo $! > "$TELL"'
+PR_SET_CHILD_SUBREAPER = 36
+
+
 class Program:
     """A child whose output is kept with the time of each line, and whose end tells its memory, too."""
 
     def __init__(self, command, home):
         self.loop = asyncio.get_running_loop()
         self.lines, self.readers = [], []
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        cwd=home, env={"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8"})
+        self.code = 0
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        told, tell = os.pipe()
+        self.shell = subprocess.Popen(["/bin/sh", "-c", LAUNCH, "sh", *command], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home, pass_fds=(tell,),
+                                      env={"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8",
+                                           "TELL": f"/proc/self/fd/{tell}"})
+        os.close(tell)
+        with open(told, encoding="ascii") as pipe:
+            self.pid = int(pipe.readline())
+        self.shell.wait()
         self.ended = self.loop.create_future()
-        self.handle = os.pidfd_open(self.process.pid)
+        self.handle = os.pidfd_open(self.pid)
         self.loop.add_reader(self.handle, self.collect)
 
     def collect(self):
         self.loop.remove_reader(self.handle)
         os.close(self.handle)
-        _, status, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+        _, status, usage = os.wait4(self.pid, 0)
+        self.code = os.waitstatus_to_exitcode(status)
         self.ended.set_result((self.loop.time(), usage.ru_maxrss * 1024))
 
     async def follow(self):
         for stream in ("stdout", "stderr"):
             reader = asyncio.StreamReader(limit=16 * 1048576)
             await self.loop.connect_read_pipe(lambda reader=reader: asyncio.StreamReaderProtocol(reader),
-                                              getattr(self.process, stream))
+                                              getattr(self.shell, stream))
             self.readers.append(asyncio.create_task(self.read(stream, reader)))
 
     async def read(self, stream, reader):
@@ -80,7 +96,7 @@ class Program:
 
     def signal(self, number):
         if not self.ended.done():
-            self.process.send_signal(number)
+            os.kill(self.pid, number)
 
 
 class Lateness:
@@ -142,7 +158,7 @@ async def play(theme, seed, binary, lateness):
         await asyncio.gather(*program.readers)
     if world.mute:
         await listening
-    run = judge.Run(world, server.seen, server.views, program.lines, program.process.returncode, memory, began, ended,
+    run = judge.Run(world, server.seen, server.views, program.lines, program.code, memory, began, ended,
                     stopped, killed, 4 * lateness.lately())
     found = judge.verdicts(run)
     for timer in timers:

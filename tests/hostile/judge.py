@@ -11,7 +11,9 @@ from cluster import is_daemon, is_mirror, labels_of, node_of
 # Seconds after which something that stands in the way has to have been said. The program speaks after five, at its next
 # try, and its tries are up to ten seconds apart.
 SAY_WITHIN = 25.0
-MEMORY_LIMIT = 640 * 1048576  # the limit of one answer is 256 MiB, and what holds it grows by doubling
+# An agent's container has 128 MiB.
+MEMORY_LIMIT = {"agent": 64 * 1048576}
+MEMORY_LIMIT_OF_COMMANDS = 320 * 1048576
 KNOWN_EXITS = (0, 1, 2, 3)
 
 
@@ -144,7 +146,7 @@ def no_crash(run):
         yield f"P12: ended by signal {-run.code}"
     elif run.code not in KNOWN_EXITS and not (run.stopped and run.code == 143) and not run.killed:
         yield f"P12: exit code {run.code}"
-    if run.memory > MEMORY_LIMIT:
+    if run.memory > MEMORY_LIMIT.get(run.world.command, MEMORY_LIMIT_OF_COMMANDS):
         yield f"P12: {run.memory // 1048576} MiB of memory"
     if run.killed:
         yield "P7: it did not end within 5 s of SIGTERM"

@@ -270,20 +270,30 @@ def monsters(world, people):
     people.crowd(world.nodes)
     names(world, 1)
     world.expect = "open"
-    drain(world, "--timeout=5s")
+    if world.rng.random() < 0.5:
+        world.patience = 8
+        agent_of(world)
+    else:
+        drain(world, "--timeout=5s")
     world.plan.rules = [Rule(("list pods", "list poddisruptionbudgets", "get nodes"), faults.MONSTERS, 0.5, 2, 2)]
     if world.rng.random() < 0.3:
         world.plan.watch_rules = [Rule(("event",), faults.WATCH_MONSTERS, 0.5, 1, 1)]
 
 
-def agent(world, people):
-    """An agent whose machine wants a reboot, which is not its own business: it ends at `ready`."""
-    people.crowd(world.nodes, True)
-    world.command, world.expect = "agent", "ready"
-    names(world, 1)
+def agent_of(world):
+    """An agent whose machine wants a reboot, which is not its own business."""
+    world.command = "agent"
     world.flags = ["--node-name", world.nodes[0], "--authority=serviceaccount", "--backend=file",
                    "--sentinel=/run/reboot-required", "--reboot-method=none", "--settle=200ms", "--config=",
                    "--slots=" + world.rng.choice(["none", "lease"])]
+
+
+def agent(world, people):
+    """It ends at `ready`."""
+    people.crowd(world.nodes, True)
+    world.expect = "ready"
+    names(world, 1)
+    agent_of(world)
     weather = world.rng.choice(["calm", "survivable", "survivable", "nonsense"])
     if weather == "survivable":
         world.plan.rules = [Rule((kind,), SURVIVABLE_AFTER_CONTACT, 0.1, 3, 1) for kind in ALL]

@@ -173,6 +173,49 @@ TEST_F(ClientTest, LimitsOfHeadAndBody) {
   });
 }
 
+TEST_F(ClientTest, AnAnswerThatIsTooLongNamesRequestAndLimit) {
+  ScriptedPeer peer(context, {once("HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'b'))});
+  http::ClientOptions options;
+  options.body_limit = 100;
+  auto client = plain_client(peer.port(), options);
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    const auto answer = co_await client->round_trip(get("/api/v1/pods?limit=500"), soon());
+    EXPECT_EQ(code_of(answer), Errc::protocol);
+    EXPECT_TRUE(answer.error().message().starts_with("GET /api/v1/pods: ")) << answer.error().message();
+    EXPECT_TRUE(answer.error().message().ends_with(" 100 bytes")) << answer.error().message();
+  });
+}
+
+// P12: each of them is short enough, all at once are not.
+TEST_F(ClientTest, AnswersAtOnceHaveOneLimit) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: ";
+  const auto half = [&](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await say(socket, head + "100\r\n\r\n" + std::string(60, 'a'));
+    co_await wait_for_end(socket);
+  };
+  ScriptedPeer peer(context, {half, always(head + "60\r\n\r\n" + std::string(60, 'b'))});
+  http::ClientOptions options;
+  options.body_limit = options.bodies_limit = 100;
+  auto client = plain_client(peer.port(), options);
+  const auto ask = [&]() -> asio::awaitable<void> {
+    const auto never = co_await client->round_trip(get("/half"), soon());
+  };
+  run_with(peer, [&]() -> asio::awaitable<void> {
+    co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+      group.spawn(ask());
+      while (peer.connections() == 0) co_await asio::post(context, asio::use_awaitable);
+      auto answer = co_await client->round_trip(get("/whole"), soon());
+      // Until the first half has been read.
+      while (answer) answer = co_await client->round_trip(get("/whole"), soon());
+      EXPECT_EQ(answer.error().code(), Errc::protocol);
+      EXPECT_TRUE(answer.error().message().starts_with("GET /whole: ")) << answer.error().message();
+    });
+    // What was given up takes no room.
+    EXPECT_TRUE(co_await client->round_trip(get("/whole"), soon()));
+  });
+}
+
 TEST_F(ClientTest, WhatIsNotHttp) {
   ScriptedPeer peer(context, {once("SSH-2.0-OpenSSH_9.2\r\n\r\n"), once(std::string("\x15\x03\x01\x00\x02\x02\x46", 7)),
                               once(ok + "and something nobody asked for"), always(ok)});

@@ -280,6 +280,23 @@ TEST(Codec, WhatIsCutAnywhereIsRefused) {
   }
 }
 
+// P12: a value takes more memory than its text. What stands in a string is none.
+TEST(Codec, TooManyValuesAreRefusedAndAreCountedOutsideStrings) {
+  const auto with_finalizers = [](const std::string& finalizers) {
+    return R"({"kind":"Pod","metadata":{"name":"p","namespace":"shop","uid":"u","resourceVersion":"1","finalizers":[)" +
+           finalizers + "]}}";
+  };
+  std::string many = "\"f\"";
+  for (int i = 0; i < 300'000; ++i) many += ",\"f\"";
+  const auto refused = decode_pod(with_finalizers(many));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::protocol);
+  std::string commas;
+  for (int i = 0; i < 100'000; ++i) commas += R"(,,,,{[\",)";
+  const auto read = decode_pod(with_finalizers("\"" + commas + "\""));
+  EXPECT_TRUE(read) << read.error().message();
+}
+
 TEST(Codec, AccessReviewsAndDaemonSets) {
   const auto review = decode_access_review(
       R"({"kind":"SelfSubjectAccessReview","spec":{},"status":{"allowed":true,"reason":"RBAC: allowed"}})");

@@ -42,8 +42,28 @@ TEST(ListBudget, IsFarBeyondWhatAClusterOfFiveThousandNodesHas) {
       {Resource::config_maps, {1, megabyte, megabyte}, true},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(!excess(budget_of(row.resource), row.size).has_value(), row.fits)
+    EXPECT_EQ(!excess(budget_of(row.resource), row.size, 0).has_value(), row.fits)
         << static_cast<int>(row.resource) << " " << row.size.items << " " << row.size.kept;
+}
+
+// P12: what an agent keeps has to fit into its container, and five thousand nodes have to fit into what it keeps.
+TEST(ListBudget, OfAnAgentIsWhatAClusterOfFiveThousandNodesTakes) {
+  Node node;
+  node.name = "worker-0123.example.com";
+  for (int i = 0; i < 30; ++i) node.labels["node.kubernetes.io/label-" + std::to_string(i)] = "some-value-of-it";
+  const std::size_t each = memory_of(node);
+  const ListBudget nodes = budget_of(Resource::nodes);
+  EXPECT_FALSE(excess(nodes, {5'000, 0, 5'000 * text_in(node), 5'000 * each}, most_memory_of_agents));
+  EXPECT_EQ(excess(nodes, {9'000, 0, 9'000 * text_in(node), 9'000 * each}, most_memory_of_agents), "32 MB of memory");
+}
+
+TEST(ListBudget, ManyShortEntriesAreMoreThanTheirText) {
+  Pod pod;
+  const std::size_t empty = memory_of(pod);
+  for (int i = 0; i < 100; ++i) pod.labels[std::to_string(i)];
+  EXPECT_GT(memory_of(pod), empty + 100 * 64);
+  pod.finalizers.assign(10, std::string(kilobyte, 'f'));
+  EXPECT_GT(memory_of(pod), empty + 100 * 64 + 10 * kilobyte);
 }
 
 TEST(LongestObject, IsNamed) {
@@ -99,6 +119,32 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   leases("");
   ASSERT_TRUE(run(client.list_leases("haulout", "", soon)));
   EXPECT_THAT(target(5), HasSubstr("limit=50"));
+}
+
+// As one that is too long: each value takes more memory than its text.
+TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
+  std::string numbers = R"("x":[0)";
+  for (int i = 0; i < 400'000; ++i) numbers += ",0";
+  leases(lease(1, "") + R"(,{"metadata":{"name":"n","namespace":"haulout","uid":"u"},)" + numbers + "]}");
+  leases(lease(1, ""));
+  const auto list = run(client.list_leases("haulout", "", soon));
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_THAT(list->items, SizeIs(1));
+  EXPECT_THAT(target(1), HasSubstr("limit=62"));
+}
+
+// A server whose list has no end, in good pages.
+TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
+  Client agents{transport, clock, {FieldValidation::strict, 500, megabyte}};
+  for (int page = 0; page < 40; ++page) {
+    std::string items;
+    for (int i = 0; i < 100; ++i) items += (i > 0 ? "," : "") + lease(page * 100 + i, "");
+    leases(items, "t" + std::to_string(page));
+  }
+  const auto list = run(agents.list_leases("haulout", "", soon));
+  ASSERT_FALSE(list);
+  EXPECT_THAT(list.error().message(), HasSubstr("Leases of namespace haulout are more than the 1 MB of memory"));
+  EXPECT_LT(transport.requests().size(), 40u);
 }
 
 TEST_F(ListBudgetTest, OneObjectThatIsTooLongEndsTheList) {

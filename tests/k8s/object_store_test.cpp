@@ -39,6 +39,21 @@ TEST_F(ObjectStoreTest, TellsWhatChanges) {
   EXPECT_FALSE(store.take_news());
 }
 
+TEST_F(ObjectStoreTest, KnowsWhatItHolds) {
+  EXPECT_EQ(store.memory(), 0u);
+  store.put(pod("a", "ua"));
+  const std::size_t one = store.memory();
+  EXPECT_GE(one, sizeof(Pod));
+  Pod labelled = pod("a", "ua", "2");
+  labelled.labels["app"] = std::string(10'000, 'x');
+  store.put(labelled);
+  EXPECT_GT(store.memory(), one + 10'000);
+  store.put(pod("a", "ub"));
+  EXPECT_EQ(store.memory(), one);
+  store.erase("ub", "3");
+  EXPECT_EQ(store.memory(), 0u);
+}
+
 TEST_F(ObjectStoreTest, AListIsTheWholeTruth) {
   store.put(pod("a", "ua"));
   store.put(pod("b", "ub"));

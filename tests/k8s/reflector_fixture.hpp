@@ -36,7 +36,7 @@ inline std::string deleted(const std::string& name, const std::string& uid, cons
 class ReflectorTest : public haulout::testing::VirtualTimeTest {
  protected:
   haulout::testing::ScriptedTransport transport{clock};
-  Client client{transport, clock};
+  Client client{transport, clock, {.most_memory = 1'000'000}};
   SeededRng rng{7};
   std::vector<std::string> changes;
   unsigned batches = 0;

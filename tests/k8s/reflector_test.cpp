@@ -233,11 +233,24 @@ TEST_F(ReflectorTest, GarbageIsLeftBehindByAList) {
 
 TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
   answer_list("10", {});
-  transport.stream({bytes(std::string(17 * 1024 * 1024, 'x'))});
+  transport.stream({bytes(std::string(5 * 1024 * 1024, 'x'))});
   answer_list("11", {});
   answer_silence();
   run_for(60s);
   EXPECT_EQ(transport.lists().size(), 2u);
+}
+
+// P12: who may write objects of a collection makes them longer one after the other, after the list.
+TEST_F(ReflectorTest, AWatchThatBringsTooMuchIsLeftBehindByAList) {
+  answer_list("10", {});
+  std::string events;
+  for (int i = 11; i < 2'000; ++i) events += added("p" + std::to_string(i), "u" + std::to_string(i), std::to_string(i));
+  transport.stream({bytes(events)});
+  answer_list("2000", {});
+  answer_silence();
+  run_for(60s);
+  EXPECT_EQ(transport.lists().size(), 2u);
+  EXPECT_TRUE(reflector.objects().empty());
 }
 
 TEST_F(ReflectorTest, AWatchThatIsAWebPageIsNone) {
