@@ -91,6 +91,7 @@ class Fleet {
     sum_up();
     co_await stage_.come_to_rest();
     note_no_room();
+    assume_later_room(result_.assumed, room_later_, result_.no_room);
     assume_no_preemption(result_.assumed, result_.no_room);
   }
 
@@ -168,10 +169,15 @@ class Fleet {
     if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
   }
 
-  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for.
+  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for. Pods that
+  // are terminating on other nodes keep their room as long as they are there: who waits only for that has room.
   void note_no_room() {
-    for (NoRoom& pod : no_room(stage_.cluster, homeless_before_))
-      if (!pod.message.empty() && known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
+    std::vector<NoRoom> pods = no_room(stage_.cluster, homeless_before_);
+    std::erase_if(pods, [](const NoRoom& pod) { return pod.message.empty(); });
+    for (NoRoom& pod : take_with_room_later(pods, stage_.cluster, stage_.clock.wall_now()))
+      if (waited_.insert(pod.pod).second) room_later_.push_back(std::move(pod));
+    for (NoRoom& pod : pods)
+      if (known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
   }
 
   void sum_up() {
@@ -207,7 +213,9 @@ class Fleet {
   std::vector<std::unique_ptr<FleetMachine>> machines_;
   Schedule schedule_;
   std::set<std::string> homeless_before_;
-  std::set<std::string> known_;  // pods of result_.no_room
+  std::set<std::string> known_;     // pods of result_.no_room
+  std::vector<NoRoom> room_later_;  // while a node was away
+  std::set<std::string> waited_;    // pods of room_later_
   WallTime moved_at_{};
   std::optional<Error> error_;
 };

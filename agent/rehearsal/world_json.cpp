@@ -253,6 +253,27 @@ std::optional<WallTime> last_to_go(const sim::Cluster& cluster) {
   return last;
 }
 
+std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now) {
+  placement::Room room(cluster.store().list("nodes"), placement::Room::Unstated::no_end);
+  for (const sim::Object& pod : cluster.store().list("pods")) {
+    const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp"));
+    const std::string node = sim::text(*pod, "/spec/nodeName");
+    if (!node.empty() && !(end && *end >= now)) room.put(pod, node);
+  }
+  std::set<std::string> found;
+  for (const sim::Object& pod : without_node(cluster)) {
+    const placement::Place place = placement::has_scheduling_gates(*pod) ? placement::Place() : room.find(*pod);
+    if (place.node.empty()) continue;
+    room.put(pod, place.node);
+    found.insert(key_of(*pod));
+  }
+  std::vector<NoRoom> taken;
+  for (const NoRoom& pod : no_room)
+    if (found.contains(pod.pod)) taken.push_back(pod);
+  std::erase_if(no_room, [&](const NoRoom& pod) { return found.contains(pod.pod); });
+  return taken;
+}
+
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
                        const std::vector<NoRoom>& now) {
   std::vector<std::string> later;

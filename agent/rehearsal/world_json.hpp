@@ -38,6 +38,9 @@ std::set<std::string> homeless(const sim::Cluster& cluster);
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
 // When the last of the pods that are terminating will have gone, as far as their grace periods tell.
 std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
+// Takes out of them, and returns, those that find room once the pods have gone that are terminating elsewhere and whose
+// time is not up. What waits for a node, too, takes its part of that room.
+std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now);
 // Those that had no room at first and have it now.
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
                        const std::vector<NoRoom>& now);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/rehearsal/fleet_text.hpp"
+#include "k8s/codec.hpp"
 #include "tests/agent_rehearsal/a_snapshot.hpp"
 
 namespace haulout::agent {
@@ -246,6 +247,49 @@ TEST_F(FleetRehearsalTest, WhatFindsNoRoomWhileItsNodeIsAwayIsNamed) {
   EXPECT_EQ(rehearsal.no_room[0].controller, "ReplicaSet/big");
   EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("Insufficient cpu"));
   EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
+// On its way out for another ten minutes, so that the agent of its node lets n1 go first.
+class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
+ protected:
+  FleetRehearsalBesideLeavingPodsTest() {
+    input.config.blocking_pod_selectors = {"leaves=yes"};
+    item("web")["spec"]["replicas"] = 0;
+  }
+  void add_leaving(const std::string& name, const std::string& cpu, const std::string& node) {
+    Json leaving = pod(name, "ReplicaSet", "gone", cpu, node);
+    leaving["metadata"]["labels"]["leaves"] = "yes";
+    leaving["metadata"]["deletionTimestamp"] = k8s::format_time(input.snapshot.read_at + 10min);
+    leaving["metadata"]["deletionGracePeriodSeconds"] = 900;
+    items.push_back(std::move(leaving));
+  }
+  // So many pods of this size, on n1.
+  void add_big(int count, const std::string& cpu) {
+    items.push_back(workload("ReplicaSet", "big", {{"replicas", count}}));
+    item("big")["spec"]["template"]["spec"] = pod_spec(cpu);
+    for (int i = 0; i < count; ++i) items.push_back(pod("big-" + std::to_string(i), "ReplicaSet", "big", cpu, "n1"));
+  }
+};
+
+// The scheduler puts it there once that pod has gone: while it is there, it keeps its room.
+TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
+  add_big(1, "3800m");
+  add_leaving("leaving-2", "3800m", "n2");
+  add_leaving("leaving-3", "1900m", "n3");
+  const FleetRehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.no_room, IsEmpty());
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("until pods that are terminating elsewhere have gone"), HasSubstr("shop/big"))));
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+TEST_F(FleetRehearsalBesideLeavingPodsTest, OfTheRoomOfOneTwoCannotBothHaveIt) {
+  add_big(2, "1900m");
+  for (const char* name : {"n2", "n3"}) item(name)["status"]["allocatable"]["cpu"] = "2";
+  add_leaving("leaving-2", "1900m", "n2");
+  items.push_back(pod("staying", "DaemonSet", "gone", "1900m", "n3"));
+  item("staying")["metadata"]["labels"]["leaves"] = "yes";
+  EXPECT_THAT(play().no_room, SizeIs(1));
 }
 
 TEST_F(FleetRehearsalTest, WhatIsNotPlayedIsSaid) {
