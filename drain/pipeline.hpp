@@ -9,6 +9,8 @@
 //   - Each budget is a lane with one request in flight (BudgetBook).
 //   - A pod whose budget is closed is asked for all the same, now and then (Signals): it stays parked, and the request
 //     takes neither place nor lane.
+//   - Where budgets may not be seen, of the pods of a controller that a budget holds back one in turn is asked for
+//     (UnseenBudgets).
 //   - Of the pods that a webhook holds back which cannot be called, one in turn is asked for (DownWebhooks).
 //   - A pod whose last eviction failed is tried after those that have not failed (P9).
 //   - The pod that we run in goes when all others have vanished.
@@ -36,6 +38,7 @@
 #include "drain/pod_filter.hpp"
 #include "drain/request_window.hpp"
 #include "drain/signals.hpp"
+#include "drain/unseen_budgets.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
@@ -248,6 +251,9 @@ class Pipeline {
   static Signals::Cause cause_of(const TrackedPod& tracked);
   // The webhook that is down and of whose pods only one in turn is asked for; empty: none.
   std::string down_webhook(const TrackedPod& tracked) const;
+  // A budget that we may not see has refused it, and nothing has changed since.
+  bool waits_unseen(const TrackedPod& tracked) const;
+  void unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
   void catch_up(TrackedPod& tracked, TimePoint now);
   // What has failed for its own reasons comes after what has not: a webhook that hangs must not take each place that
@@ -289,6 +295,7 @@ class Pipeline {
   RequestWindow signal_window_{options_.max_requests};
   Signals signals_;
   DownWebhooks down_webhooks_;
+  UnseenBudgets unseen_budgets_;
   bool paused_ = false;
   bool guards_changed_ = false;
   TimePoint taking_no_pods_since_{};  // while not paused

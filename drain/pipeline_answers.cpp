@@ -15,6 +15,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
   const std::optional<Error> error = answer ? std::nullopt : std::optional(answer.error());
   count_answer(tracked, error ? &*error : nullptr, verdict, now);
   if (answer) {
+    unseen_budget_lets_go(tracked, now);
     throttle_backoff_.reset();
     tracked.backoff.reset();
     tracked.refusals = 0;
@@ -106,6 +107,14 @@ void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, Eviction
     webhook_has_changed(std::string(before->name), now);
 }
 
+// It may let the others go, too; the next that it refuses tells.
+void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
+  const std::string& group = UnseenBudgets::group_of(tracked.pod);
+  if (!unseen_budgets_.let_go(group)) return;
+  for (TrackedPod* other : order_)
+    if (waits_unseen(*other) && UnseenBudgets::group_of(other->pod) == group) wake(*other, now);
+}
+
 // All that it held back may go now.
 void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   for (TrackedPod* tracked : order_)
@@ -169,7 +178,12 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     const std::uint32_t times = verdict == tracked.refusal.verdict ? tracked.refusal.times + 1 : 1;
     tracked.refusal = {verdict, times, error.message(), webhook_refusal(error)};
   }
-  const TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
+  TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
+  if (verdict == EvictionVerdict::budget && !book_.visible()) {
+    const std::string& group = UnseenBudgets::group_of(tracked.pod);
+    unseen_budgets_.refused(group, error.retry_after, now, rng_);
+    wake_at = unseen_budgets_.next(group);
+  }
   if (verdict == EvictionVerdict::gone) {
     // The view will say so too; if it does not, it was about another pod and we ask again.
     park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));

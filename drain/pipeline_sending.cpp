@@ -76,6 +76,11 @@ std::string Pipeline::down_webhook(const TrackedPod& tracked) const {
   return webhook && webhook->down && down_webhooks_.contains(webhook->name) ? webhook->name : std::string();
 }
 
+bool Pipeline::waits_unseen(const TrackedPod& tracked) const {
+  return options_.respect_budgets && !book_.visible() && tracked.state == PodState::parked &&
+         tracked.last_verdict == EvictionVerdict::budget && !tracked.has_news;
+}
+
 BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
   return options_.respect_budgets ? book_.gate(tracked.pod, *tracked.budgets) : BudgetBook::Gate::open;
 }
@@ -151,7 +156,7 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
     busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
     if (gate == BudgetBook::Gate::closed) park_at_closed_gate(*tracked, now);
-    if (gate == BudgetBook::Gate::closed || !down_webhook(*tracked).empty()) {
+    if (gate == BudgetBook::Gate::closed || !down_webhook(*tracked).empty() || waits_unseen(*tracked)) {
       taking.in_turn.push_back(tracked);
       continue;
     }
@@ -181,6 +186,12 @@ bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
   if (webhook_at > taking.now) {
     if (webhook_at != TimePoint::max())
       park(tracked, std::string(park_reason(EvictionVerdict::retry)), tracked.refusal.message, webhook_at);
+    return false;
+  }
+  const TimePoint unseen_at =
+      waits_unseen(tracked) ? unseen_budgets_.next(UnseenBudgets::group_of(tracked.pod)) : TimePoint::min();
+  if (unseen_at > taking.now) {
+    tracked.wake_at = unseen_at;
     return false;
   }
   // A guard may have let another pod go instead, and a gate is for one of its pods at a time.
