@@ -60,6 +60,11 @@ Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> n
   co_return nodes;
 }
 
+Error about_node(Error error, const std::string& node) {
+  if (!k8s::is_gone(error)) return std::move(error).with_context("node/" + node);
+  return not_there(fmt::format("node {} does not exist in this cluster (kubectl get nodes lists those that do)", node));
+}
+
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline) {
   if (settings.selector.empty()) co_return settings.nodes;
   CO_TRY(const auto nodes, co_await select_nodes(tools, settings.selector, deadline));

@@ -64,6 +64,8 @@ Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, Tim
 // All of them, each within `limit`. Where some do not exist, an error that names these: a slip in a list of names must
 // touch no node.
 Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, Duration limit);
+// What went wrong with a node, with its name; that it does not exist, in the words of a drain.
+Error about_node(Error error, const std::string& node);
 // The names given, or those of the nodes that match the selector; an error when none does.
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline);
 // What is wrong when no node matches.

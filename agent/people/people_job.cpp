@@ -37,7 +37,7 @@ asio::awaitable<void> NodeByNodeJob::run() {
     const std::string node = left_.front();
     auto done = co_await act(node);
     left_.erase(left_.begin());
-    if (!done) failed(std::move(done).error().with_context("node/" + node));
+    if (!done) failed(about_node(std::move(done).error(), node));
   }
 }
 

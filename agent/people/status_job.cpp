@@ -53,7 +53,7 @@ asio::awaitable<std::optional<std::vector<k8s::Node>>> StatusJob::read_nodes() {
     if (node)
       nodes.push_back(*std::move(node));
     else
-      failed(std::move(node).error().with_context("node/" + name));
+      failed(about_node(std::move(node).error(), name));
   }
   if (nodes.empty()) co_return std::nullopt;
   co_return nodes;

@@ -190,7 +190,7 @@ TEST_F(StatusTest, ATerminalIsRedrawnInPlace) {
   cluster.after(5s, [&] { set_state("n1", "draining"); });
   const auto measure = [] { return Terminal{100, 24, true, true}; };
   StatusJob job(tools(), settings_of({"status", "-w"}), measure);
-  run(beside_cluster(job, 10s));
+  EXPECT_EQ(run_job(job, {.interrupt = 10s}), 143);
   EXPECT_THAT(text.text, AllOf(HasSubstr("\x1b[32midle"), HasSubstr("\x1b[36mdraining"), HasSubstr("\x1b[J")));
   EXPECT_THAT(text.text.substr(text.text.rfind("\x1b[J")), HasSubstr("1 draining, 2 without an agent"));
 }

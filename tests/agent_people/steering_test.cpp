@@ -129,6 +129,19 @@ TEST_F(SteeringTest, SaysWhenAPauseMayComeTooLateOrMeetsNoAgent) {
               AllOf(HasSubstr("node/n1 is under way (state draining)"), HasSubstr("no agent has reported on node/n2")));
 }
 
+// As a drain says it, and nothing that only the server's words tell.
+TEST_F(SteeringTest, ANodeThatIsNotThere) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{{"pause", "nosuch"},
+                                                                                    {"resume", "nosuch"},
+                                                                                    {"request-reboot", "nosuch"},
+                                                                                    {"explain", "nosuch"},
+                                                                                    {"status", "nosuch"}}) {
+    EXPECT_EQ(command(args), 1) << args[0];
+    EXPECT_THAT(errors.text, AllOf(HasSubstr("node nosuch does not exist in this cluster"), Not(HasSubstr("404"))))
+        << args[0];
+  }
+}
+
 TEST_F(SteeringTest, ANamespaceThatIsNotThere) {
   EXPECT_EQ(command({"pause", "--all", "-n", "elsewhere"}), 1);
   EXPECT_THAT(errors.text, AllOf(HasSubstr("elsewhere"), HasSubstr("-n")));
