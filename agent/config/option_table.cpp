@@ -13,31 +13,33 @@ constexpr std::uint32_t many = 1'000'000;
 
 OptionGroup agent_and_node() {
   using A = AuthorityChoice;
-  return {"The agent and its node",
-          {
-              {"config", text(&C::config_file, "file"), "/etc/haulout/config.yaml",
-               "The configuration file. One that is named must exist; the default one need not.",
-               Option::Home::flag_and_environment},
-              {"node-name", text(&C::node_name, "name", check_node_name), "",
-               "The Node this agent serves; not given: the one that its credential is bound to."},
-              {"namespace", text(&C::ns, "name", check_dns_label), "haulout",
-               "Where the fleet's Leases and the ConfigMap haulout are.", Option::Home::everywhere, 'n'},
-              {"kubeconfig", text(&C::kubeconfig, "file"), "",
-               "The kubeconfig file; not given: $KUBECONFIG, the pod's ServiceAccount, the kubelet's kubeconfig."},
-              {"authority",
-               choice<A>(&C::authority, {{"auto", A::automatic},
-                                         {"impersonation", A::impersonation},
-                                         {"kubelet", A::kubelet},
-                                         {"policies", A::policies},
-                                         {"serviceaccount", A::service_account}}),
-               "auto",
-               "What keeps the agent to its own Node; auto: the best that works. A plain ServiceAccount, which nothing "
-               "keeps there, must be asked for: serviceaccount."},
-              {"host-root", text(&C::host_root, "directory", check_absolute_path), "/",
-               "Every file of the host (boot id, os-release, sentinels, sockets, the system bus) is looked for beneath "
-               "this "
-               "directory: where a container has mounted its host."},
-          }};
+  return {
+      "The agent and its node",
+      {
+          {"config", text(&C::config_file, "file"), "/etc/haulout/config.yaml",
+           "The configuration file. One that is named must exist; the default one need not.",
+           Option::Home::flag_and_environment},
+          {"node-name", text(&C::node_name, "name", check_node_name), "",
+           "The Node this agent serves; not given: the one that its credential is bound to."},
+          {"namespace", text(&C::ns, "name", check_dns_label), "haulout",
+           "Where the fleet's Leases and the ConfigMap haulout are.", Option::Home::everywhere, 'n'},
+          {"kubeconfig", text(&C::kubeconfig, "file"), "",
+           "The kubeconfig file; not given: $KUBECONFIG, the pod's ServiceAccount, the kubelet's kubeconfig."},
+          {"authority",
+           choice<A>(&C::authority, {{"auto", A::automatic},
+                                     {"impersonation", A::impersonation},
+                                     {"kubelet", A::kubelet},
+                                     {"policies", A::policies},
+                                     {"serviceaccount", A::service_account}}),
+           "auto",
+           "How the API server restricts this agent to its own Node. auto: kubelet with a kubelet's credentials, else "
+           "impersonation or policies, whichever works; the agent does not start if none does. serviceaccount: no "
+           "restriction, the agent could change every Node."},
+          {"host-root", text(&C::host_root, "directory", check_absolute_path), "/",
+           "Every file of the host (boot id, os-release, sentinels, sockets, the system bus) is looked for beneath "
+           "this "
+           "directory: where a container has mounted its host."},
+      }};
 }
 
 OptionGroup turns() {
@@ -59,8 +61,8 @@ OptionGroup turns() {
            "How many nodes of the pool may be out at once: a number, or a percentage of the pool; 0: none. Nodes that "
            "are NotReady, degraded or cordoned by somebody else count."},
           {"zone-label", text(&C::zone_label, "label key", check_label_key), "",
-           "Nodes are also limited per value of this label, for example topology.kubernetes.io/zone: max-unavailable "
-           "holds for the pool's nodes in each zone, too. Of use with a percentage."},
+           "Also apply max-unavailable to the pool's nodes of each value of this label, for example "
+           "topology.kubernetes.io/zone. Use it with a percentage."},
           {"soak", duration(&C::soak, Zero::allowed), "0s",
            "How long an updated node must have run well before the next one gets its turn."},
           {"fleetlock-url", text(&C::fleetlock_url, "URL", check_url), "", "The FleetLock server."},
@@ -82,8 +84,8 @@ OptionGroup operating_system() {
                                    {"flatcar", B::flatcar},
                                    {"rpm-ostree", B::rpm_ostree}}),
            "auto",
-           "Who knows whether a reboot is needed; auto: what the host has, or file or command where a sentinel or a "
-           "sentinel-command is given."},
+           "How to detect that a reboot is required. auto: file or command if a sentinel or a sentinel-command is "
+           "given, else by the operating system of the host."},
           {"sentinel", text(&C::sentinel, "file", check_absolute_path), "",
            "backend file: a reboot is needed while this file exists on the host."},
           {"sentinel-command", command(&C::sentinel_command), "",
@@ -199,14 +201,11 @@ OptionGroup the_drain() {
            "are. Several may be given, the first that selects a pod counts; a pod's own annotation "
            "haulout.dev/drain-order comes before."},
           {"wait-volumes", boolean(&C::wait_volumes), "true",
-           "The node is ready only when the volumes of the pods that left are detached from it: their "
-           "VolumeAttachments are gone. Where those cannot be seen when the agent starts, as with a kubelet's "
-           "credentials, they are not waited for, and it is said so; a right that is lost later ends a drain before it "
-           "has begun."},
+           "Before the reboot, wait until the VolumeAttachments of the evicted pods are deleted. If the agent has no "
+           "permission to list them when it starts, as with a kubelet's credentials, it logs a warning and does not "
+           "wait. If it loses the permission later, it starts no drain."},
           {"volume-limit", duration(&C::volume_limit, Zero::allowed), "2m",
-           "A volume that is still attached this long after its last pod has gone is stuck, which is said; 0: none "
-           "ever "
-           "is."},
+           "Report a volume as stuck if it is still attached this long after its last pod was deleted. 0: never."},
           {"stuck-volume", choice<bool>(&C::end_at_volume_limit, {{"wait", false}, {"fail", true}}), "wait",
            "What a stuck volume does: wait: the drain goes on waiting for it. fail: the drain is given up, the node is "
            "uncordoned and tries again later."},
@@ -222,15 +221,16 @@ OptionGroup the_drain() {
           {"max-unavailable-per-controller",
            number_or_percentage(&C::max_unavailable_per_controller, "pods", check_share), "",
            "At most so many pods of a controller, or such a part of its replicas (rounded down, but at least one), may "
-           "be evicted without a Ready replacement. Nothing is written for it; budgets are respected besides. Needs "
-           "more rights: see [guards](guards.md)."},
+           "be evicted without a Ready replacement. Nothing is written for it; budgets are respected besides. "
+           "Requires additional RBAC permissions (kustomize component guards): see [guards](guards.md)."},
           {"single-replica",
            choice<S>(&C::single_replica, {{"allow", S::allow}, {"warn", S::warn}, {"block", S::block}}), "allow",
            "Pods that are the only one of their controller: allow, warn (evict them and say so) or block (the node is "
-           "not drained). Needs more rights: see [guards](guards.md)."},
+           "not drained). Requires additional RBAC permissions (kustomize component guards): see [guards](guards.md)."},
           {"canary", duration(&C::canary, Zero::allowed), "0s",
            "Evict one pod of each controller first, and the others when its replacement has found a node, or after "
-           "this time; none while a replacement finds no node; 0: off. Needs more rights: see [guards](guards.md)."},
+           "this time; none while a replacement finds no node; 0: off. Requires additional RBAC permissions (kustomize "
+           "component guards): see [guards](guards.md)."},
           {"lb-drain-wait", duration(&C::lb_drain_wait, Zero::allowed), "0s",
            "Take the node out of external load balancers and wait this long before the first eviction; 0: leave load "
            "balancers alone."},
@@ -270,7 +270,8 @@ OptionGroup instead() {
                "Check the configuration and try rights, D-Bus and back end without touching anything, then exit.",
                Option::Home::flag_only},
               {"release", boolean(&C::release), "false",
-               "Give up: put the cordon back as it was, free the turn, take all marks back, then exit.",
+               "Remove Haulout from this node, then exit: uncordon it if Haulout cordoned it, release its turn, delete "
+               "Haulout's labels and annotations. Stop the agent first.",
                Option::Home::flag_only},
           }};
 }

@@ -83,7 +83,7 @@ class FileReader {
     const auto [before, first] = lines_.emplace(key.text, key.line);
     if (!first)
       return problem(key.line,
-                     fmt::format("{} stands here again, after line {}: remove one of them", name, before->second));
+                     fmt::format("duplicate key {} (first set in line {}): remove one of them", name, before->second));
     const Option* option = find_option(key.text);
     if (option == nullptr) return unknown(key.line, name);
     if (option->home == Option::Home::flag_only)

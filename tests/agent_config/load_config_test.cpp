@@ -54,7 +54,7 @@ TEST_F(LoadConfigTest, ADefaultFileThatCannotBeReadIsAnError) {
 
 TEST_F(LoadConfigTest, MistakesNameTheFile) {
   const std::string file = dir_.write("my.yaml", "pool: a\npool: b\n");
-  EXPECT_THAT(pool({{"config", file}}), HasSubstr(file + ":2: pool stands here again"));
+  EXPECT_THAT(pool({{"config", file}}), HasSubstr(file + ":2: duplicate key pool"));
 }
 
 TEST_F(LoadConfigTest, LongFilesAreReadWhole) {
