@@ -24,6 +24,7 @@ class UnseenBudgetsTest : public PipelineTest {
   }
   static std::vector<k8s::Pod> many(int count, const std::string& controller = "rs-uid") {
     std::vector<k8s::Pod> pods;
+    pods.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
       pods.push_back(owned_by(a_pod(controller + "-" + std::to_string(i)), "apps/v1", "ReplicaSet", "web", controller));
     return pods;

@@ -44,6 +44,7 @@ FOUND = {
     "unknown_name": (5, 107, 210),  # the other nodes were touched all the same
     "fit_lists": (40261, 40307),  # --check-fit=require took any object for an empty list
     "slow_admission": (40200,),  # quick pods waited behind slow ones
+    "monsters": (2, 19),  # a page of two million numbers took 119 MiB of an agent's memory
     "short_timeout": (40461,),  # a --timeout up to --settle failed on an empty node
 }
 ALWAYS = [(theme, seed) for theme, seeds in FOUND.items() for seed in seeds]
