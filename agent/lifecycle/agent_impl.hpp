@@ -265,7 +265,7 @@ class Agent::Impl {
   bool cordoned_ = false;                                       // the drain's cordon has been acknowledged
   bool cordon_seen_ = false;                                    // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
-  std::set<std::string> left_alone_;                            // UIDs of pods that stay, as was seen
+  std::set<std::string> left_alone_;                            // UIDs of pods that stay, whatever is told of them
   // Controllers whose pods stay, since they come back whatever is done (--pinned leave): namespace, kind/name.
   std::set<std::pair<std::string, std::string>> left_pinned_;
 };

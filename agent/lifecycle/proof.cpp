@@ -20,10 +20,11 @@ bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (left_alone_.contains(pod.uid)) return false;
   if (pod.controller && left_pinned_.contains({pod.ns, pod.controller->kind + "/" + pod.controller->name}))
     return false;
-  const bool stays = drain::decide(pod, options_.drain.policy, {}, wall()).verdict == drain::Verdict::skip;
-  // Also when somebody deletes it later, and nothing tells any more what it was before.
-  if (stays && !pod.terminating()) left_alone_.insert(pod.uid);
-  return !stays;
+  const drain::Decision decision = drain::decide(pod, options_.drain.policy, {}, wall());
+  if (decision.verdict != drain::Verdict::skip) return true;
+  // Also when somebody deletes it later, and nothing tells any more what it was before. Its labels are told always.
+  if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
+  return false;
 }
 
 Task<std::optional<Event>> Agent::Impl::prove() {
