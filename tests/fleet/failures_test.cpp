@@ -26,7 +26,7 @@ TEST_F(Failures, ARebootThatIsAcceptedAndDoesNotHappenIsTriedTheNextWay) {
 
 // A command stops a database, or writes firmware, before it reboots the machine.
 TEST_F(Failures, ARebootThatTakesItsTimeIsNotCutShort) {
-  Machine& n1 = machine("n1", {.reboot_takes = 9min, .methods = {"command"}});
+  Machine& n1 = machine("n1", {.methods = {"command"}, .reboot_takes = 9min});
   run_fleet();
   expect_updated(n1);
   EXPECT_THAT(n1.asked, ::testing::ElementsAre("command")) << story();
