@@ -98,8 +98,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({Verdict::skip, "NotSelected", "does not match the pod selector"});
   for (const k8s::LabelSelector& selector : policy.leave)
     if (!selector.empty() && selector.matches(pod.labels))
-      found.push_back(
-          {Verdict::skip, "LeftByLabels", fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
+      found.push_back({Verdict::skip, std::string(left_by_labels),
+                       fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, std::string(terminating_too_long),
                      "has been terminating for longer than we were told to wait"});

@@ -29,6 +29,8 @@ struct Finding {
 
 // The reason why a pod is left that may have to be waited for again: a backup can bring back a later deletionTimestamp.
 inline constexpr std::string_view terminating_too_long = "TerminatingTooLong";
+// The reason why a pod is left for as long as it has these labels.
+inline constexpr std::string_view left_by_labels = "LeftByLabels";
 
 struct Decision {
   Verdict verdict = Verdict::evict;

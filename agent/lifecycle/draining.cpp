@@ -2,6 +2,7 @@
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
+#include "drain/pod_filter.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -175,7 +176,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   }
   const drain::Report report = drain_->report();
   for (const drain::PodReport& pod : report.pods) {
-    if (pod.outcome != drain::PodOutcome::skipped) continue;
+    if (pod.outcome != drain::PodOutcome::skipped || pod.reason == drain::left_by_labels) continue;
     left_alone_.insert(pod.uid);
     if (pod.reason == "PodPinned") record_.pinned.insert(pod.ns + "/" + pod.controller);
   }

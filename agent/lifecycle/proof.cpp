@@ -27,10 +27,11 @@ std::string controller_key(const k8s::Pod& pod) {
 bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (left_alone_.contains(pod.uid)) return false;
   if (pod.controller && record_.pinned.contains(controller_key(pod))) return false;
-  const bool stays = drain::decide(pod, options_.drain.policy, {}, wall()).verdict == drain::Verdict::skip;
-  // Also when somebody deletes it later, and nothing tells any more what it was before.
-  if (stays && !pod.terminating()) left_alone_.insert(pod.uid);
-  return !stays && !comes_back(pod);
+  const drain::Decision decision = drain::decide(pod, options_.drain.policy, {}, wall());
+  if (decision.verdict != drain::Verdict::skip) return !comes_back(pod);
+  // Also when somebody deletes it later, and nothing tells any more what it was before. Its labels are told always.
+  if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
+  return false;
 }
 
 // Within one drain the engine sees it. This is one that comes only when the node is empty.

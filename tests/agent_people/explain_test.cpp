@@ -323,6 +323,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
+          HasSubstr("\nNot known:\n  - whether a webhook is asked about evictions here"),
           HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"), HasSubstr("shop/db               0         1")));
   EXPECT_THAT(errors.text, IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));

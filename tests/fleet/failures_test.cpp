@@ -24,6 +24,14 @@ TEST_F(Failures, ARebootThatIsAcceptedAndDoesNotHappenIsTriedTheNextWay) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// A command stops a database, or writes firmware, before it reboots the machine.
+TEST_F(Failures, ARebootThatTakesItsTimeIsNotCutShort) {
+  Machine& n1 = machine("n1", {.methods = {"command"}, .reboot_takes = 9min});
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_THAT(n1.asked, ::testing::ElementsAre("command")) << story();
+}
+
 TEST_F(Failures, ARefusedRebootIsTriedTheNextWayAtOnce) {
   Machine& n1 = machine("n1", {.refused_reboots = 1});
   run_fleet(10min);

@@ -80,8 +80,8 @@ bool is_allowed(const sim::Cluster& cluster, const sim::Call& call, const std::s
 
 }  // namespace
 
-FleetChecks::FleetChecks(sim::Cluster& cluster, Clock& clock, drain::Policy policy, Limit limit)
-    : cluster_(cluster), clock_(clock), policy_(std::move(policy)), limit_(std::move(limit)) {
+FleetChecks::FleetChecks(sim::Cluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit)
+    : cluster_(cluster), clock_(clock), policy_(policy), limit_(std::move(limit)) {
   cluster_.on_change([this](const sim::Change& change) { see(change); });
   cluster_.server().on_answer([this](const sim::AuditEntry& entry) { see_answer(entry); });
 }

@@ -16,7 +16,7 @@ namespace haulout::fleet {
 class FleetChecks final : public MachineObserver {
  public:
   using Limit = std::function<std::size_t(std::size_t nodes)>;
-  FleetChecks(sim::Cluster& cluster, Clock& clock, drain::Policy policy, Limit limit);
+  FleetChecks(sim::Cluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit);
 
   // What people do, who may do what agents may not.
   void by_a_person(const std::function<void()>& action);
@@ -84,7 +84,7 @@ class FleetChecks final : public MachineObserver {
 
   sim::Cluster& cluster_;
   Clock& clock_;
-  drain::Policy policy_;
+  const drain::Policy& policy_;  // of the agents, as they are told when they start
   Limit limit_;
   bool person_acts_ = false;
   std::map<std::string, NodeTruth> nodes_;

@@ -215,7 +215,7 @@ Task<std::string> Machine::blocked_by(TimePoint) {
   co_return blocked_by_.empty() ? std::string() : "a reboot is blocked by " + blocked_by_;
 }
 
-Task<> Machine::reboot(std::size_t method, TimePoint) {
+Task<> Machine::reboot(std::size_t method, TimePoint deadline) {
   world_.observer.reboot_asked(*this, plan_.methods.at(method));
   EXPECT_FALSE(delay_.held()) << "an agent delays its own reboot";
   EXPECT_FALSE(method == 0 && shutting_down()) << "logind refuses a second shutdown";
@@ -255,6 +255,8 @@ Task<> Machine::reboot(std::size_t method, TimePoint) {
     go_down_later(plan_.late_by);
     co_return Result<>();
   }
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + plan_.reboot_takes));
+  if (world_.clock.now() >= deadline) co_return Error(Errc::timeout, "killed at the deadline");
   go_down(true);
   co_await world_.clock.sleep_until(TimePoint::max());
   co_return Result<>();

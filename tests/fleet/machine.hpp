@@ -29,6 +29,7 @@ struct MachinePlan {
   unsigned refused_reboots = 0;
   unsigned silent_reboots = 0;  // no answer, and nothing happens
   unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
+  Duration reboot_takes{};      // before the machine goes down; past its deadline the way is cut short
   Duration late_by{};           // accepted, and the machine goes down so much later
   bool rolls_back = false;      // comes back with the old version
   bool must_apply = false;      // boots the new version only when the agent has had it put in place

@@ -124,6 +124,55 @@ TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   expect_updated(n1);
 }
 
+// A pod that stays by its labels stays for as long as it has them.
+TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
+  options.drain.policy.leave = {*k8s::parse_label_selector("app=stays")};
+  Machine& n1 = machine("n1", {.methods = {}});
+  PodSpec labelled;
+  labelled.labels = {{"app", "stays"}};
+  for (const char* name : {"stays-0", "stays-1"}) add(a_pod(name, labelled));
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    cluster.patch("pods", "shop", "stays-0", {{"metadata", {{"labels", {{"app", "leaves"}}}}}});
+  });
+  after(15min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(checks.evictions, 1u);
+    n1.kill_agent();
+  });
+  after(20min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    cluster.patch("pods", "shop", "stays-1", {{"metadata", {{"labels", {{"app", "leaves"}}}}}});
+  });
+  run_for(25min);
+  EXPECT_EQ(state("n1"), "ready") << story();
+  EXPECT_EQ(checks.evictions, 2u);
+}
+
+// Of a pod that was on its way out when it was first seen nobody knows what it was before: its end is waited for.
+TEST_F(People, APodThatIsDeletedWhileNoAgentRunsIsWaitedForOnceItHasStopped) {
+  options.drain.policy.unmanaged = drain::Treatment::skip;
+  Machine& n1 = machine("n1", {.methods = {}});
+  PodSpec bare;
+  bare.owner_kind.clear();
+  bare.grace = 120;
+  bare.metadata = {{"finalizers", {"example.com/hold"}}};
+  add(a_pod("bare-0", bare));
+  after(10min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.kill_agent();
+    cluster.delete_gracefully("pods", "shop", "bare-0");
+  });
+  after(11min, [&] { EXPECT_EQ(state("n1"), "ready") << story(); });
+  after(15min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_FALSE(n1.shows_ready());
+    cluster.patch("pods", "shop", "bare-0", {{"metadata", {{"finalizers", nullptr}}}});
+  });
+  after(20min, [&] { EXPECT_EQ(state("n1"), "ready") << story(); });
+  run_for(21min);
+}
+
 TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   Machine& n1 = machine("n1", {.target = ""});
   after(5min, [&] {
