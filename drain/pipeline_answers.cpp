@@ -119,7 +119,7 @@ void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
 void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   for (TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::none && down_webhook(*tracked) == name)
-      tracked->wake_at = std::min(tracked->wake_at, now);
+      tracked->wake_at = std::min(tracked->wake_at, std::max(now, tracked->sent_at + Backoff::minimum));
   down_webhooks_.back(name);
 }
 

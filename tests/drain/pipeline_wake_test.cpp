@@ -12,6 +12,7 @@ using ::testing::IsEmpty;
 using testing::PipelineTest;
 using testing::status_error;
 using testing::terminating;
+using ::testing::UnorderedElementsAre;
 
 // A webhook that hangs takes a place for as long as the server waits for it.
 TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
@@ -173,6 +174,26 @@ TEST_F(PipelineTest, P10_ABudgetsEventIsNoReasonToAskAWebhookAgain) {
   budget.current_healthy = 2;
   pipeline->budget_changed(budget.uid, &budget, now);
   EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(PipelineTest, P10_WhatAWebhookRefusedAMomentAgoIsNotAskedForInTheSameMoment) {
+  const Error down = status_error(500, "InternalError", "", "",
+                                  "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
+                                  "webhook: Post \"https://a.shop.svc:443/\": connection refused");
+  make();
+  const auto first = a_pod("a"), second = a_pod("b");
+  plan({first});
+  ASSERT_THAT(take(), ElementsAre("a"));
+  refuse(first, down);
+  now += 5s;
+  pipeline->pod_changed(second, now);
+  ASSERT_THAT(take(), UnorderedElementsAre("a", "b")) << "one of its pods in turn, and one that it has not seen";
+  refuse(second, down);
+  accept(first);
+  EXPECT_THAT(take(), IsEmpty());
+  ASSERT_EQ(pipeline->next_wake(now), now + Backoff::minimum);
+  now = pipeline->next_wake(now);
+  EXPECT_THAT(take(), ElementsAre("b"));
 }
 
 // The controller may have counted the eviction, and forgotten its entry, before our answer arrives.

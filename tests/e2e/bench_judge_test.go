@@ -13,9 +13,8 @@ type benchRow struct {
 	compared  bool // the first row is kubectl's
 }
 
-// What a drain may ask for besides one eviction for each pod. That volumes are looked at is in it; each that is attached
-// is read once. Guards and the look for room come on
-// top: each Deployment with its ReplicaSet, the namespace listed and followed, Nodes and pods of the cluster.
+// What a drain may ask for besides one eviction for each pod, and one more for each whose budget was closed. That volumes
+// are looked at is in it; each that is attached is read once. Guards and the look for room come on top: each Deployment with its ReplicaSet, the namespace listed and followed, Nodes and pods of the cluster.
 const (
 	requestsBesides   = 15
 	requestsForGuards = 4
@@ -46,7 +45,7 @@ func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 				got.cpu, cpu))
 		}
 	}
-	most := load.pods + requestsBesides
+	most := load.pods + load.held + requestsBesides
 	if contender == "guarded" {
 		most += load.disks + requestsForGuards + requestsPerGuard*load.deployments
 	}
@@ -92,6 +91,14 @@ func TestBenchJudge(t *testing.T) {
 			t.Errorf("%s, %+v: %q, want %q", row.contender, row.got, missed, row.missed)
 		}
 	}
+	load.held = 5
+	for requests, want := range map[int]bool{70: false, 71: true} {
+		missed := judgeRow(load, "settle0", with(func(r *benchRow) { r.requests = requests }))
+		if (missed != nil) != want {
+			t.Errorf("5 pods behind a closed budget, %d requests: %q", requests, missed)
+		}
+	}
+	load.held = 0
 	load.disks = 50
 	for contender, want := range map[string]bool{"settle0": true, "guarded": false} {
 		if missed := judgeRow(load, contender, with(func(r *benchRow) { r.requests = 123 })); (missed != nil) != want {
