@@ -8,10 +8,12 @@ builds and runs.
 import collections
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -22,8 +24,10 @@ import breakers
 FOLDERS = ("drain", "agent/lifecycle", "agent/slots", "agent/gates", "k8s", "http")
 # Those that play many seeds come last.
 LATE = ("seeds_test", "fleet_test", "crash_points_test", "fleet_seeds_test", "agent_rehearsal_test")
-LEAST_LIMIT = 30  # seconds; a program gets five times what it took on the sound tree, and no less than this
-SPLIT = 8  # seconds; what takes longer on the sound tree is run in as many parts as there are jobs
+# A mutant may never come to an end. A program gets so many times what it took on the sound tree, of the processor and of
+# the clock, and no fewer seconds than these. A busy machine makes the one longer by little and the other by much.
+TIMES, LEAST_WORK, LEAST_LIMIT = 5, 5, 60
+SPLIT = 8  # seconds of a processor; what takes longer on the sound tree is run in as many parts as there are jobs
 AT_ONCE = 4  # programs that are built together, so that linking keeps all cores busy and little is built in vain
 EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 
@@ -111,7 +115,7 @@ class Round:
     def __init__(self, tree, jobs, say):
         self.tree, self.jobs, self.say = tree, jobs, say
         self.build_dir = tree / "build/dev"
-        self.takes = {}  # program -> seconds on the sound tree
+        self.takes, self.works = {}, {}  # program -> seconds on the sound tree; seconds of a processor
         self.finds = collections.Counter()  # program -> mutants that it found
         self.inputs = {}  # program -> what it is made of
         self.sound_code = {}  # path -> its object and the code in it, in the sound tree
@@ -143,17 +147,23 @@ class Round:
 
     def start(self, program, part, parts):
         """Until its first test fails."""
+        work = math.ceil(max(LEAST_WORK, TIMES * self.works.get(program, 900)))
         alone = dict(os.environ, GTEST_TOTAL_SHARDS=str(parts), GTEST_SHARD_INDEX=str(part))
         return subprocess.Popen([self.build_dir / program, "--gtest_fail_fast"], env=alone,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (work, work)),
                                 cwd=self.build_dir / program.rsplit("/", 1)[0], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def first_to_fail(self, programs, limit, parts):
-        """Runs them in this order, `jobs` at a time, until one fails or has had its time. `limit` and `parts` are functions
-        of a program. None when all of them pass."""
-        waiting = [(program, part, parts(program)) for program in programs for part in range(parts(program))]
+    def limit(self, program):
+        return max(LEAST_LIMIT, TIMES * self.takes.get(program, 900))
+
+    def first_to_fail(self, programs):
+        """Runs them in this order, `jobs` at a time, until one fails or has had its time. None when all of them pass."""
+        waiting = []
+        for program in programs:
+            parts = int(self.jobs) if self.works.get(program, 0) > SPLIT else 1
+            waiting += [(program, part, parts) for part in range(parts)]
         running = {}  # process -> program, when it began
-        took = collections.Counter()
         try:
             while waiting or running:
                 while waiting and len(running) < int(self.jobs):
@@ -161,17 +171,21 @@ class Round:
                     running[self.start(program, part, of)] = program, time.monotonic()
                 time.sleep(0.02)
                 for process, (program, began) in list(running.items()):
-                    took[program] = max(took[program], time.monotonic() - began)
-                    if process.poll() is None and time.monotonic() - began < limit(program):
+                    took = time.monotonic() - began
+                    ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+                    if not ended and took < self.limit(program):
                         continue
+                    if ended:
+                        process.returncode = os.waitstatus_to_exitcode(status)
                     if process.returncode != 0:
                         return program
+                    self.takes.setdefault(program, took)
+                    self.works.setdefault(program, usage.ru_utime + usage.ru_stime)
                     del running[process]
         finally:
             for process in running:
                 process.kill()
                 process.wait()
-        self.takes = {**took, **self.takes}
         return None
 
     def sound(self, programs):
@@ -179,7 +193,7 @@ class Round:
         done = self.ninja(*programs)
         if done.returncode:
             return "the build: " + done.stdout[-2000:]
-        return self.first_to_fail(programs, lambda program: 900, lambda program: 1)
+        return self.first_to_fail(programs)
 
     def code(self, path):
         """Its object, and the machine code in there without what only a debugger reads."""
@@ -203,14 +217,13 @@ class Round:
         try:
             if not thing or self.ninja(thing).returncode or self.code(path)[1] == sound:
                 return None
-            waiting = in_order({program: self.takes[program] for program in programs}, path, self.finds)
+            waiting = in_order({program: self.works[program] for program in programs}, path, self.finds)
             at_once = 1  # its own program finds most
             while waiting:
                 some, waiting, at_once = waiting[:at_once], waiting[at_once:], AT_ONCE
                 if self.ninja(*some).returncode:
                     return None
-                if failed := self.first_to_fail(some, lambda program: max(LEAST_LIMIT, 5 * self.takes[program]),
-                                                lambda program: int(self.jobs) if self.takes[program] > SPLIT else 1):
+                if failed := self.first_to_fail(some):
                     self.finds[failed] += 1
                     return Verdict(path, one, failed.rsplit("/", 1)[-1])
             return Verdict(path, one, "")
