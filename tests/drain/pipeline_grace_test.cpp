@@ -67,6 +67,7 @@ TEST_F(PipelineTest, AnAnswerAboutAShorterGracePeriodFreesNoLane) {
   auto deleted = terminating(pods[0]);
   deleted.deletion_grace_seconds = 3600;
   pipeline->pod_changed(deleted, now);
+  now += Backoff::minimum;
   EXPECT_THAT(take(), ElementsAre("a"));
   accept(pods[0]);
   EXPECT_THAT(take(), IsEmpty()) << "one request for each budget, and that of b is out";
