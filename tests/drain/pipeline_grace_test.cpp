@@ -54,6 +54,27 @@ TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
   EXPECT_THAT(take(), ElementsAre("deleted"));
 }
 
+// Its lane of before is another pod's by now.
+TEST_F(PipelineTest, AnAnswerAboutAShorterGracePeriodFreesNoLane) {
+  make({.grace_seconds = 10});
+  const auto budget = testing::a_budget("web", 3);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  const auto pods = pods_named({"a", "b", "c"});
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  refuse(pods[0], testing::closed_budget);
+  EXPECT_THAT(take(), ElementsAre("b"));
+  auto deleted = terminating(pods[0]);
+  deleted.deletion_grace_seconds = 3600;
+  pipeline->pod_changed(deleted, now);
+  now += Backoff::minimum;
+  EXPECT_THAT(take(), ElementsAre("a"));
+  accept(pods[0]);
+  EXPECT_THAT(take(), IsEmpty()) << "one request for each budget, and that of b is out";
+  accept(pods[1]);
+  EXPECT_THAT(take(), ElementsAre("c"));
+}
+
 TEST_F(PipelineTest, WithoutAGracePeriodNoneIsShortened) {
   make();
   auto longer = terminating(a_pod("longer"));

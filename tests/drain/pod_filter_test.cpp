@@ -151,6 +151,8 @@ TEST(PodFilter, LongTerminatingPodsAreSkippedOnlyWhenAsked) {
   EXPECT_EQ(decide(pod, policy, {}, noon).verdict, Verdict::skip);
   EXPECT_EQ(decide(pod, policy, {}, noon - std::chrono::seconds(2)).verdict, Verdict::evict)
       << "the timestamp is the end of the grace period";
+  EXPECT_EQ(decide(pod, policy, {}, noon - std::chrono::seconds(1)).verdict, Verdict::evict)
+      << "as long is not longer, as with kubectl";
 }
 
 // An agent's --leave-pods.

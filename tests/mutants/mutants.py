@@ -3,10 +3,11 @@
 
   mutants.py              applies every patch beside this file in turn, builds, runs, prints the table
   mutants.py NAME…        only these
-  mutants.py --check      only whether each patch still applies to this tree, and says what it must
+  mutants.py --check      only whether each patch and each line of equivalent.txt still fits this tree, and says what it must
   mutants.py --random N [--seed S] [--folder F]… [--program P]…
                           N mutants of nobody's choice instead (random_mutants.py): their score by folder, and the
-                          survivors as diffs. Survivors are work for people, no failure
+                          survivors as diffs. Survivors are work for people, no failure; those that make no difference
+                          stand in equivalent.txt with the reason, and are not drawn
 
 A mutant is NAME.patch: a unified diff (git apply) with lines above it:
   What: what is wrong now, in a sentence
@@ -14,13 +15,16 @@ A mutant is NAME.patch: a unified diff (git apply) with lines above it:
   Programs: drain                whose seeds and tests look for it: drain or fleet
 
 First the sound tree must pass; then each mutant must fail. The scratch copy, and with it a build that stays incremental,
-is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant survives, 2 when a patch does not apply or build or the sound tree fails.
-With HAULOUT_UPDATE_DOCS=1 a complete run writes its table into docs/reliability.md.
+is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant
+survives, 2 when a patch does not apply or build or the sound tree fails.
+With HAULOUT_UPDATE_DOCS=1 each row is also written into docs/reliability.md, in place of an older one.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -33,6 +37,7 @@ ROOT = HERE.parents[1]
 SCRATCH = ROOT / "build/mutants/tree"  # --tree
 PAGE = ROOT / "docs/reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+HEAD = ["| mutant | what is wrong | breaks | first seed that finds it, and how | tests that name it |", "|---|---|---|---|---|"]
 
 # Seeds are played so many at a time, up to so many; then come all tests with names.
 PROGRAMS = {
@@ -42,8 +47,9 @@ PROGRAMS = {
               "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
                         "agent_gates/node_gates_test", "fleet/fleet_test"]},
 }
-# A mutant may never come to an end.
-SEEDS_LIMIT, TESTS_LIMIT = 240, 240
+# A mutant may never come to an end. Seconds of a processor: on a machine with other work, the clock says little. Who
+# merely waits has so many times as long.
+SEEDS_LIMIT, TESTS_LIMIT, WAITS = 240, 240, 5
 
 
 class Broken(Exception):
@@ -94,22 +100,34 @@ def sync():
             target.unlink()
 
 
+def cmake(failed, *arguments):
+    done = subprocess.run(["cmake", *arguments], cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    if done.returncode:
+        raise Broken(f"{failed}:\n" + "\n".join(done.stdout.splitlines()[-30:]))
+
+
+def prepare():
+    """The scratch copy is the tree as it is here, and its build is configured."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    sync()
+    cmake("does not configure", "--preset", "dev")
+
+
 def build(programs, jobs):
-    targets = sorted({path.split("/")[1] for path in programs})
-    for command in (["cmake", "--preset", "dev"], ["cmake", "--build", "--preset", "dev", "-j", jobs, "--target", *targets]):
-        done = subprocess.run(command, cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode:
-            raise Broken("does not build:\n" + "\n".join(done.stdout.splitlines()[-30:]))
+    cmake("does not build", "--build", "--preset", "dev", "-j", jobs, "--target", *sorted({path.split("/")[1] for path in programs}))
 
 
 def run(program, limit, arguments=(), **environment):
     """Its output, or what it had said when its time was up; and how it ended: ok, failed, crashed, hangs."""
     try:
-        done = subprocess.run([SCRATCH / "build/dev/tests" / program, *arguments], cwd=SCRATCH, timeout=limit, text=True,
-                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-                              env=dict(os.environ, **environment))
+        done = subprocess.run(["prlimit", f"--cpu={limit}:{limit + 5}", SCRATCH / "build/dev/tests" / program, *arguments],
+                              cwd=SCRATCH, timeout=WAITS * limit, text=True, errors="replace", stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, env=dict(os.environ, **environment))
     except subprocess.TimeoutExpired as hung:
         return (hung.stdout or b"").decode(errors="replace"), "hangs"
+    if done.returncode == -signal.SIGXCPU:
+        return done.stdout, "hangs"
     return done.stdout, "ok" if done.returncode == 0 else "failed" if done.returncode == 1 else "crashed"
 
 
@@ -144,18 +162,26 @@ def programs_of(kind):
     return [PROGRAMS[kind]["seeds"], *PROGRAMS[kind]["tests"]]
 
 
-def failing_tests(programs):
-    failing = []
-    for program in programs:
-        text, ended = run(program, TESTS_LIMIT)
-        if ended == "ok":
-            continue
-        named = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] ([\w/.]+)(?:,|\s|$)", text, re.M)))
-        if ended in ("crashed", "hangs"):
-            running = re.findall(r"^\[ RUN      \] (\S+)", text, re.M)
-            named += [f"{running[-1]} ({ended})"] if running else [f"{program} ({ended})"]
-        failing += [name for name in named if "." in name]
-    return failing
+def failing_tests(program):
+    """The names of its tests that fail."""
+    text, ended = run(program, TESTS_LIMIT)
+    if ended == "ok":
+        return []
+    named = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] ([\w/.]+)(?:,|\s|$)", text, re.M)))
+    if ended in ("crashed", "hangs"):
+        running = re.findall(r"^\[ RUN      \] (\S+)", text, re.M)
+        named += [f"{running[-1]} ({ended})"] if running else [f"{program} ({ended})"]
+    return [name for name in named if "." in name]
+
+
+def found_by(kind, jobs):
+    """The first seed that finds something, and what, or None; and the names of all tests that fail. The one is looked for
+    beside the others."""
+    with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
+        seed = pool.submit(first_seed, kind)
+        # The longest stands last.
+        named = list(pool.map(failing_tests, reversed(PROGRAMS[kind]["tests"])))
+        return seed.result(), [name for names in reversed(named) for name in names]
 
 
 def row(mutant, seed, tests):
@@ -164,19 +190,17 @@ def row(mutant, seed, tests):
     return f"| `{mutant.name}` | {mutant.said['What']} | {mutant.said['Promise']} | {by_seed} | {by_test} |"
 
 
-def write_page(table):
-    text = PAGE.read_text(encoding="utf-8")
+def merged(text, rows, names):
+    """The page with these rows in its table, beside the older ones of other mutants that there still are."""
     before, rest = text.split(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + table + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    table, after = rest.split(END)
+    by_name = {line.split("`")[1]: line for line in [*table.splitlines(), *rows] if line.startswith("| `")}
+    lines = [BEGIN, *HEAD, *(by_name[name] for name in sorted(by_name) if name in names), END]
+    return before + "\n".join(lines) + after
 
 
 def play_random(asked):
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    sync()
-    done = subprocess.run(["cmake", "--preset", "dev"], cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, check=False)
-    if done.returncode:
-        raise Broken("does not configure:\n" + done.stdout[-2000:])
+    prepare()
     try:
         verdicts = random_mutants.play(SCRATCH, asked, say)
     except RuntimeError as failed:
@@ -211,23 +235,29 @@ def main():
         raise Broken(f"there is no mutant {sorted(unknown)[0]}; there are: {', '.join(m.name for m in mutants)}")
     for mutant in mutants:
         mutant.apply(ROOT, check=True)
+    try:
+        gone = random_mutants.stale(ROOT, random_mutants.accepted(random_mutants.EQUIVALENT.read_text(encoding="utf-8")))
+    except ValueError as wrong:
+        raise Broken(str(wrong)) from wrong
+    if gone:
+        raise Broken(f"{random_mutants.EQUIVALENT.name}: this line is not there or cannot be broken so any longer; {gone}")
     if asked.check:
         print(f"{len(mutants)} mutants apply")
         return 0
     chosen = [mutant for mutant in mutants if not asked.names or mutant.name in asked.names]
 
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    sync()
+    prepare()
     kinds = sorted({mutant.said["Programs"] for mutant in chosen})
     say(f"the sound tree, which must pass: {', '.join(kinds)}")
     build([program for kind in kinds for program in programs_of(kind)], asked.jobs)
     for kind in kinds:
-        if seed := first_seed(kind):
+        seed, tests = found_by(kind, asked.jobs)
+        if seed:
             raise Broken(f"the sound tree fails: {kind} seed {seed[0]}: {seed[1]}")
-        if tests := failing_tests(PROGRAMS[kind]["tests"]):
+        if tests:
             raise Broken(f"the sound tree fails: {', '.join(tests)}")
 
-    rows, survivors = [], []
+    rows, survivors, unbuilt = [], [], []
     for mutant in chosen:
         began = time.monotonic()
         kind = mutant.said["Programs"]
@@ -236,20 +266,22 @@ def main():
         try:
             build(programs_of(kind), asked.jobs)
         except Broken as broken:
-            raise Broken(f"{mutant.path.name}: {broken}") from broken
-        seed, tests = first_seed(kind), failing_tests(PROGRAMS[kind]["tests"])
+            say(f"mutants: {mutant.path.name} {broken}")
+            unbuilt.append(mutant.name)
+            continue
+        seed, tests = found_by(kind, asked.jobs)
         rows.append(row(mutant, seed, tests))
         if not seed and not tests:
             survivors.append(mutant.name)
+        if os.environ.get("HAULOUT_UPDATE_DOCS"):
+            page = merged(PAGE.read_text(encoding="utf-8"), rows[-1:], {mutant.name for mutant in mutants})
+            PAGE.write_text(page, encoding="utf-8")
         say(f"{rows[-1]} {time.monotonic() - began:.0f} s")
     sync()
-    table = "\n".join(["| mutant | what is wrong | breaks | first seed that finds it, and how | tests that name it |",
-                       "|---|---|---|---|---|", *rows])
-    print(table)
-    if os.environ.get("HAULOUT_UPDATE_DOCS") and not asked.names:
-        write_page(table)
-    say(f"{len(chosen) - len(survivors)} of {len(chosen)} found" + (f"; SURVIVED: {', '.join(survivors)}" if survivors else ""))
-    return 1 if survivors else 0
+    print("\n".join([*HEAD, *rows]))
+    say(f"{len(rows) - len(survivors)} of {len(chosen)} found" + (f"; SURVIVED: {', '.join(survivors)}" if survivors else "") +
+        (f"; DO NOT BUILD: {', '.join(unbuilt)}" if unbuilt else ""))
+    return 2 if unbuilt else 1 if survivors else 0
 
 
 if __name__ == "__main__":

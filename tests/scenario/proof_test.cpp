@@ -116,6 +116,51 @@ TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
+// Holds back an answer about the Node.
+class LateNode final : public http::Transport {
+ public:
+  LateNode(http::Transport& inner, Clock& clock) : inner_(inner), clock_(clock) {}
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+    const sim::Call call = sim::parse_call(request);
+    Duration late{};
+    if (call.verb == "get" && call.path == "/api/v1/nodes/n1") late = std::exchange(next_, {});
+    auto answer = co_await inner_.round_trip(std::move(request), deadline);
+    if (late > Duration::zero()) co_await clock_.sleep_until(clock_.now() + late);
+    co_return answer;
+  }
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override {
+    co_return co_await inner_.open(std::move(request), deadline);
+  }
+  void hold_the_next(Duration late) { next_ = late; }
+  bool holds_the_next() const { return next_ > Duration::zero(); }
+
+ private:
+  http::Transport& inner_;
+  Clock& clock_;
+  Duration next_{};
+};
+
+// A late pod makes the drain look at the Node. Before it has the answer, which says that the node is cordoned, somebody
+// uncordons it, and the watch tells.
+TEST_F(Proof, P3_ALateAnswerAboutTheNodeTakesNoNewsBack) {
+  LateNode late(cluster.api(), clock);
+  way = &late;
+  options.max_concurrent = 1;
+  options.timeout = 1min;
+  add_pods(4, {.grace = 10});
+  WallTime uncordoned;
+  after(2s, [&late] { late.hold_the_next(5s); });
+  after(3s, [this] { cluster.create("pods", a_pod("late", {.grace = 2})); });
+  after(5s, [this, &uncordoned] {
+    cluster.uncordon("n1");
+    uncordoned = clock.wall_now();
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_FALSE(late.holds_the_next());
+  for (const auto& entry : told.entries)
+    if (entry.type == EventType::eviction_sent) EXPECT_LE(entry.at, uncordoned);
+}
+
 // Without a living watch, what comes after the list would be seen by nobody.
 TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   options.timeout = 1min;
