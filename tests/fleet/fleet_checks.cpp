@@ -363,9 +363,10 @@ void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
 
 void FleetChecks::going_down(Machine& machine, bool by_agent) {
   reboots += by_agent;
-  const std::string record = sim::annotation(cluster_.get("nodes", "", machine.node()), "haulout.dev/record");
-  if (!by_agent || agent::decode_record(record).requested) return;
-  auto& downs = downs_[machine.node()];
+  const sim::Json node = cluster_.get("nodes", "", machine.node());
+  if (!by_agent || agent::decode_record(sim::annotation(node, "haulout.dev/record")).requested) return;
+  // A Node that was registered anew has lost the record of those before, and stands for another machine as a rule.
+  auto& downs = downs_[sim::uid_of(node)];
   downs.push_back(clock_.now());
   while (downs.front() < clock_.now() - 24h) downs.pop_front();
   if (reboots_per_day > 0 && downs.size() > reboots_per_day)

@@ -92,9 +92,9 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::pair<std::string, std::string>> turns_;  // Lease: holder's node, UID
   std::map<std::string, Proof> proofs_;                               // by node
   std::map<std::string, std::deque<TimePoint>> lately_;               // requests of ten seconds
-  std::map<std::string, std::deque<TimePoint>> downs_;                // by its agent, unasked, within 24 hours
-  std::map<std::string, TimePoint> disturbed_;  // namespace/app: by something else than an eviction
-  std::set<std::string> evicted_;               // UIDs
+  std::map<std::string, std::deque<TimePoint>> downs_;  // by UID of the Node: by its agent, unasked, within 24 hours
+  std::map<std::string, TimePoint> disturbed_;          // namespace/app: by something else than an eviction
+  std::set<std::string> evicted_;                       // UIDs
   std::map<std::pair<std::string, std::string>, std::size_t> sent_away_;  // node and namespace/app: how often
 };
 
