@@ -67,7 +67,6 @@ class LeaseSlots final : public Slots {
   // All that is ours, until no list shows it any more.
   using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
   Task<> give_all_back(Lister list, TimePoint deadline);
-  Task<> give_back_left_behind(TimePoint deadline);
   Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
   // A time between that and twice that, or later if many wait.
   TimePoint next_look(Duration at_least);
