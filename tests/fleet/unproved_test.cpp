@@ -225,5 +225,14 @@ TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
   expect_updated(n1);
 }
 
+// News of the Node are a reason to prove it again, but none to ask whoever wants to be left alone.
+TEST_F(Unproved, P10_NewsAreNoReasonToAskSoonerThanRetryAfter) {
+  machine("n1", {.methods = {}});
+  fail_from(5min, "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"});
+  for (int i = 0; i < 18; ++i) after(5min + i * 3s, [this, i] { annotate("noise", std::to_string(i)); });
+  after(5min + 55s, [this] { EXPECT_EQ(std::ranges::count(faults.struck(), "throttle list leases"), 1) << story(); });
+  run_for(6min);
+}
+
 }  // namespace
 }  // namespace haulout::fleet
