@@ -192,7 +192,7 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 
 Task<> Search::explore(http::Transport& as) {
   found_.rights = {true, true, true, true, true, true, true, true};
-  // Whoever takes no Leases does not miss them.
+  // The right to Leases is tried only where Leases are the turns.
   found_.rights.leases = options_.slots == SlotsChoice::lease;
   for (RightAttempt& attempt : right_attempts(context())) {
     bool& right = found_.rights.*attempt.right;

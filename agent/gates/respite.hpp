@@ -19,7 +19,7 @@ class Respite {
     over_ = std::max(over_, clock_.now() + backoff_.next(rng_, error.retry_after));
     refusal_ = error.retry_after ? std::optional(error) : std::nullopt;
   }
-  // A watch keeps its own times, but for what the server asks of whoever opens the next one.
+  // A watch has a backoff of its own. Only a Retry-After counts here: the next watch must wait for it, too.
   void watch_failed(const Error& error) {
     if (error.retry_after) failed(error);
   }
@@ -30,7 +30,7 @@ class Respite {
   }
   // No watch is opened before.
   TimePoint over() const { return over_; }
-  // What the server said that does not want to be asked now. After any other failure somebody may have a reason to ask.
+  // The server's answer with a Retry-After that is not over yet. After other failures a caller may ask at once.
   std::optional<Error> refusal() const { return clock_.now() < over_ ? refusal_ : std::nullopt; }
 
  private:

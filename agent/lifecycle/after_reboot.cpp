@@ -56,7 +56,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   }
   // Where the need has gone meanwhile, it was served, whoever saw it: another reboot would be for nothing.
   const bool still_needed = record_.requested || !answered_ || pending_.need != Need::no;
-  // The machine may have gone down for the predecessor's request, though nobody saw it.
+  // The agent process before this one asked for a reboot, and the machine may have rebooted unseen: that one counts.
   if (still_needed && asked_before && !reload_ && co_await braked()) co_return Event::reboot_impossible;
   // The predecessor may have been killed before it asked: once, a way is tried again for that.
   if (still_needed && asked_before && !reload_ && !std::exchange(record_.asked_again, true)) {

@@ -159,7 +159,8 @@ class Agent::Impl {
   Task<std::optional<Event>> doubt_gates();
   Task<std::optional<Event>> doubt_emptiness();
   bool must_leave(const k8s::Pod& pod);
-  // Whether its controller puts it here again and again, and it may stay (--pinned leave): then the record says so.
+  // True when its controller has made pods on this cordoned node twice and --pinned leave lets them stay. Adds the
+  // controller to the record.
   bool comes_back(const k8s::Pod& pod);
   boost::asio::awaitable<Event> stay_ready();
   // Somebody else has rebooted the machine since it was ready, and its boot id is the same. Sets cause_.
