@@ -3,6 +3,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <string>
+#include <string_view>
 
 #include "retry/clock.hpp"
 #include "retry/result.hpp"
@@ -15,6 +16,12 @@ struct Turn {
   std::string why{};   // when not ours: who holds the turns, or what counts against the limit, for people
   bool operator==(const Turn&) const = default;
 };
+
+// By which slots the turn of this name was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
+inline std::string_view keeper_of(std::string_view slot) {
+  const std::size_t slash = slot.find('/');
+  return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
+}
 
 class Slots {
  public:

@@ -78,6 +78,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
   pipeline.own_uid = options_.own_pod_uid;
   pipeline.order = options_.order;
   pipeline.leaves_pinned = options_.policy.pinned == Treatment::skip;
+  pipeline.pinned_controllers = options_.pinned_controllers;
   pipeline.skips_overdue = options_.policy.skip_terminating_after.has_value();
   if (options_.guards.any()) pipeline.guards.push_back(&controllers_);
   if (options_.volume_turns != VolumeWait::off) pipeline.guards.push_back(&turns_);

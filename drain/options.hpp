@@ -50,6 +50,9 @@ struct Options {
   std::optional<Duration> timeout;            // unset: for ever
   std::vector<OrderRule> order;               // the first that selects a pod counts; its own annotation comes before
   std::size_t max_concurrent = 5;             // places; 0: unlimited
+  // That have brought their pods back to this node before, as controller_key() of pipeline.hpp names them: such pods
+  // count as pinned at once.
+  std::set<std::string> pinned_controllers;
   Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was

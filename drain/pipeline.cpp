@@ -45,6 +45,7 @@ void Pipeline::cordoned_anew(TimePoint now) {
 // The pods may have been heard of before the node was. What policy says of them holds as ever.
 void Pipeline::unpin(TimePoint now) {
   returns_.clear();
+  options_.pinned_controllers.clear();
   std::vector<TrackedPod*> pinned;
   for (TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::pinned) pinned.push_back(tracked);

@@ -60,11 +60,16 @@ struct PipelineOptions {
   std::string own_uid{};
   std::vector<OrderRule> order{};
   bool leaves_pinned = false;  // pods that are pinned to the node are left instead of waited for
+  // That are known to bring their pods back to the node, as controller_key() names them.
+  std::set<std::string> pinned_controllers{};
   // Policy skips pods that have been terminating for too long: time alone can take a pod out.
   bool skips_overdue = false;
   // Guards beyond budgets. Borrowed. The first that holds a pod back says why.
   std::vector<EvictionGuard*> guards{};
 };
+
+// Namespace/kind/name of the controller that has made it; empty: none has.
+std::string controller_key(const k8s::Pod& pod);
 
 struct TrackedPod {
   // First, side by side: what is looked at in every pod each time that something happens.
@@ -215,6 +220,7 @@ class Pipeline {
   void apply_decision(TrackedPod& tracked, TimePoint now);
   static void see(TrackedPod& tracked, const k8s::Pod& pod);
   void note_late(TrackedPod& tracked, TimePoint now);
+  void pin(TrackedPod& tracked, const std::string& what, TimePoint now);
   void send(TrackedPod& tracked, TimePoint now);
   void send_signal(TrackedPod& tracked, TimePoint now);
   void depart(TrackedPod& tracked, TimePoint now);

@@ -178,11 +178,13 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     const std::uint32_t times = verdict == tracked.refusal.verdict ? tracked.refusal.times + 1 : 1;
     tracked.refusal = {verdict, times, error.message(), webhook_refusal(error)};
   }
-  TimePoint wake_at = now + tracked.backoff.next(rng_, error.retry_after);
+  TimePoint wake_at{};
   if (verdict == EvictionVerdict::budget && !book_.visible()) {
     const std::string& group = UnseenBudgets::group_of(tracked.pod);
     unseen_budgets_.refused(group, error.retry_after, now, rng_);
     wake_at = unseen_budgets_.next(group);
+  } else {
+    wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   }
   if (verdict == EvictionVerdict::gone) {
     // The view will say so too; if it does not, it was about another pod and we ask again.

@@ -43,6 +43,10 @@ bool is_newer(const std::string& version, const std::string& than) {
 
 }  // namespace
 
+std::string controller_key(const k8s::Pod& pod) {
+  return pod.controller ? pod.ns + "/" + controller_of(pod) : std::string();
+}
+
 void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
   tracked.pod = pod;
   if (!pod.terminating()) tracked.had_finished = pod.finished();
@@ -63,6 +67,8 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   ++count_of(PodState::left);
   apply_decision(tracked, now);
   if (tracked.is_late) note_late(tracked, now);
+  if (tracked.decision.verdict == Verdict::evict && options_.pinned_controllers.contains(controller_key(pod)))
+    pin(tracked, "has come back to this cordoned node each time that it was empty", now);
 }
 
 void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
@@ -74,19 +80,24 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (!controller || paused_ || now - age < taking_no_pods_since_ + race_window) return;
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
-  if (++returns < returns_until_pinned || tracked.state == PodState::terminating) return;
-  const std::string what =
-      fmt::format("{} {} has come back to this cordoned node {} times: {}", controller->kind, controller->name, returns,
+  if (++returns >= returns_until_pinned)
+    pin(tracked, fmt::format("has come back to this cordoned node {} times", returns), now);
+}
+
+void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) {
+  if (!must_leave(tracked.state) || tracked.state == PodState::terminating) return;
+  const std::string why =
+      fmt::format("{} {} {}: {}", tracked.pod.controller->kind, tracked.pod.controller->name, what,
                   tracked.pod.tolerates_unschedulable
                       ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
                       : "its pods do not tolerate the cordon, so their spec.nodeName or a scheduler of their own binds "
                         "them to this node");
   if (options_.leaves_pinned) {
-    tracked.left_pinned = what + "; it stays (--pinned leave)";
+    tracked.left_pinned = why + "; it stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
   hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
-       what + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
+       why + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {

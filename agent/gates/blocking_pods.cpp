@@ -18,18 +18,13 @@ std::string on_node(const std::string& node) {
 }  // namespace
 
 Task<std::vector<k8s::Pod>> BlockingPods::list(std::string selector, TimePoint deadline) {
-  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
   k8s::ListOptions options;
   options.field_selector = on_node(node_);
   options.label_selector = std::move(selector);
   options.limit = page;
-  auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline);
-  if (!pods) {
-    respite_.failed(pods.error());
-    co_return std::move(pods).error();
-  }
-  respite_.answered();
-  co_return std::move(pods->items);
+  CO_TRY(auto pods, co_await respite_.ask(
+                        [&] { return client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline); }));
+  co_return std::move(pods.items);
 }
 
 asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {

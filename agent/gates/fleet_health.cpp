@@ -56,15 +56,9 @@ void FleetHealth::belong_to(OwnPool pool) {
 }
 
 Task<std::vector<k8s::Node>> FleetHealth::list(TimePoint deadline) {
-  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
-  auto nodes = co_await client_.list_nodes(selector_, deadline);
-  if (!nodes) {
-    respite_.failed(nodes.error());
-    co_return std::move(nodes).error();
-  }
-  respite_.answered();
+  CO_TRY(auto nodes, co_await respite_.ask([&] { return client_.list_nodes(selector_, deadline); }));
   was_readable_ = true;
-  co_return std::move(nodes->items);
+  co_return std::move(nodes.items);
 }
 
 asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {

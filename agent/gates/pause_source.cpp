@@ -38,15 +38,13 @@ PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string
 }
 
 Task<PauseSource::Texts> PauseSource::read_once(TimePoint deadline) {
-  if (auto refusal = respite_.refusal()) co_return *std::move(refusal);
-  auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
-  const bool gone = !map && k8s::is_gone(map.error());
-  if (!map && !gone) {
-    respite_.failed(map.error());
-    co_return std::move(map).error();
-  }
-  respite_.answered();
-  co_return gone ? Texts{} : texts_in(map->data);
+  return respite_.ask([this, deadline]() -> Task<Texts> {
+    auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
+    // No pause is an answer, too.
+    if (!map && k8s::is_gone(map.error())) co_return Texts{};
+    if (!map) co_return std::move(map).error();
+    co_return texts_in(map->data);
+  });
 }
 
 Task<PauseSource::Texts> PauseSource::read(TimePoint deadline) {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "retry/backoff.hpp"
+#include "retry/result.hpp"
 
 namespace haulout::agent {
 
@@ -15,31 +17,42 @@ class Respite {
   // Borrowed.
   Respite(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
-  void failed(const Error& error) {
-    over_ = std::max(over_, clock_.now() + backoff_.next(rng_, error.retry_after));
-    refusal_ = error.retry_after ? std::optional(error) : std::nullopt;
+  // The answer to `question`, a callable that returns Task<T>, asked now; or the server's last answer again, without
+  // asking, while its Retry-After is not over. After other failures it is asked at once. Cancellable.
+  template <class Question>
+  std::invoke_result_t<Question&> ask(Question question) {
+    if (refusal_ && clock_.now() < over_) co_return *refusal_;
+    auto answer = co_await question();
+    if (answer)
+      answered();
+    else
+      failed(answer.error());
+    co_return answer;
   }
   // A watch has a backoff of its own. Only a Retry-After counts here: the next watch must wait for it, too.
   void watch_failed(const Error& error) {
     if (error.retry_after) failed(error);
+  }
+  // No watch is opened before.
+  TimePoint over() const { return over_; }
+
+ private:
+  void failed(const Error& error) {
+    over_ = std::max(over_, clock_.now() + backoff_.next(rng_, error.retry_after));
+    refusal_ = error.retry_after ? std::optional(error) : std::nullopt;
   }
   void answered() {
     backoff_.reset();
     over_ = {};
     refusal_.reset();
   }
-  // No watch is opened before.
-  TimePoint over() const { return over_; }
-  // The server's answer with a Retry-After that is not over yet. After other failures a caller may ask at once.
-  std::optional<Error> refusal() const { return clock_.now() < over_ ? refusal_ : std::nullopt; }
 
- private:
   Clock& clock_;
   Rng& rng_;
   Backoff backoff_{
       BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal}};
   TimePoint over_{};
-  std::optional<Error> refusal_;
+  std::optional<Error> refusal_;  // the last answer, when it came with a Retry-After
 };
 
 }  // namespace haulout::agent

@@ -23,12 +23,6 @@ constexpr Duration kubelet_patience = std::chrono::minutes(2);
 // So many foreign records in a row are no late writes of a predecessor, and no person's doing.
 constexpr unsigned surely_a_rival = 3;
 
-// By which slots a turn was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
-std::string_view keeper_of(std::string_view turn) {
-  const std::size_t slash = turn.find('/');
-  return slash == std::string_view::npos ? std::string_view() : turn.substr(0, slash);
-}
-
 }  // namespace
 
 Agent::Agent(AgentParts parts, AgentOptions options)

@@ -159,8 +159,7 @@ class Agent::Impl {
   Task<std::optional<Event>> doubt_gates();
   Task<std::optional<Event>> doubt_emptiness();
   bool must_leave(const k8s::Pod& pod);
-  // True when its controller has made pods on this cordoned node twice and --pinned leave lets them stay. Adds the
-  // controller to the record.
+  // True when its controller has made pods on this cordoned node twice. Adds the controller to the record.
   bool comes_back(const k8s::Pod& pod);
   boost::asio::awaitable<Event> stay_ready();
   // Somebody else has rebooted the machine since it was ready, and its boot id is the same. Sets cause_.

@@ -164,6 +164,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   drain::Options options = options_.drain;
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
+  options.pinned_controllers = record_.pinned;
   options.restore_cordon_on_failure = false;  // the duty of the next state
   drain_ = std::make_unique<drain::Drain>(client_, rng_, drain_status_, options, options_.node);
   drain_->expect_leaked(record_.leaked);

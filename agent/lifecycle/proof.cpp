@@ -17,18 +17,14 @@ constexpr Duration block_look = std::chrono::minutes(1);
 // After a proof that failed. What it makes us say is news of our own Node, which would have us prove again at once.
 constexpr Duration least_pause = std::chrono::seconds(2);
 
-// As the record names it.
-std::string controller_key(const k8s::Pod& pod) {
-  return fmt::format("{}/{}/{}", pod.ns, pod.controller->kind, pod.controller->name);
-}
-
 }  // namespace
 
 bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (left_alone_.contains(pod.uid)) return false;
-  if (pod.controller && record_.pinned.contains(controller_key(pod))) return false;
+  const bool pinned_stay = options_.drain.policy.pinned == drain::Treatment::skip;
+  if (pinned_stay && record_.pinned.contains(drain::controller_key(pod))) return false;
   const drain::Decision decision = drain::decide(pod, options_.drain.policy, {}, wall());
-  if (decision.verdict != drain::Verdict::skip) return !comes_back(pod);
+  if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
   // Also when somebody deletes it later, and nothing tells any more what it was before. Its labels are told always.
   if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
   return false;
@@ -36,14 +32,16 @@ bool Agent::Impl::must_leave(const k8s::Pod& pod) {
 
 // Within one drain the engine sees it. This is one that comes only when the node is empty.
 bool Agent::Impl::comes_back(const k8s::Pod& pod) {
-  if (options_.drain.policy.pinned != drain::Treatment::skip || !pod.controller) return false;
-  const std::string controller = controller_key(pod);
+  if (!pod.controller) return false;
+  const std::string controller = drain::controller_key(pod);
   std::set<std::string>& returned = returned_[controller];
   returned.insert(pod.uid);
   if (returned.size() < drain::Pipeline::returns_until_pinned) return false;
-  record_.pinned.insert(controller);
-  warn("PodPinned", fmt::format("{} has come back to this cordoned node {} times; it stays (--pinned leave)",
-                                controller, returned.size()));
+  if (!record_.pinned.insert(controller).second) return true;
+  warn("PodPinned", fmt::format("{} has come back to this cordoned node {} times; {}", controller, returned.size(),
+                                options_.drain.policy.pinned == drain::Treatment::skip
+                                    ? "it stays (--pinned leave)"
+                                    : "it is evicted no more, and waited for (--pinned wait)"));
   return true;
 }
 

@@ -58,7 +58,8 @@ struct Record {
   std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
   std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that nobody was found to use in this attempt
-  // Controllers whose pods stay, since they come back whatever is done (--pinned leave): namespace/kind/name.
+  // Controllers whose pods come back whatever is done, namespace/kind/name: they stay (--pinned leave), or are evicted
+  // no more and waited for.
   std::set<std::string> pinned{};
   // For people.
   std::vector<PastAttempt> attempts{};  // the last ones, the newest last

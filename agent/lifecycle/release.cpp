@@ -1,5 +1,7 @@
 #include "agent/lifecycle/release.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/lifecycle/node_status.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/status.hpp"
@@ -38,7 +40,8 @@ class Releasing {
   asio::awaitable<void> give_node_back() {
     const std::optional<Record> record = record_of(node_);
     const State state = record ? record->state : State::unknown;
-    if (record) parts_.slots.remember(record->slot);
+    if (record) slot_ = record->slot;
+    parts_.slots.remember(slot_);
     if (state == State::rebooting)
       out_.done.emplace_back("a reboot had been asked for before: the machine may still go down");
     const bool uncordoned = co_await take_cordon_back();
@@ -73,6 +76,13 @@ class Releasing {
   }
 
   asio::awaitable<void> free_turn(bool had_one) {
+    // These slots would find nothing to free, and nobody else would know of the turn any more.
+    if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
+      out_.failures.push_back(fmt::format(
+          "turn {} was taken with --slots={} and is not freed: do this again with that instead of --slots={}", slot_,
+          keeper, parts_.slots.name()));
+      co_return;
+    }
     auto freed = co_await insist<void>([this](TimePoint limit) { return parts_.slots.release(limit); });
     if (!freed)
       failed("the turn is not freed", freed.error());
@@ -124,6 +134,7 @@ class Releasing {
   std::string name_;
   TimePoint deadline_;
   k8s::Node node_;
+  std::string slot_;  // as the record names the turn; empty: it names none
   Released out_;
 };
 

@@ -62,8 +62,8 @@ TEST_F(FleetLockTest, MayBeAskedAgainAndAgain) {
 
 TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   server.holders["workers"] = {"other"};
-  // Some say 500 for a full semaphore.
-  for (const int full : {409, 423, 500}) {
+  // Some say 500 for a full semaphore. Every status from 400 on is an error.
+  for (const int full : {400, 409, 423, 500}) {
     server.full = full;
     const auto turn = run(slots.take(soon()));
     ASSERT_TRUE(turn);

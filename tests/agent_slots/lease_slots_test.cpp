@@ -203,6 +203,21 @@ TEST_F(LeaseSlotsTest, ANodeThatChangesItsPoolKeepsNothingInTheOld) {
   });
 }
 
+// Only a turn of another namespace is looked for there. Whatever else a record names is no reason for a request.
+TEST_F(LeaseSlotsTest, NothingIsLookedForWhereNoTurnWasLeftBehind) {
+  for (const char* taken : {"lease/haulout/haulout-default-0", "lease/haulout-default-0", "fleetlock/a/b", ""}) {
+    const std::size_t before = cluster.audit().size();
+    live([&]() -> asio::awaitable<void> {
+      LeaseSlots& slots = node("a1").slots;
+      slots.remember(taken);
+      const auto released = co_await slots.release(soon());
+      EXPECT_TRUE(released) << taken;
+    });
+    EXPECT_EQ(cluster.audit().size() - before, 1u) << taken;
+    EXPECT_EQ(cluster.audit().back().ns, "haulout") << taken;
+  }
+}
+
 TEST_F(LeaseSlotsTest, AMissingLabelIsAnErrorThatSaysSo) {
   cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"zone", nullptr}}}}}});
   live([this]() -> asio::awaitable<void> {

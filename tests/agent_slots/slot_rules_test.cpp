@@ -156,6 +156,13 @@ TEST(Choice, SaysWhoIsOutAndWhy) {
   EXPECT_THAT(choose_slot(three, me).why, HasSubstr("and 3 were at 17:41 UTC: other1"));
 }
 
+TEST(Choice, NamesFiveOfTheNodesThatAreOut) {
+  const std::string five = "a (NotReady), b (NotReady), c (NotReady), d (NotReady), e (NotReady)";
+  EXPECT_THAT(choose_slot(view(1, {}, {"a", "b", "c", "d", "e"}), me).why, ::testing::EndsWith("and 5 are: " + five));
+  EXPECT_THAT(choose_slot(view(1, {}, {"a", "b", "c", "d", "e", "f", "g"}), me).why,
+              ::testing::EndsWith("and 7 are: " + five + " and 2 more"));
+}
+
 // A stolen token writes as many Leases as it likes, in the name of one node: that is one node out.
 TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   const GroupView greedy = view(2, {slot(0, other(1)), slot(1, other(1)), slot(2, other(1))});

@@ -221,6 +221,35 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
+// The drain before this one was over when it came back.
+TEST_F(PinnedPods, WhoIsKnownToComeBackIsPinnedAtOnce) {
+  for (const bool leaves : {false, true}) {
+    PipelineOptions options;
+    options.leaves_pinned = leaves;
+    options.pinned_controllers = {"shop/ReplicaSet/typha-1"};
+    make(options);
+    const auto of = [](const char* name, const char* controller) {
+      return owned_by(a_pod(name), "apps/v1", "ReplicaSet", controller, controller);
+    };
+    const k8s::Pod known = of("known", "typha-1"), late = of("late", "typha-1"), other = of("other", "typha-2");
+    plan({known, other});
+    EXPECT_THAT(take(), ElementsAre("other")) << leaves;
+    pipeline->pod_changed(late, now);
+    EXPECT_THAT(take(), IsEmpty());
+    for (const k8s::Pod& pod : {known, late}) {
+      EXPECT_EQ(tracked(pod).report.reason, "PodPinned") << leaves;
+      EXPECT_EQ(tracked(pod).state, leaves ? PodState::left : PodState::parked);
+      EXPECT_THAT(tracked(pod).report.message,
+                  ::testing::StartsWith("ReplicaSet typha-1 has come back to this cordoned node each time that it was "
+                                        "empty: "));
+    }
+    // The node takes pods: nothing that comes now is a return.
+    pipeline->set_paused(true, now);
+    pipeline->set_paused(false, now);
+    EXPECT_THAT(take(), ElementsAre("known", "late")) << leaves;
+  }
+}
+
 // Only what comes back again and again.
 TEST_F(PinnedPods, AFirstReturnIsEvictedAlsoWherePinnedPodsAreLeft) {
   PipelineOptions options;

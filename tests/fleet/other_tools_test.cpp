@@ -8,6 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct OtherTools : Fleet {
@@ -21,6 +22,12 @@ struct OtherTools : Fleet {
     cluster.on_change([action](const sim::Change& change) {
       if (change.key.resource == "leases" && change.type == sim::ChangeType::deleted) action();
     });
+  }
+  std::size_t patches_of_nodes() const {
+    const auto& audit = cluster.audit();
+    return static_cast<std::size_t>(std::count_if(audit.begin(), audit.end(), [](const auto& entry) {
+      return entry.verb == "patch" && entry.resource == "nodes";
+    }));
   }
   // As soon as the node is shown in this state, once.
   void once_in(const std::string& wanted, std::function<void()> action) {
@@ -237,6 +244,38 @@ TEST_F(OtherTools, LabelsThatSomebodyTakesAwayEachTimeAreNotFoughtFor) {
   after(5h, [&] { EXPECT_LT(n1.requests() - before, 200u); });
   run_for(5h + 1min);
   EXPECT_GT(n1.requests() - before, 20u) << "nor forgotten";
+}
+
+// The answer to the write tells that they are there. The watch may come to nothing for minutes.
+TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
+  machine("n1", {.target = ""});
+  std::size_t before = 0;
+  after(10min,
+        [&] { cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", nullptr}}}}}}); });
+  after(10min + 2s, [&] {
+    cluster.silence_watches();
+    before = patches_of_nodes();
+  });
+  after(12min, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    EXPECT_EQ(patches_of_nodes() - before, 1u) << story();
+  });
+  run_for(13min);
+}
+
+// A person who edits the record is no second agent.
+TEST_F(OtherTools, ARecordThatSomebodyWroteOnceIsNotFoughtOver) {
+  Machine& n1 = machine("n1", {.target = ""});
+  after(5min, [&] {
+    agent::Record written = agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record"));
+    written.run = "somebody's";
+    cluster.patch("nodes", "", "n1",
+                  {{"metadata", {{"annotations", {{"haulout.dev/record", agent::encode_record(written)}}}}}});
+  });
+  after(6min, [&] { n1.want("1.1"); });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_THAT(story(), Not(HasSubstr("SecondAgent")));
 }
 
 // An older agent, after a downgrade: whoever can read it finds it as it was.

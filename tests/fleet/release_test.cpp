@@ -16,8 +16,9 @@ using ::testing::IsEmpty;
 class ToldSlots final : public agent::Slots {
  public:
   ToldSlots(agent::Slots& inner, std::vector<std::string>& told) : inner_(inner), told_(told) {}
-  std::string name() const override { return inner_.name(); }
+  std::string name() const override { return name_.empty() ? inner_.name() : name_; }
   void remember(const std::string& slot) override { told_.push_back(slot); }
+  void call(std::string name) { name_ = std::move(name); }
   Task<agent::Turn> take(TimePoint deadline) override { return inner_.take(deadline); }
   Task<agent::Turn> confirm(TimePoint deadline) override { return inner_.confirm(deadline); }
   Task<> release(TimePoint deadline) override { return inner_.release(deadline); }
@@ -26,6 +27,7 @@ class ToldSlots final : public agent::Slots {
  private:
   agent::Slots& inner_;
   std::vector<std::string>& told_;
+  std::string name_;
 };
 
 class Release : public Fleet, public ::testing::WithParamInterface<const char*> {
@@ -54,6 +56,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
       const agent::OwnNode own{"n1", node("n1").is_null() ? "" : node("n1")["metadata"]["uid"].get<std::string>()};
       agent::LeaseSlots leases(client, rng, own, slots);
       ToldSlots turns(leases, told);
+      turns.call(called);
       out = co_await agent::release({client, rng, *machines[0], turns}, "n1", clock.now() + 1min);
     }));
     return out;
@@ -75,6 +78,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
 
   Duration delay = 1s;
   std::vector<std::string> told;  // of turns, by the record
+  std::string called;             // the kind of the slots that release it, when it is not that of the agent
 
  private:
   bool stopped_ = false;
@@ -172,6 +176,25 @@ TEST_F(ReleaseBy, APersonGivesTheTurnOfTheRecordBack) {
   run_for(5min);
   EXPECT_THAT(release().failures, IsEmpty());
   EXPECT_THAT(told, ::testing::ElementsAre("lease/haulout/haulout-default-0"));
+}
+
+// Those would find nothing to free, and with the record the only word of the turn would be gone.
+TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(5min);
+  called = "fleetlock";
+  EXPECT_THAT(
+      release().failures,
+      ::testing::ElementsAre("turn lease/haulout/haulout-default-0 was taken with --slots=lease and is not freed: "
+                             "do this again with that instead of --slots=fleetlock"));
+  EXPECT_EQ(slots_held(), 1u);
+  EXPECT_THAT(traces(), Contains("haulout.dev/record"));
+  EXPECT_FALSE(unschedulable("n1"));
+  called.clear();
+  EXPECT_THAT(release().failures, IsEmpty());
+  EXPECT_THAT(traces(), IsEmpty());
+  EXPECT_EQ(slots_held(), 0u);
 }
 
 // What is left can be found by the next attempt, and the turn is not freed under a cordon.

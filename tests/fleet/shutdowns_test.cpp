@@ -172,6 +172,7 @@ TEST_F(Shutdowns, CalledOffTheNodeIsGivenBackAtOnce) {
   });
   run_fleet();
   EXPECT_EQ(n1.boots(), 0u) << story();
+  EXPECT_THAT(story(), Not(HasSubstr("ShutdownUndrained"))) << "no machine went down over a pod";
   expect_in_service("n1");
 }
 
@@ -301,6 +302,28 @@ TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
   EXPECT_EQ(killed, 3u);
   EXPECT_THAT(n1.asked, ::testing::ElementsAre("logind")) << story();
   EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
+  expect_updated(n1);
+}
+
+// Ours would join somebody else's shutdown. Where that one is called off, ours is asked for in the same way, not in the
+// next one.
+TEST_F(Shutdowns, OurRebootIsAskedForAfterSomebodyElsesWasCalledOff) {
+  Machine& n1 = machine("n1", {.delays_shutdown = 60s, .others_delay = true});
+  machine("n2", {.target = ""});
+  bool told = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (told || change.key.resource != "nodes" || state("n1") != "rebooting") return;
+    told = true;
+    n1.shut_down();
+    cluster.after(20s, [&] {
+      EXPECT_THAT(n1.asked, ::testing::IsEmpty()) << story();
+      n1.call_shutdown_off();
+    });
+  });
+  run_fleet();
+  EXPECT_TRUE(told);
+  EXPECT_THAT(n1.asked, ::testing::ElementsAre("logind")) << story();
+  EXPECT_EQ(n1.boots(), 1u) << story();
   expect_updated(n1);
 }
 

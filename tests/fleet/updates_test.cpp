@@ -282,5 +282,35 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
   run_for(16min);
 }
 
+// By default such a pod is waited for: asking it to leave again and again only restarts it.
+TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) {
+  options.drain.policy.pinned = drain::Treatment::park;
+  checks.leaves_pinned_pods = false;
+  Machine& n1 = machine("n1", {.methods = {}});
+  pinned_database();
+  after(15min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(evictions(), 2u) << story();
+    EXPECT_FALSE(n1.shows_ready());
+    EXPECT_THAT(story(),
+                HasSubstr("shop/StatefulSet/db has come back to this cordoned node 2 times; it is evicted no more"));
+    n1.kill_agent();
+  });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(evictions(), 2u) << story();
+    checks.by_a_person([&] {
+      cluster.remove("statefulsets", "shop", "db");
+      cluster.remove("pods", "shop", "db-0");
+    });
+  });
+  after(40min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.shut_down();
+  });
+  run_fleet();
+  expect_updated(n1);
+}
+
 }  // namespace
 }  // namespace haulout::fleet
