@@ -67,7 +67,7 @@ func workloads() []workload {
 		},
 		{
 			name: "500", title: "500 pods of 2 s, ten wide budgets",
-			pods: 500, deployments: 10, wall: 0.35, cpu: 0.25,
+			pods: 500, deployments: 10, wall: 0.35, cpu: 0.33,
 			build: func(s *setup) {
 				for i := range 10 {
 					name := fmt.Sprintf("web%d", i)

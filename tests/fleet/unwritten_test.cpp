@@ -80,6 +80,24 @@ TEST_F(Unwritten, P6_WithoutItsTurnNothingIsEvictedAllTheSame) {
   expect_updated(*machines[0]);
 }
 
+// The trouble is over with the first write that succeeds, and the node is heard of again while nothing else is written.
+TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteThatFailedForAWhile) {
+  machine("n1", {.methods = {}});
+  refuse_writes_in("draining");
+  after(10min, [&] { cluster.permit("patch", "nodes"); });
+  const auto heard_at = [this] {
+    return sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/lastHeartbeatTime");
+  };
+  std::string before;
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    before = heard_at();
+    EXPECT_NE(before, "");
+  });
+  after(36min, [&] { EXPECT_GT(heard_at(), before) << story(); });
+  run_for(37min);
+}
+
 // 'haulout uncordon' takes field and mark; kubectl leaves the mark.
 TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
   Machine& n1 = machine("n1");
