@@ -102,8 +102,17 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
-  std::signal(SIGPIPE, SIG_IGN);
+// As in the program: who writes to a pipe that nobody reads is told so, and not killed.
+class FdSinkTest : public ::testing::Test {
+ protected:
+  FdSinkTest() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~FdSinkTest() override { std::signal(SIGPIPE, before_); }
+
+ private:
+  void (*before_)(int);
+};
+
+TEST_F(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   Pipe pipe;
   FdSink sink(pipe.writer());
   pipe.close_reader();
@@ -114,7 +123,7 @@ TEST(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   EXPECT_EQ(sink.backlog(), 0u);
 }
 
-TEST(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
+TEST_F(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
   Pipe pipe;
   FdSink sink(pipe.writer());
   EXPECT_TRUE(sink.has_reader());
@@ -126,7 +135,7 @@ TEST(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
   ::close(file);
 }
 
-TEST(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
+TEST_F(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
   for (const bool matters : {true, false}) {
     const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
     FdSink out(full);
@@ -139,7 +148,7 @@ TEST(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
   }
 }
 
-TEST(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
+TEST_F(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   FdSink sink(full);
   sink.write("a report");
@@ -152,7 +161,7 @@ TEST(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
   ::close(full);
 }
 
-TEST(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
+TEST_F(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
   boost::asio::io_context context(1);
   Pipe pipe;  // as a terminal that has both
   FdSink out(pipe.writer()), err(pipe.writer());
@@ -174,7 +183,7 @@ TEST(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
   EXPECT_EQ(pipe.read_available(), "");
 }
 
-TEST(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
+TEST_F(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
   Pipe pipe;
   FdSink sink(pipe.writer());
   std::string sent;

@@ -131,6 +131,16 @@ TEST_F(FleetLockTest, WhoHoldsNothingHasReleasedIt) {
   EXPECT_TRUE(server.holders["workers"].contains("other"));
 }
 
+// The server tells no two of the same id apart: the turn there may be another one's by then.
+TEST_F(FleetLockTest, WhatWasGivenBackIsNotGivenBackAgain) {
+  EXPECT_TRUE(run(slots.take(soon()))->ours);
+  EXPECT_TRUE(run(slots.release(soon())));
+  server.holders["workers"] = {"me"};
+  pool = std::string("db");
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db");
+  EXPECT_TRUE(server.holders["workers"].contains("me"));
+}
+
 TEST_F(FleetLockTest, AReleaseThatFailsIsNone) {
   server.canned = json_response(500, R"({"kind":"internal_error","value":"error uncordoning node"})");
   const auto released = run(slots.release(soon()));
@@ -245,6 +255,9 @@ TEST(FleetLockGroup, IsThePool) {
   EXPECT_EQ(*fleetlock_group({.pool = "blue"}, "n1", {}), "blue");
   EXPECT_EQ(*fleetlock_group({.pool_label = "role"}, "n1", {{"role", "Web.1"}}), "Web.1");
   EXPECT_THAT(fleetlock_group({.pool_label = "role"}, "n1", {{"role", "a_b"}}).error().message(), HasSubstr("a_b"));
+  EXPECT_EQ(*fleetlock_group({.pool = "azAZ09.-"}, "n1", {}), "azAZ09.-");
+  // The neighbours of those in ASCII.
+  for (const char* pool : {"`", "{", "@", "[", "/", ":", ","}) EXPECT_FALSE(fleetlock_group({.pool = pool}, "n1", {}));
   EXPECT_FALSE(fleetlock_group({.pool_label = "role"}, "n1", {}));
 }
 
