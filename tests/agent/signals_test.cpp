@@ -8,7 +8,15 @@ namespace haulout::agent {
 namespace {
 
 using namespace std::chrono_literals;
-using SignalsTest = haulout::testing::VirtualTimeTest;
+
+// Each test begins with the signals of a program that was started in the foreground, however the tests were: what runs
+// in the background ignores SIGINT, and what nohup starts SIGHUP.
+class SignalsTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  SignalsTest() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  }
+};
 
 boost::asio::awaitable<void> pass(Clock& clock, Duration duration, bool& ended) {
   co_await clock.sleep_until(clock.now() + duration);
@@ -48,7 +56,6 @@ TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
     bool helped = false;
     EXPECT_EQ(run(race(signals, raise_and_sleep(clock, signal), pass(clock, 1h, helped))), signal);
     EXPECT_FALSE(helped);
-    std::signal(SIGHUP, SIG_DFL);
   }
 }
 
