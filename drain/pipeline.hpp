@@ -137,7 +137,7 @@ class Pipeline {
   static constexpr Duration acceptance_limit = std::chrono::seconds(150);
   // A controller whose pods return this often to a cordoned node is pinned to it.
   static constexpr unsigned returns_until_pinned = 2;
-  // Pods that were on their way when the node was cordoned are no returns.
+  // Pods that were on their way when the node was cordoned are no returns, unless they tolerate the cordon.
   static constexpr Duration race_window = std::chrono::seconds(5);
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);

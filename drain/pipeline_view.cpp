@@ -75,9 +75,11 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (!must_leave(tracked.state)) return;
   emit_(EventType::late_pod, tracked.report);
   const auto& controller = tracked.pod.controller;
-  // A node that takes pods has them come back, and for a moment longer those on their way. They may be heard of late.
+  // A node that takes pods has them come back, and for a moment longer those on their way, of those that heed the
+  // cordon. They may be heard of late.
   const Duration age = tracked.pod.created ? std::max<Duration>(server_now_() - *tracked.pod.created, {}) : Duration{};
-  if (!controller || paused_ || now - age < taking_no_pods_since_ + race_window) return;
+  const Duration on_their_way = tracked.pod.tolerates_unschedulable ? Duration{} : race_window;
+  if (!controller || paused_ || now - age < taking_no_pods_since_ + on_their_way) return;
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
   if (++returns >= returns_until_pinned)

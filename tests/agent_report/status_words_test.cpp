@@ -32,6 +32,17 @@ TEST(StatusWordsTest, TheFirstStatusIsNewsInTheLog) {
   EXPECT_EQ(log_entry_of(std::nullopt, evicting).severity, Severity::notice);
 }
 
+// Without a message of its own the state speaks: only its own cordon is what an agent takes back.
+TEST(StatusWordsTest, AVerifiedNodeSpeaksOfTheCordonThatItHas) {
+  const Status verifying{State::verifying, "", "", WallTime(5s)};
+  Status verified{State::uncordoning, "", "", WallTime(9s)};
+  EXPECT_EQ(line_of(verified), "uncordoning: verification passed; the agent takes its own cordon back");
+  EXPECT_EQ(event_of(verifying, verified)->note, "verification passed; the agent takes its own cordon back");
+  verified.message = "verification passed; the node stays cordoned by jane@laptop";
+  EXPECT_EQ(line_of(verified), "uncordoning: verification passed; the node stays cordoned by jane@laptop");
+  EXPECT_EQ(event_of(verifying, verified)->note, verified.message);
+}
+
 class DrainWordsTest : public ::testing::Test {
  protected:
   drain::Event event(drain::EventType type) const {

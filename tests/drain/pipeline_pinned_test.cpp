@@ -92,6 +92,24 @@ TEST_F(PinnedPods, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(4));
 }
 
+// To them the cordon makes no difference. One that has gone as soon as it is asked to was evicted five times a second.
+TEST_F(PinnedPods, PodsThatTolerateTheCordonAreReturnsFromTheFirstMoment) {
+  make();
+  auto replica = [](int n) {
+    auto pod = a_pod("web-" + std::to_string(n));
+    pod.tolerates_unschedulable = true;
+    return pod;
+  };
+  plan({replica(0)});
+  for (int n = 0; n < 2; ++n) {
+    take_and_lose(replica(n));
+    now += 100ms;
+    pipeline->pod_changed(replica(n + 1), now);
+  }
+  EXPECT_EQ(tracked(replica(2)).report.reason, "PodPinned");
+  EXPECT_THAT(take(), IsEmpty());
+}
+
 TEST_F(PinnedPods, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };

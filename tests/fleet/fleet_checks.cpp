@@ -18,6 +18,10 @@ const std::set<std::string> out_states{"draining", "ready", "rebooting", "verify
 
 // A node that somebody takes out of service is noticed by others at their next look.
 constexpr Duration others_notice = 2min;
+// A controller makes its next pod while the last one goes, so that a drain has as many on their way as it has places
+// before it sees two come back.
+constexpr std::size_t most_returns = 10;
+
 // A proof is one list, one get and one list, each with its own limit.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
@@ -127,6 +131,8 @@ void FleetChecks::see_node(const sim::Change& change) {
     node.by_a_person = unschedulable && person_acts_;
     node.workplace = false;
     node.unschedulable = unschedulable;
+    node.came.clear();
+    node.sent_away.clear();
     node.cordon_lost = unschedulable ? std::nullopt : std::optional(clock_.now());
   }
   const Json& ready = sim::condition(object, "Ready");
@@ -146,7 +152,10 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
   if (!out_states.contains(state)) node.workplace = false;
   if (state != "draining") return;
-  if (!out_states.contains(before)) node.workplace = node.unschedulable && node.by_a_person;
+  if (!out_states.contains(before)) {
+    node.workplace = node.unschedulable && node.by_a_person;
+    node.sent_away.clear();
+  }
   const Proof& proof = proofs_[name];
   if (node.turns.empty() && (!node.turn_lost || !proof.turn || *node.turn_lost < *proof.turn))
     violated("P6: " + name + " drains without a turn");
@@ -215,7 +224,11 @@ void FleetChecks::see_pod(const sim::Change& change) {
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(object, "/spec/nodeName");
   if (!sim::terminating(object)) pod.had_finished = sim::pod_finished(object);
-  if (!pod.node.empty()) pod.bound = std::min(pod.bound, clock_.now());
+  if (!pod.node.empty() && pod.bound == TimePoint::max()) {
+    pod.bound = clock_.now();
+    pod.came_back = nodes_[pod.node].unschedulable;
+    if (pod.came_back) ++nodes_[pod.node].came[app_of(object)];
+  }
   const auto available = [](const sim::Object& one) { return one && sim::pod_ready(*one) && !sim::terminating(*one); };
   const bool lost = available(change.before) && (change.type == sim::ChangeType::deleted || !available(change.object));
   const bool evicted = sim::text(sim::condition(object, "DisruptionTarget"), "/status") == "True";
@@ -236,7 +249,7 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   const auto pod = pods_.find(entry.uid);
   if (pod == pods_.end() || pod->second.key != key)
     return violated("P2: an eviction of " + key + " took effect that names no instance of it");
-  const NodeTruth& node = nodes_[pod->second.node];
+  NodeTruth& node = nodes_[pod->second.node];
   const TimePoint left_last =
       node.machine ? std::max(node.drained_last, node.machine->shut_down_last) : node.drained_last;
   if (node.state != "draining" && clock_.now() - left_last > 2min)
@@ -245,7 +258,8 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   if (!evicted_.insert(entry.uid).second) return;
   const Json object = cluster_.get("pods", entry.ns, entry.name);
   if (object.is_null()) return;
-  ++sent_away_[{pod->second.node, app_of(object)}];
+  if (pod->second.came_back && ++node.sent_away[app_of(object)] == most_returns + 1)
+    violated(fmt::format("P10: pods of {} are evicted from {} again and again", app_of(object), pod->second.node));
   check_budgets(object);
 }
 
@@ -269,6 +283,7 @@ void FleetChecks::check_budgets(const Json& pod) {
 
 void FleetChecks::life_began(Machine& machine) {
   proofs_[machine.node()] = {};
+  nodes_[machine.node()].sent_away.clear();
   nodes_[machine.node()].machine = &machine;
 }
 
@@ -308,8 +323,11 @@ bool FleetChecks::must_leave(const Json& object) const {
   const auto known = pods_.find(sim::uid_of(object));
   const bool had_finished = known != pods_.end() && known->second.had_finished;
   if (had_finished && policy_.finished == drain::Treatment::skip) return false;
-  const auto sent_away = sent_away_.find({sim::text(object, "/spec/nodeName"), app_of(object)});
-  if (leaves_pinned_pods && sent_away != sent_away_.end() && sent_away->second >= 2) return false;
+  if (leaves_pinned_pods) {
+    const auto node = nodes_.find(sim::text(object, "/spec/nodeName"));
+    const auto came = node->second.came.find(app_of(object));
+    if (came != node->second.came.end() && came->second >= 2) return false;
+  }
   return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
 }
 

@@ -30,7 +30,7 @@ class FleetChecks final : public MachineObserver {
   std::size_t reboots_per_day = 0;
   std::map<std::string, std::string> pools;   // of a node; of those that are not here it is "default"
   std::map<std::string, std::size_t> limits;  // of pools whose limit is their own
-  bool leaves_pinned_pods = false;            // those that have come back twice
+  bool leaves_pinned_pods = false;            // those whose like have come twice since the node was cordoned
   bool leaves_cordoned_nodes_alone = false;   // those that a person has cordoned
 
   void life_began(Machine& machine) override;
@@ -54,6 +54,9 @@ class FleetChecks final : public MachineObserver {
     std::set<std::string> turns;                      // Leases that name this very Node
     bool turn_was_due = false;                        // there was a moment since it took one at which it might
     TimePoint drained_last{};                         // when it was last shown as draining
+    // Since it was cordoned, by namespace/app: pods that were bound to it; evictions of such pods, in one attempt and
+    // by one life of the agent.
+    std::map<std::string, std::size_t> came, sent_away;
     std::string uid;
     Machine* machine = nullptr;
   };
@@ -61,6 +64,7 @@ class FleetChecks final : public MachineObserver {
     std::string key, node;
     TimePoint bound = TimePoint::max();
     bool had_finished = false;  // before anybody deleted it
+    bool came_back = false;     // it was bound to a cordoned node
   };
   // When the last successful read of each kind of the agent that lives left it.
   struct Proof {
@@ -95,7 +99,6 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::deque<TimePoint>> downs_;  // by UID of the Node: by its agent, unasked, within 24 hours
   std::map<std::string, TimePoint> disturbed_;          // namespace/app: by something else than an eviction
   std::set<std::string> evicted_;                       // UIDs
-  std::map<std::pair<std::string, std::string>, std::size_t> sent_away_;  // node and namespace/app: how often
 };
 
 }  // namespace haulout::fleet

@@ -43,6 +43,15 @@ class Planner {
     return std::move(planner.plan_);
   }
 
+  // From a source of its own: all else is as in the third generation, but for a machine that others reboot.
+  static FleetPlan with_pinned_pods(FleetPlan plan) {
+    Planner planner(plan.seed);
+    planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 17);
+    planner.plan_ = std::move(plan);
+    if (planner.rng_.chance(30)) planner.pinned_pods();
+    return std::move(planner.plan_);
+  }
+
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration time(Duration shortest, Duration longest) { return rng_.between(shortest, longest); }
@@ -196,6 +205,29 @@ class Planner {
     }
   }
 
+  // Its pods tolerate the cordon and prefer one node. Where they are waited for, their owner sees to them in the end.
+  void pinned_pods() {
+    plan_.pinned_app = "pinned";
+    PlannedMachine& machine = plan_.machines[pick(0, plan_.machines.size() - 1)];
+    const MachinePlan& its = machine.plan;
+    // On a node that is ready for a while they come back once it is empty.
+    const bool plain = !its.same_boot_id && its.refused_reboots + its.ignored_reboots == 0 && its.late_by == 0s;
+    if (plain && rng_.chance(40)) machine.plan.methods.clear();
+    const Json tolerations = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
+    const auto grace = static_cast<std::int64_t>(pick(0, 40));
+    plan_.objects.push_back(a_workload(rng_.chance(50) ? "StatefulSet" : "Deployment", plan_.pinned_app,
+                                       static_cast<int>(rng_.chance(70) ? 1 : 2),
+                                       {{"terminationGracePeriodSeconds", grace}, {"tolerations", tolerations}},
+                                       {{"sim.haulout.dev/prefers-node", machine.name}}));
+    if (rng_.chance(50)) {
+      plan_.pinned = drain::Treatment::skip;
+      return;
+    }
+    incident({.after = time(5min, 1h),
+              .deed = rng_.chance(50) ? Deed::remove_workload : Deed::remove_toleration,
+              .node = plan_.pinned_app});
+  }
+
   SeededRng rng_;
   FleetPlan plan_;
 };
@@ -242,6 +274,8 @@ std::string_view to_string(Deed deed) {
     case Deed::throttle: return "throttle";
     case Deed::open_budget: return "open the budget";
     case Deed::remove_pool_label: return "remove the label of the pool";
+    case Deed::remove_workload: return "remove the workload";
+    case Deed::remove_toleration: return "remove the toleration";
   }
   return "";
 }
@@ -258,6 +292,7 @@ std::string FleetPlan::setting() const {
   if (pools == Pools::by_label) text += ", pools-by-label";
   if (pools == Pools::by_role) text += ", pools-by-role";
   if (cordoned_nodes == agent::CordonedNodes::wait) text += ", persons-cordon-waited-for";
+  if (!pinned_app.empty()) text += pinned == drain::Treatment::skip ? ", pinned-pods-stay" : ", pinned-pods-waited-for";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -289,6 +324,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   FleetPlan plan = Planner(seed).run();
   if (generation >= 2) add_containers(plan);
   if (generation >= 3) plan = Planner::with_pools(std::move(plan));
+  if (generation >= 4) plan = Planner::with_pinned_pods(std::move(plan));
   return plan;
 }
 

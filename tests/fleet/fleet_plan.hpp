@@ -38,6 +38,9 @@ enum class Deed {
   open_budget,
   // Of the third generation.
   remove_pool_label,
+  // Of the fourth: what its owner does about pods that come back whatever is done.
+  remove_workload,
+  remove_toleration,
 };
 std::string_view to_string(Deed deed);
 
@@ -66,7 +69,8 @@ struct PlannedMachine {
 // Fleets of an earlier generation stay what they were: seeds that once found something are played in theirs.
 //   2  machines whose boot id stays the same, kubelets that tell of a boot late, and a limit of reboots per day
 //   3  several pools, and people who work on nodes that they have cordoned
-inline constexpr unsigned newest_fleet_generation = 3;
+//   4  pods that come back to their node whatever is done, and stay or are waited for
+inline constexpr unsigned newest_fleet_generation = 4;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -74,6 +78,9 @@ struct FleetPlan {
   Pools pools = Pools::one;
   // What agents do with a node that a person has cordoned.
   agent::CordonedNodes cordoned_nodes = agent::CordonedNodes::update;
+  // What agents do with pods that come back to a cordoned node, and whose these are; empty: there are none.
+  drain::Treatment pinned = drain::Treatment::park;
+  std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
   Duration drain_timeout{};  // 0: none

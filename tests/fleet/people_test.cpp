@@ -1,4 +1,5 @@
 // What people do meanwhile.
+#include "drain/cordon.hpp"
 #include "tests/fleet/fleet.hpp"
 #include "tests/fleet/scripted_gates.hpp"
 
@@ -44,6 +45,44 @@ TEST_F(People, AHumansCordonSurvivesTheUpdate) {
   EXPECT_EQ(n1.version(), "1.1") << story();
   EXPECT_EQ(state("n1"), "idle");
   EXPECT_TRUE(unschedulable("n1"));
+}
+
+// Nobody is told that a node takes pods again which a person keeps from it.
+TEST(People_Cordons, AVerifiedNodeSaysWhoseCordonItKeeps) {
+  struct OneRun : People {
+    void TestBody() override {}
+    enum class By { nobody, kubectl, somebody, haulout };
+    void set_by(By whom) {
+      Json annotations = Json::object();
+      if (whom == By::haulout)
+        annotations[std::string(drain::cordon_annotation)] =
+            drain::encode_mark({"run", "jane@laptop", clock.wall_now()});
+      const Json changed = {{"spec", {{"unschedulable", true}}}, {"metadata", {{"annotations", annotations}}}};
+      checks.by_a_person([&] {
+        if (whom == By::kubectl) return cluster.cordon("n1");
+        if (whom != By::nobody) cluster.patch("nodes", "", "n1", changed);
+      });
+    }
+    void play(By whom, const std::string& words) {
+      Machine& n1 = machine("n1");
+      set_by(whom);
+      std::vector<std::string> told;
+      n1.on_told = [&](const agent::Status& now) {
+        if (now.state != agent::State::uncordoning) return;
+        told.push_back(now.message);
+        EXPECT_EQ(sim::annotation(node("n1"), "haulout.dev/message"), now.message);
+      };
+      run_fleet();
+      EXPECT_EQ(n1.version(), "1.1") << story();
+      EXPECT_THAT(told, ElementsAre(words)) << story();
+      EXPECT_EQ(unschedulable("n1"), whom != By::nobody) << story();
+    }
+  };
+  using By = OneRun::By;
+  OneRun().play(By::nobody, "");
+  OneRun().play(By::kubectl, "verification passed; the node stays cordoned with kubectl");
+  OneRun().play(By::somebody, "verification passed; the node stays cordoned");
+  OneRun().play(By::haulout, "verification passed; the node stays cordoned by jane@laptop");
 }
 
 TEST_F(People, AHumansCordonSurvivesAFailure) {

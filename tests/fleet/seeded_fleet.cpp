@@ -46,6 +46,8 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
+  options.drain.policy.pinned = plan_.pinned;
+  checks.leaves_pinned_pods = plan_.pinned == drain::Treatment::skip;
   way = [this] { return &wire(); };
   gates = [this](k8s::Client&, const std::string&) {
     const auto answer = [this](const agent::GateQuestion& question) {
@@ -194,6 +196,8 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     cluster.patch("poddisruptionbudgets", "shop", name, {{"spec", {{"minAvailable", 0}}}});
     return;
   }
+  if (incident.deed == Deed::remove_workload || incident.deed == Deed::remove_toleration)
+    return see_to_workload(name, incident.deed == Deed::remove_workload);
   Machine& machine = **found;
   switch (incident.deed) {
     case Deed::cordon: cordon(name); break;
@@ -241,6 +245,22 @@ void SeededFleet::delete_some_pod(std::size_t number) {
   if (pods.empty()) return;
   const Json& pod = pods[number % pods.size()];
   cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
+}
+
+// Its pods go, or are made anew without the toleration.
+void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
+  for (const char* resource : {"deployments", "replicasets", "statefulsets"})
+    for (const Json& set : cluster.all(resource)) {
+      if (sim::text(set, "/spec/selector/matchLabels/app") != app) continue;
+      if (it_goes)
+        cluster.remove(resource, sim::ns_of(set), sim::name_of(set));
+      else
+        cluster.patch(resource, sim::ns_of(set), sim::name_of(set),
+                      {{"spec", {{"template", {{"spec", {{"tolerations", nullptr}}}}}}}});
+    }
+  for (const Json& pod : cluster.all("pods"))
+    if (sim::text(pod, "/metadata/labels/app") == app)
+      cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
 // While a broken node or a person's cordon stands against the limit and takes no pods, others may have to wait.

@@ -36,6 +36,7 @@ class SeededFleet : public Fleet {
   void perform_on_server(const Incident& incident);
   void perform_on_node(const Incident& incident);
   void delete_some_pod(std::size_t number);
+  void see_to_workload(const std::string& app, bool it_goes);
   void look_at(const PlannedMachine& planned, const Machine& machine);
   // Of that pool, or of a node of which nothing tells its pool.
   bool something_holds_turns(const std::string& pool) const;
