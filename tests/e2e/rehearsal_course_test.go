@@ -55,6 +55,7 @@ type RehearsalReport struct {
 		Message string  `json:"message"`
 	} `json:"waits"`
 	NoRoom []struct {
+		Pod        string `json:"pod"`
 		Controller string `json:"controller"`
 		Message    string `json:"message"`
 	} `json:"noRoom"`
@@ -70,8 +71,9 @@ func hindrance(reason, message string) string {
 	return reason
 }
 
-// foretold is the course of the one drain that a rehearsal has played.
-func foretold(stdout string) (course, error) {
+// foretold is the course of the one drain that a rehearsal has played. The snapshot has the other worlds, too, perhaps
+// in the middle of their drains, and what finds no room in them is not this one's.
+func foretold(stdout, namespace string) (course, error) {
 	var report RehearsalReport
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		return course{}, fmt.Errorf("no rehearsal: %w\n%s", err, stdout)
@@ -94,6 +96,9 @@ func foretold(stdout string) (course, error) {
 		}
 	}
 	for _, pod := range report.NoRoom {
+		if !strings.HasPrefix(pod.Pod, namespace+"/") {
+			continue
+		}
 		c.homeless[lacking(pod.Controller, pod.Message)]++
 	}
 	return c, nil

@@ -61,3 +61,16 @@ func TestRehearsalJudge(t *testing.T) {
 		t.Errorf("twice the time is %v", ratio)
 	}
 }
+
+// The worlds share a cluster, and their pods often have the same names.
+func TestRehearsalOfOneWorldAmongOthers(t *testing.T) {
+	t.Parallel()
+	const message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+	said, err := foretold(`{"seconds": 70, "drains": [{"outcome": "drained"}], "noRoom": [
+		{"pod": "w1/web-a", "controller": "ReplicaSet/web", "message": "`+message+`"},
+		{"pod": "w10/web-b", "controller": "ReplicaSet/web", "message": "`+message+`"}]}`, "w1")
+	must(t, err)
+	if want := lacking("ReplicaSet/web", message); len(said.homeless) != 1 || said.homeless[want] != 1 {
+		t.Errorf("one pod of w1 finds no room, but %v", said.homeless)
+	}
+}
