@@ -16,7 +16,7 @@ func TestRehearsalJudge(t *testing.T) {
 			"a":    {controller: "ReplicaSet/web", evicted: 0, vanished: 4 * s},
 			"b":    {controller: "ReplicaSet/web", evicted: 10 * s, vanished: 14 * s, waits: budget},
 			"c":    {controller: "ReplicaSet/web", evicted: 20 * s, vanished: 24 * s, waits: budget},
-			"db-0": {controller: "StatefulSet/db", evicted: 11 * s, vanished: 60 * s},
+			"db-0": {controller: "StatefulSet/db", evicted: 9400 * time.Millisecond, vanished: 60 * s},
 			"x":    {controller: "StatefulSet/db", evicted: 11 * s, vanished: 13 * s},
 		}}
 		change(&c)
@@ -28,7 +28,9 @@ func TestRehearsalJudge(t *testing.T) {
 		wrong  func(judgement) []string
 	}{
 		{"a time that is the network's", func(c *course) { c.pods["b"].evicted += s }, nil},
-		{"one moment, the other way round", func(c *course) { c.pods["x"].evicted -= s }, nil},
+		{"one moment, the other way round", func(c *course) { c.pods["x"].evicted -= 3 * s }, nil},
+		{"a gap on the other side of a moment", func(c *course) { c.pods["x"].evicted += s / 2 }, nil},
+		{"two waves", func(c *course) { c.pods["x"].evicted += 4 * s }, func(j judgement) []string { return j.waves }},
 		{"a short wait", func(c *course) { c.pods["a"].waits = map[string]time.Duration{"Throttled": s} }, nil},
 		{"not drained", func(c *course) { c.drained = false }, func(j judgement) []string { return j.outcome }},
 		{"held up by something else", func(c *course) {
