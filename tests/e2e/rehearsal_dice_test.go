@@ -15,6 +15,7 @@ import (
 // What a world may have beside pods and budgets, as the table names it.
 const (
 	minReady     = "minReadySeconds"
+	inOrder      = "minReadySeconds in order"
 	autoscaler   = "autoscaler"
 	notReady     = "node not Ready"
 	taint        = "NoExecute taint"
@@ -37,7 +38,7 @@ func TestRandomWorlds(t *testing.T) {
 		}
 	}
 	for _, what := range []string{
-		minReady, autoscaler, notReady, taint, toleration, nodeAffinity, affinity, antiAffinity, unready, alwaysAllow, job,
+		minReady, inOrder, autoscaler, notReady, taint, toleration, nodeAffinity, affinity, antiAffinity, unready, alwaysAllow, job,
 	} {
 		if worlds[what] < 2 || worlds[what] > 13 {
 			t.Errorf("%s is in %d worlds of 15; some should have it and some not", what, worlds[what])
@@ -109,6 +110,11 @@ func randomWorld(seed uint64) staged {
 	}
 	if dice.chance(15) {
 		s.flags = append(s.flags, fmt.Sprintf("--grace-period=%d", dice.from(2, 6)))
+	}
+	if dice.chance(40) {
+		// The budget opens when a pod is Ready, and the next one has gone before that one is available: so it waits.
+		slow := ReadyFor(int32(dice.from(9, 11)), Ordered(StatefulSet("slow", 3, Grace(2), Unannounced)))
+		before = append(before, part{pods: 3, objects: []any{slow, Budget("slow", "1")}, with: []string{inOrder}})
 	}
 	all := slices.Concat(before, after)
 	if slices.ContainsFunc(all, func(p part) bool { return p.endless }) {
