@@ -12,7 +12,7 @@ import (
 )
 
 // What the scheduler says of pods for which it found no node, without what depends on the nodes of other tests.
-var shortages = regexp.MustCompile(`\d+ (Insufficient \S+?|Too many pods|node\(s\) didn't match pod anti-affinity rules)[,.]`)
+var shortages = regexp.MustCompile(`\d+ (Insufficient \S+?|Too many pods|node\(s\) didn't (?:match pod|satisfy existing pods) anti-affinity rules)[,.]`)
 
 // fitWorld has a large and a small pod on "old", and a node "new" of which so many CPUs are taken.
 func fitWorld(t *testing.T, taken string) *World {

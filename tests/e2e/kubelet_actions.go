@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,9 @@ func (k *Kubelets) report(pod *corev1.Pod) {
 	if becomes := pod.Annotations[Becomes]; becomes != "" {
 		phase, ready = corev1.PodPhase(becomes), corev1.ConditionFalse
 		state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now}}
+	}
+	if short := pod.Annotations[UnreadyOn]; short != "" && strings.HasSuffix(pod.Spec.NodeName, "-"+short) {
+		ready = corev1.ConditionFalse
 	}
 	status := statusOf(pod, phase, state, ready, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady)
 	status.StartTime = &now

@@ -23,6 +23,8 @@ const (
 	TerminatesAfter = worldPrefix + "terminates-after"
 	// The phase that it goes to in place of Running: Succeeded or Failed.
 	Becomes = "e2e.haulout.dev/becomes"
+	// On nodes of this name in their world it runs, but never becomes Ready.
+	UnreadyOn = "e2e.haulout.dev/unready-on"
 	// From the moment that it has gone until its volumes are unmounted. Default: at once.
 	UnmountsAfter = "e2e.haulout.dev/unmounts-after"
 

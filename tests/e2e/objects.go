@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -107,21 +108,15 @@ func Ordered(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return set
 }
 
-// ReadyFor makes a StatefulSet count a pod as available only when it has been Ready for so many seconds.
-func ReadyFor(seconds int32, set *appsv1.StatefulSet) *appsv1.StatefulSet {
-	set.Spec.MinReadySeconds = seconds
-	return set
-}
-
-// Beside makes the pods go only to nodes that have a pod labelled app=name.
-func Beside(name string) PodOption {
-	return func(pod *corev1.PodTemplateSpec) {
-		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-				LabelSelector: selectorOf(name), TopologyKey: corev1.LabelHostname,
-			}},
-		}}
+// ReadyFor makes a workload count a pod as available only when it has been Ready for so many seconds.
+func ReadyFor[Workload *appsv1.StatefulSet | *appsv1.Deployment](seconds int32, workload Workload) Workload {
+	switch workload := any(workload).(type) {
+	case *appsv1.StatefulSet:
+		workload.Spec.MinReadySeconds = seconds
+	case *appsv1.Deployment:
+		workload.Spec.MinReadySeconds = seconds
 	}
+	return workload
 }
 
 // Autoscaler of a Deployment; nothing here has metrics, so it leaves the replicas as they are.
@@ -133,6 +128,18 @@ func Autoscaler(name string, least, most int32) *autoscalingv2.HorizontalPodAuto
 			MinReplicas:    &least, MaxReplicas: most,
 		},
 	}
+}
+
+// Job of pods that run at the same time and have no end. It fails when more of them have failed than the limit.
+func Job(name string, pods, backoffLimit int32, options ...PodOption) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{
+			Parallelism: &pods, Completions: &pods, BackoffLimit: &backoffLimit, Template: template(name, options),
+		},
+	}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return job
 }
 
 // WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.
@@ -205,6 +212,13 @@ func AtLeast(name, minAvailable string) *policyv1.PodDisruptionBudget {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selectorOf(name), MinAvailable: &least},
 	}
+}
+
+// FreeingUnhealthy makes a budget let pods go that are not Ready, however few are.
+func FreeingUnhealthy(budget *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+	always := policyv1.AlwaysAllow
+	budget.Spec.UnhealthyPodEvictionPolicy = &always
+	return budget
 }
 
 func merged(sets ...map[string]string) map[string]string {

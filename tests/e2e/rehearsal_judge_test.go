@@ -16,7 +16,7 @@ func TestRehearsalJudge(t *testing.T) {
 			"a":    {controller: "ReplicaSet/web", evicted: 0, vanished: 4 * s},
 			"b":    {controller: "ReplicaSet/web", evicted: 10 * s, vanished: 14 * s, waits: budget},
 			"c":    {controller: "ReplicaSet/web", evicted: 20 * s, vanished: 24 * s, waits: budget},
-			"db-0": {controller: "StatefulSet/db", evicted: 11 * s, vanished: 60 * s},
+			"db-0": {controller: "StatefulSet/db", evicted: 9400 * time.Millisecond, vanished: 60 * s},
 			"x":    {controller: "StatefulSet/db", evicted: 11 * s, vanished: 13 * s},
 		}}
 		change(&c)
@@ -28,7 +28,9 @@ func TestRehearsalJudge(t *testing.T) {
 		wrong  func(judgement) []string
 	}{
 		{"a time that is the network's", func(c *course) { c.pods["b"].evicted += s }, nil},
-		{"one moment, the other way round", func(c *course) { c.pods["x"].evicted -= s }, nil},
+		{"one moment, the other way round", func(c *course) { c.pods["x"].evicted -= 3 * s }, nil},
+		{"a gap on the other side of a moment", func(c *course) { c.pods["x"].evicted += s / 2 }, nil},
+		{"two waves", func(c *course) { c.pods["x"].evicted += 4 * s }, func(j judgement) []string { return j.waves }},
 		{"a short wait", func(c *course) { c.pods["a"].waits = map[string]time.Duration{"Throttled": s} }, nil},
 		{"not drained", func(c *course) { c.drained = false }, func(j judgement) []string { return j.outcome }},
 		{"held up by something else", func(c *course) {
@@ -59,5 +61,18 @@ func TestRehearsalJudge(t *testing.T) {
 	slower := make(func(c *course) { c.took *= 2 })
 	if ratio := judge(make(func(*course) {}), slower).ratio; ratio != 2 {
 		t.Errorf("twice the time is %v", ratio)
+	}
+}
+
+// The worlds share a cluster, and their pods often have the same names.
+func TestRehearsalOfOneWorldAmongOthers(t *testing.T) {
+	t.Parallel()
+	const message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+	said, err := foretold(`{"seconds": 70, "drains": [{"outcome": "drained"}], "noRoom": [
+		{"pod": "w1/web-a", "controller": "ReplicaSet/web", "message": "`+message+`"},
+		{"pod": "w10/web-b", "controller": "ReplicaSet/web", "message": "`+message+`"}]}`, "w1")
+	must(t, err)
+	if want := lacking("ReplicaSet/web", message); len(said.homeless) != 1 || said.homeless[want] != 1 {
+		t.Errorf("one pod of w1 finds no room, but %v", said.homeless)
 	}
 }

@@ -27,10 +27,12 @@ type staged struct {
 	attachesAfter, detachesAfter time.Duration
 	// flags of both commands.
 	flags   []string
-	closed  bool   // there are also nodes where no pod can go
-	leaving string // this pod is on its way out when the drain begins
-	stuck   bool   // it ends at its time limit
-	live    bool   // rehearsed without a snapshot, too
+	with    []string // what a random world has beside pods and budgets, for people
+	ill     bool     // there is also a node that is not Ready
+	tainted bool     // there is also a node with a taint for which only tolerant pods stay
+	leaving string   // this pod is on its way out when the drain begins
+	stuck   bool     // it ends at its time limit
+	live    bool     // rehearsed without a snapshot, too
 }
 
 // A rehearsal says what a real drain then does: the same pods are held up by the same, for a while or for ever; those
@@ -88,8 +90,9 @@ func TestRehearsal(t *testing.T) {
 				s.add(3, ReadyFor(8, StatefulSet("all", 3, Unannounced)), Budget("all", "1"))
 				s.add(4, Deployment("web", 4, Beside("logs")), Budget("web", "1"), Autoscaler("web", 2, 6))
 			},
-			closed: true,
-			pace:   Pace{ReadyAfter: 13 * time.Second, TerminatesAfter: 3 * time.Second},
+			ill:     true,
+			tainted: true,
+			pace:    Pace{ReadyAfter: 13 * time.Second, TerminatesAfter: 3 * time.Second},
 		},
 		"not to its end": {
 			build: func(s *setup) {
@@ -169,8 +172,12 @@ func (s staged) prepare(t *testing.T) *World {
 	addNode("old")
 	s.build(stage)
 	stage.settled()
-	if s.closed {
-		must(t, stage.AddClosedNodes(t.Context()))
+	// Closed from the start: in an open moment a DaemonSet would place a pod there, which then stays.
+	if s.ill {
+		must(t, stage.AddNode(t.Context(), "ill", "closed", NotReady))
+	}
+	if s.tainted {
+		must(t, stage.AddNode(t.Context(), "tainted", "closed", Tainted))
 	}
 	addNode("new")
 	stage.pods += stage.daemons(t)
@@ -218,7 +225,7 @@ func foretell(t *testing.T, w *World, kubeconfig string, args []string) course {
 	must(t, err)
 	t.Logf("haulout %s: exit %d after %.1f s\n%s", strings.Join(args, " "), result.Exit, result.Wall.Seconds(),
 		result.Stderr)
-	said, err := foretold(result.Stdout)
+	said, err := foretold(result.Stdout, w.Name)
 	must(t, err)
 	return said
 }

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,25 +64,6 @@ func (w *World) AddNode(ctx context.Context, short, role string, options ...func
 	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role}, options...)
 }
 
-// AddClosedNodes registers two nodes where no pod can go: one is not Ready, one has a taint that pods do not tolerate.
-// They are closed from the start: in an open moment a DaemonSet would place a pod there, which then stays.
-func (w *World) AddClosedNodes(ctx context.Context) error {
-	for short, closed := range map[string]func(*corev1.Node){
-		"ill": func(node *corev1.Node) {
-			node.Status.Conditions[0].Status = corev1.ConditionFalse
-			node.Status.Conditions[0].Reason = "KubeletNotReady"
-		},
-		"tainted": func(node *corev1.Node) {
-			node.Spec.Taints = []corev1.Taint{{Key: "e2e.haulout.dev/closed", Effect: corev1.TaintEffectNoExecute}}
-		},
-	} {
-		if err := w.AddNode(ctx, short, "closed", closed); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // UntilOpen waits until pods may go to these nodes: the taint of a node that is not Ready yet goes a moment after it is.
 func (w *World) UntilOpen(ctx context.Context, nodes ...string) error {
 	for _, short := range nodes {
@@ -121,6 +103,9 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 	case *appsv1.DaemonSet:
 		here(&object.Spec.Template.Spec)
 		_, err = w.Client.AppsV1().DaemonSets(w.Name).Create(ctx, object, options)
+	case *batchv1.Job:
+		here(&object.Spec.Template.Spec)
+		_, err = w.Client.BatchV1().Jobs(w.Name).Create(ctx, object, options)
 	case *corev1.Pod:
 		if object.Spec.NodeName == "" {
 			here(&object.Spec)
@@ -146,9 +131,12 @@ func (w *World) Settle(ctx context.Context, pods int) error {
 		running := 0
 		up := map[string]int32{}
 		for _, pod := range list.Items {
-			if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodPending {
+			if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodPending {
+				continue
+			}
+			running++
+			if podReady(&pod) {
 				up[pod.Labels["app"]]++
-				running++
 			}
 		}
 		budgets, err := w.Client.PolicyV1().PodDisruptionBudgets(w.Name).List(ctx, metav1.ListOptions{})
