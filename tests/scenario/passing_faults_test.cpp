@@ -71,6 +71,21 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"425", {.kind = FaultKind::server_error, .code = 425}},
         Row{"522 of a load balancer", {.kind = FaultKind::server_error, .code = 522, .proxy = true}}));
 
+// P10
+TEST_F(Scenario, ADryRunLeavesAServerAloneThatAsksForIt) {
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  options.dry_run = drain::DryRunMode::server;
+  add_pods(2);
+  faults.add({.verb = "create",
+              .resource = "pods/eviction",
+              .count = 3,
+              .fault = {.kind = FaultKind::throttle, .retry_after = "7"}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(faults.struck(), SizeIs(3));
+  EXPECT_GE(took(), 21s);
+}
+
 // Asked for again and again it stays the same: the drain ends, and says so.
 class HopelessAnswers : public Scenario, public ::testing::WithParamInterface<int> {};
 
