@@ -144,6 +144,24 @@ TEST_F(BookTest, WhatHasBeenBrokenForLongDoesNot) {
   EXPECT_EQ(held(pod(0)), "");
 }
 
+// It is as if it had been Ready all the time: once it leaves, it lacks a replacement like any other.
+TEST_F(BookTest, WhatHasRecoveredLacksAReplacementOnceItLeaves) {
+  book.emplace(at_most(1));
+  learn("rs-uid", 2);
+  k8s::Pod sick = pod(0);
+  sick.ready = false;
+  sick.created = wall - 10min - 1s;
+  see(sick);
+  see(pod(1));
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(1)), "");
+  sick.ready = true;
+  see(sick);
+  EXPECT_EQ(held(sick), "");
+  leave(sick);
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
+}
+
 TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
   make(at_most(1));
   Controller gone;

@@ -71,6 +71,25 @@ TEST_F(SignalsTest, P10_ASignalThatIsThrottledAgainIsSentAsSeldomAsAnyOther) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
+// A webhook that takes its time with one budget's pods keeps those of another from being asked for no longer than a
+// second.
+TEST_F(SignalsTest, ASignalThatTakesItsTimeLetsAnotherGo) {
+  make({.max_requests = 1});
+  std::vector<k8s::Pod> pods = pods_named({"a", "b"});
+  for (k8s::Pod& pod : pods) {
+    k8s::PodDisruptionBudget own = a_budget(pod.name, 0);
+    pod.labels = {{"app", pod.name}};
+    own.selector = *k8s::parse_label_selector("app=" + pod.name);
+    pipeline->budget_changed(own.uid, &own, now);
+  }
+  plan(pods);
+  EXPECT_THAT(take(), ElementsAre("a"));
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->next_wake(now), now + 1s);
+  now += 1s;
+  EXPECT_THAT(take(), ElementsAre("b"));
+}
+
 TEST_F(SignalsTest, P10_EachPodIsAskedForOnceOneAtATimeAndThenOneInTurn) {
   begin(pods_named({"a", "b", "c"}), {.max_places = 0});
   EXPECT_THAT(take(), ElementsAre("a"));

@@ -335,6 +335,7 @@ TEST_F(Scenario, DryRunDoesNotSayDrainedOfAPodThatPolicyKeeps) {
     EXPECT_THAT(report.message, ::testing::HasSubstr("2 pods could be evicted now, 1 could not"));
     EXPECT_THAT(pod(report, "kept").reason, "DoNotDisrupt");
   }
+  EXPECT_EQ(told.count(EventType::parked, "shop/kept"), 2u) << "whoever watches is told, too";
 }
 
 TEST_F(Scenario, WhatComesToTerminateForTooLongIsNotWaitedForEither) {
