@@ -37,14 +37,16 @@ PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string
   return {at(pause_key(pool_)), at(pause_key())};
 }
 
+Task<PauseSource::Texts> PauseSource::get(TimePoint deadline) {
+  auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
+  // No pause is an answer, too.
+  if (!map && k8s::is_gone(map.error())) co_return Texts{};
+  if (!map) co_return std::move(map).error();
+  co_return texts_in(map->data);
+}
+
 Task<PauseSource::Texts> PauseSource::read_once(TimePoint deadline) {
-  return respite_.ask([this, deadline]() -> Task<Texts> {
-    auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
-    // No pause is an answer, too.
-    if (!map && k8s::is_gone(map.error())) co_return Texts{};
-    if (!map) co_return std::move(map).error();
-    co_return texts_in(map->data);
-  });
+  return respite_.ask([this, deadline] { return get(deadline); });
 }
 
 Task<PauseSource::Texts> PauseSource::read(TimePoint deadline) {

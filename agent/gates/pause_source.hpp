@@ -38,6 +38,7 @@ class PauseSource {
   };
   Texts texts_in(const std::map<std::string, std::string>& data) const;
   Task<Texts> read(TimePoint deadline);
+  Task<Texts> get(TimePoint deadline);
   Task<Texts> read_once(TimePoint deadline);
   std::vector<Gate> rows_of(const Texts& texts) const;
   std::vector<Gate> rows_when_off() const;
