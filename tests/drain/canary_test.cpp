@@ -148,6 +148,21 @@ INSTANTIATE_TEST_SUITE_P(
                       SingleCase{"nonsense counts for nothing", SingleReplica::block, 1, "perhaps", "",
                                  Verdict::refuse}));
 
+// Its ReplicaSet may have been left to itself, and have another number of replicas by now.
+TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
+  book.emplace(single(SingleReplica::block));
+  learn("rs-uid", 1);
+  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::refuse);
+  Controller gone;
+  gone.ns = "shop";
+  gone.uid = "deployment-uid";
+  gone.gone = true;
+  book->learned("deployment-uid", gone, now);
+  const auto question = book->next_question(now);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->owner.uid, "rs-uid");
+}
+
 TEST_F(BookTest, OneThatWasNotLookedUpWaitsForThat) {
   book.emplace(single(SingleReplica::block));
   EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::park);

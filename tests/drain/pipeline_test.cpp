@@ -303,6 +303,28 @@ TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
+// Any other answer says that the server has time again.
+TEST_F(PipelineTest, AThrottleAfterAnotherAnswerIsAsShortAsTheFirst) {
+  make();
+  const auto pods = pods_named({"a"});
+  plan(pods);
+  const auto refused_with = [&](const Error& error) {
+    EXPECT_THAT(take(), ElementsAre("a"));
+    refuse(pods[0], error);
+    const TimePoint asked = std::exchange(now, pipeline->next_wake(now));
+    return pipeline->throttled_until() - asked;
+  };
+  Error throttled = status_error(429, "");
+  throttled.peer->structured = false;
+  EXPECT_LE(refused_with(throttled), 800ms);
+  for (int i = 0; i < 5; ++i) refused_with(throttled);
+  EXPECT_GE(refused_with(throttled), 10s);
+  refused_with(status_error(409, "Conflict", "Pod"));
+  const Duration again = refused_with(throttled);
+  EXPECT_GT(again, 0s);
+  EXPECT_LE(again, 800ms);
+}
+
 TEST_F(PipelineTest, OnlyHopelessWhenEveryPodLeftIs) {
   make();
   const auto pods = pods_named({"a", "b"});

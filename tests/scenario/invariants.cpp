@@ -316,7 +316,9 @@ void Invariants::check_claim(const drain::Event& event) {
 // Left is only what its controller has brought back more than once.
 void Invariants::check_pinned(const drain::Event& event) {
   const std::string& uid = event.pod->uid;
-  if (event.type == drain::EventType::eviction_sent) left_pinned_.erase(uid);
+  // Asked to leave after all: the node took pods meanwhile.
+  if (event.type == drain::EventType::eviction_sent || event.type == drain::EventType::signal_sent)
+    left_pinned_.erase(uid);
   if (event.type != drain::EventType::left || event.pod->reason != "PodPinned") return;
   left_pinned_.insert(uid);
   const auto came = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {

@@ -96,6 +96,7 @@ void Recorder::on_event(const drain::Event& event) {
   }
   if (event.diagnosis) {
     entry.diagnosis = event.diagnosis->code;
+    entry.advice = !event.diagnosis->scope.holds;
     entry.message = event.diagnosis->message;
   }
   entries.push_back(std::move(entry));
@@ -118,6 +119,10 @@ bool Recorder::raised(const std::string& code) const {
 }
 bool Recorder::withdrawn(const std::string& code) const {
   return time_of(drain::EventType::diagnosis_withdrawn, code).has_value();
+}
+bool Recorder::advised(const std::string& code) const {
+  return raised(code) && std::all_of(entries.begin(), entries.end(),
+                                     [&](const Entry& entry) { return entry.diagnosis != code || entry.advice; });
 }
 std::string Recorder::message_of(const std::string& code) const {
   const auto found =

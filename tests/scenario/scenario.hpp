@@ -70,6 +70,7 @@ class Recorder final : public drain::DrainObserver {
     std::string diagnosis;  // code
     std::string volume;
     std::string message;
+    bool advice = false;  // a finding that holds nothing up
   };
   void on_event(const drain::Event& event) override;
   std::vector<Entry> entries;
@@ -77,6 +78,7 @@ class Recorder final : public drain::DrainObserver {
   std::size_t count(drain::EventType type, const std::string& pod = {}) const;
   bool raised(const std::string& code) const;
   bool withdrawn(const std::string& code) const;
+  bool advised(const std::string& code) const;            // of all findings with it
   std::string message_of(const std::string& code) const;  // of the first finding with it
   std::optional<WallTime> time_of(drain::EventType type, const std::string& what) const;
 };

@@ -78,7 +78,7 @@ TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
   options.guards.single_replica = SingleReplica::warn;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+  EXPECT_TRUE(told.advised("OVERRIDE_INVALID"));
   EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID")) << "it is about pods that have gone";
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
@@ -106,7 +106,7 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+  EXPECT_TRUE(told.advised("LAST_READY_PODS"));
   EXPECT_TRUE(told.withdrawn("LAST_READY_PODS"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }

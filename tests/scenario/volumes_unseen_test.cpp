@@ -107,6 +107,22 @@ TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
   EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
 }
 
+// P10: a Node that takes its time is asked once, whatever happens meanwhile.
+TEST_F(Volumes, TheNodeIsAskedForItsVolumesOnceAtATime) {
+  add(a_volume("old"));
+  add(a_volume_attachment("pv-old"));
+  options.timeout = 5min;
+  for (int i = 0; i < 20; ++i) add(a_pod("web-" + std::to_string(i), {.grace = 10 + i}));
+  options.max_concurrent = 0;
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  after(8s, [&] { faults.add(slower("get", "nodes")); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained));
+  EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
+  EXPECT_LT(faults.struck().size(), 10u);
+}
+
 TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data", {.grace = 30});
