@@ -174,7 +174,14 @@ void Agent::Impl::learn(k8s::Node node) {
 // An etcd that was restored from a backup counts anew, with lower numbers: what nothing has overtaken is the newest.
 void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
   if (node_news_ != news_before) return learn(std::move(node));
+  const bool took_pods = node.uid != node_.uid || !node_.unschedulable;
   node_ = std::move(node);
+  if (!node_.unschedulable) {
+    returned_.clear();
+    record_.pinned.clear();
+  } else if (took_pods) {
+    takes_no_pods_since_ = client_.server_now();
+  }
   if (has_foreign_boot_id(node_, boot_id_))
     foreign_boot_since_ = foreign_boot_since_.value_or(now());
   else

@@ -270,7 +270,9 @@ class Agent::Impl {
   bool cordon_seen_ = false;                                    // and our view has caught up with it
   std::optional<std::pair<std::string, std::string>> held_up_;  // by what, before the first eviction: reason, message
   std::set<std::string> left_alone_;                            // UIDs of pods that stay, whatever is told of them
-  // Of one attempt: pods that came when the node was empty. UIDs by their controller, as Record::pinned names it.
+  WallTime takes_no_pods_since_{};                              // by the server's clock, as far as was seen
+  // Of one attempt: pods that came when the node was cordoned and empty. UIDs by their controller, as Record::pinned
+  // names it.
   std::map<std::string, std::set<std::string>> returned_;
 };
 

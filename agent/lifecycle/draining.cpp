@@ -178,8 +178,10 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   const drain::Report report = drain_->report();
   for (const drain::PodReport& pod : report.pods) {
     if (pod.outcome != drain::PodOutcome::skipped || pod.reason == drain::left_by_labels) continue;
-    left_alone_.insert(pod.uid);
-    if (pod.reason == "PodPinned") record_.pinned.insert(pod.ns + "/" + pod.controller);
+    if (pod.reason == "PodPinned")
+      record_.pinned.insert(pod.ns + "/" + pod.controller);
+    else
+      left_alone_.insert(pod.uid);
   }
   if (report.outcome == drain::Outcome::node_gone) {
     reload_ = true;

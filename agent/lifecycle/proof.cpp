@@ -32,7 +32,8 @@ bool Agent::Impl::must_leave(const k8s::Pod& pod) {
 
 // Within one drain the engine sees it. This is one that comes only when the node is empty.
 bool Agent::Impl::comes_back(const k8s::Pod& pod) {
-  if (!pod.controller) return false;
+  // What came while the node took pods is no return.
+  if (!pod.controller || !pod.created || *pod.created < takes_no_pods_since_) return false;
   const std::string controller = drain::controller_key(pod);
   std::set<std::string>& returned = returned_[controller];
   returned.insert(pod.uid);

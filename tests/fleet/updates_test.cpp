@@ -282,6 +282,25 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
   run_for(16min);
 }
 
+// What comes while the node takes pods has not come back whatever is done: it leaves before the reboot.
+TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
+  Machine& n1 = machine("n1", {.ignored_reboots = 1});
+  after(1min, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    uncordon("n1");
+    pinned_database();
+  });
+  after(3min, [&] {
+    EXPECT_EQ(evictions(), 0u);
+    cordon("n1");
+    n1.block("apt");  // so that the pod has time to come back before the reboot
+  });
+  after(30min, [&] { n1.block(""); });
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1") << story();
+  EXPECT_EQ(evictions(), 2u) << "it came once, and came back twice\n" << story();
+}
+
 // By default such a pod is waited for: asking it to leave again and again only restarts it.
 TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) {
   options.drain.policy.pinned = drain::Treatment::park;
