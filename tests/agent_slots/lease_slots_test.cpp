@@ -34,6 +34,18 @@ TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
   EXPECT_THAT(names, ElementsAre("haulout-default-0", "haulout-default.a-0"));
 }
 
+// It counts once a second look, a second later, still finds it: the server collects a Lease whose owner is gone.
+TEST_F(LeaseSlotsTest, ATurnIsTakenInASecond) {
+  options.grouping = {};
+  live([this]() -> asio::awaitable<void> {
+    const TimePoint began = clock.now();
+    const auto turn = co_await node("a1").slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+    EXPECT_GE(clock.now() - began, 1s);
+    EXPECT_LT(clock.now() - began, 1100ms);
+  });
+}
+
 TEST_F(LeaseSlotsTest, AZoneIsLimitedThoughThePoolHasRoom) {
   live([this]() -> asio::awaitable<void> {
     const auto first = co_await node("a1").slots.take(soon());
