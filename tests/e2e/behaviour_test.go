@@ -77,14 +77,15 @@ func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
 	drain, err := w.Start(t.Context(), haulout, "drain", w.Node("old"), "--settle=0")
 	must(t, err)
-	must(t, blocked(t.Context(), w))
+	must(t, eachRefused(t.Context(), w, 2))
+	changed := time.Now()
 	must(t, w.SetBudget(t.Context(), "web", "100%"))
 	result, err := drain.Wait()
 	must(t, err)
 	if result.Exit != 0 {
 		t.Fatalf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}
-	delay, err := w.BudgetReaction("web")
+	delay, err := w.BudgetReaction("web", changed)
 	must(t, err)
 	t.Logf("the eviction arrived %v after the budget had opened", delay)
 	// The number to reach, 50 ms, is held by TestBenchReaction on a quiet machine; this tells events from polling.

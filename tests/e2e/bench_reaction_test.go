@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -62,17 +61,8 @@ func measureReaction(t *testing.T) (r reaction) {
 
 	drain, err := w.Start(t.Context(), haulout, "drain", w.Node("old"), "--settle=0", "-o", "json")
 	must(t, err)
-	// One that is still asked for may be let go in the moment in which the budget opens, which nobody has reacted to.
-	must(t, Until(t.Context(), "both pods have been refused", func() (bool, error) {
-		requests, err := w.Requests()
-		refused := 0
-		for _, r := range requests {
-			if r.IsEviction() && r.ResponseStatus.Code == http.StatusTooManyRequests {
-				refused++
-			}
-		}
-		return refused >= 2, err
-	}))
+	must(t, eachRefused(t.Context(), w, 2))
+	changed := time.Now()
 	must(t, w.SetBudget(t.Context(), "web", "100%"))
 	result, err := drain.Wait()
 	must(t, err)
@@ -81,7 +71,7 @@ func measureReaction(t *testing.T) (r reaction) {
 	if report.Outcome != "drained" {
 		t.Fatalf("%s\n%s", report.Outcome, result.Stderr)
 	}
-	r.budget, err = w.BudgetReaction("web")
+	r.budget, err = w.BudgetReaction("web", changed)
 	must(t, err)
 	var last time.Time
 	for _, pod := range w.Kubelets.Pods(w.Name) {

@@ -27,6 +27,22 @@ func blocked(ctx context.Context, w *World) error {
 	})
 }
 
+// eachRefused waits until the server has refused each of so many pods at least once. A test that measures how fast a drain
+// reacts to an open budget needs it: an eviction that is under way when the budget opens may be accepted, although the
+// drain sent it before.
+func eachRefused(ctx context.Context, w *World, pods int) error {
+	return Until(ctx, fmt.Sprintf("the server has refused %d pods", pods), func() (bool, error) {
+		requests, err := w.Requests()
+		names := map[string]bool{}
+		for _, r := range requests {
+			if r.IsEviction() && r.ResponseStatus.Code == http.StatusTooManyRequests {
+				names[r.ObjectRef.Name] = true
+			}
+		}
+		return len(names) >= pods, err
+	})
+}
+
 // budgetRows: drains that must wait, and pods that come back.
 func budgetRows() []row {
 	return []row{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -169,25 +170,27 @@ func (w *World) SetBudget(ctx context.Context, name, maxUnavailable string) erro
 // Requests are what the audit log has of this world's identity.
 func (w *World) Requests() ([]AuditEvent, error) { return w.Audit.Of(w.User) }
 
-// BudgetReaction is the time from the last status of a budget that was written before an eviction was first accepted
-// to the arrival of that eviction.
-func (w *World) BudgetReaction(budget string) (time.Duration, error) {
+// BudgetReaction is the time from the first status of a budget that its controller wrote after `changed`, when the test
+// changed the budget, to the first eviction that was accepted. Both are the times at which the server received the
+// request: a client may see the new status before the server has answered the one who wrote it. It is negative when the
+// drain asked for the eviction as soon as the budget changed and the server held that request until the status came.
+func (w *World) BudgetReaction(budget string, changed time.Time) (time.Duration, error) {
 	requests, err := w.Requests()
 	if err != nil {
 		return 0, err
 	}
+	statuses, err := w.Audit.Select(func(e AuditEvent) bool {
+		return e.Is("poddisruptionbudgets/status") && e.ObjectRef.Namespace == w.Name &&
+			e.ObjectRef.Name == budget && e.Accepted() && e.Received.After(changed)
+	})
+	if err != nil || len(statuses) == 0 {
+		return 0, fmt.Errorf("the audit log has no status of budget %s since it changed (%v)", budget, err)
+	}
+	opened := slices.MinFunc(statuses, func(a, b AuditEvent) int { return a.Received.Compare(b.Received) }).Received
 	for _, eviction := range requests {
-		if !eviction.IsEviction() || !eviction.Accepted() {
-			continue
+		if eviction.IsEviction() && eviction.Accepted() {
+			return eviction.Received.Sub(opened), nil
 		}
-		opened, err := w.Audit.Select(func(e AuditEvent) bool {
-			return e.Is("poddisruptionbudgets/status") && e.ObjectRef.Namespace == w.Name &&
-				e.ObjectRef.Name == budget && e.Accepted() && e.StageAt.Before(eviction.Received)
-		})
-		if err != nil || len(opened) == 0 {
-			return 0, fmt.Errorf("the audit log has no status of budget %s (%v)", budget, err)
-		}
-		return eviction.Received.Sub(opened[len(opened)-1].StageAt), nil
 	}
 	return 0, fmt.Errorf("no eviction was accepted")
 }
