@@ -116,5 +116,23 @@ TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   EXPECT_FALSE(excluded("n1"));
 }
 
+// The answer to the write tells that the label has gone. The watch may come to nothing for minutes.
+TEST_F(LoadBalancers, TheNodeIsGivenBackWithOneWriteWhereTheWatchFallsSilent) {
+  machine("n1", {.target = ""});
+  set_label("n1", "haulout");
+  bool silenced = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "nodes" || silenced || excluded("n1")) return;
+    silenced = true;
+    cluster.silence_watches();
+  });
+  run_for(10min);
+  EXPECT_FALSE(excluded("n1"));
+  const auto& audit = cluster.audit();
+  const auto patches = std::ranges::count_if(
+      audit, [](const auto& entry) { return entry.verb == "patch" && entry.resource == "nodes"; });
+  EXPECT_EQ(patches, 2) << "one for the labels that tell the state, one for this\n" << story();
+}
+
 }  // namespace
 }  // namespace haulout::fleet
