@@ -203,6 +203,32 @@ TEST_F(Hooks, AFailureBeforeTheReleaseHoldsTheFleetButNotTheNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
+// P1: whoever has the turn by then must not be joined. The watch of the turns has said nothing.
+TEST_F(Hooks, ATurnThatGoesDuringALongHookIsMissedBeforeTheFirstEviction) {
+  Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a"}, .hook_takes = 2min});
+  web();
+  bool taken = false;
+  n1.on_hook = [&](const std::string&) {
+    if (std::exchange(taken, true)) return;
+    cluster.after(1min, [&] {
+      cluster.silence_watches();
+      checks.by_a_person([&] { cluster.remove("leases", "haulout", "haulout-default-0"); });
+      EXPECT_EQ(slots_held(), 0u);
+    });
+  };
+  std::size_t evicted = 0;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "pods" || change.type == sim::ChangeType::deleted) return;
+    if (!(*change.object)["metadata"].contains("deletionTimestamp")) return;
+    ++evicted;
+    EXPECT_EQ(slots_held(), 1u) << story();
+  });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_TRUE(taken);
+  EXPECT_GT(evicted, 0u);
+}
+
 // A window that the healing time would have to fit into, too, might never open again for this node.
 TEST_F(Hooks, TheTimeUntilAHookIsMendedIsNotThatOfTheUpdate) {
   Machine& n1 = machine("n1", {.hooks = {"before-release/10-a"}, .failing_hooks = {"before-release/10-a"}});
