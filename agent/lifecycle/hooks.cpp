@@ -105,7 +105,7 @@ asio::awaitable<Event> Agent::Impl::retry_hooks() {
     const AskedVerdict verdict = judge_answers(hooks, node_, point, *record_.hooks_asked, wall());
     return verdict.failed.empty() && verdict.waiting.empty();
   };
-  bool waited_for_answers = !answered();
+  bool waited_for_answers = false;
   TimePoint next = now() + retry_interval;
   while (!reload_) {
     if (!answered()) {

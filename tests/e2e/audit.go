@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -83,6 +84,11 @@ func (e AuditEvent) Kind() string { return e.Verb + " " + e.Resource() }
 // Accepted tells that the server did what was asked.
 func (e AuditEvent) Accepted() bool {
 	return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300
+}
+
+// RefusedEviction tells an eviction that the server answered with 429: a budget is closed.
+func (e AuditEvent) RefusedEviction() bool {
+	return e.IsEviction() && e.ResponseStatus.Code == http.StatusTooManyRequests
 }
 
 // AuditLog reads the growing log of one API server. The server writes an event before it sends the answer.

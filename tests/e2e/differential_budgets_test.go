@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,7 +16,7 @@ func blocked(ctx context.Context, w *World) error {
 		requests, err := w.Requests()
 		var cordoned, watching bool
 		for _, r := range requests {
-			if r.IsEviction() && r.ResponseStatus.Code == http.StatusTooManyRequests {
+			if r.RefusedEviction() {
 				return true, nil
 			}
 			cordoned = cordoned || r.Verb == "patch" && r.Is("nodes") && r.Accepted()
@@ -35,7 +34,7 @@ func eachRefused(ctx context.Context, w *World, pods int) error {
 		requests, err := w.Requests()
 		names := map[string]bool{}
 		for _, r := range requests {
-			if r.IsEviction() && r.ResponseStatus.Code == http.StatusTooManyRequests {
+			if r.RefusedEviction() {
 				names[r.ObjectRef.Name] = true
 			}
 		}

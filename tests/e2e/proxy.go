@@ -21,6 +21,7 @@ type Proxy struct {
 	slowness time.Duration
 	links    map[*link]struct{}
 	accepted int
+	used     int
 	ended    bool
 }
 
@@ -29,20 +30,24 @@ type link struct {
 	near, far net.Conn
 	dead      bool // swallows everything and says nothing, but does not end
 	cut       bool
+	used      bool // the client has sent something
 }
 
 // StartProxy serves on a free port until Stop.
-func StartProxy(target string) (*Proxy, error) {
-	address, err := url.Parse(target)
+func StartProxy(target string) (*Proxy, error) { return StartProxyAt("127.0.0.1:0", target) }
+
+// StartProxyAt is StartProxy with an address and port of its own.
+func StartProxyAt(address, target string) (*Proxy, error) {
+	server, err := url.Parse(target)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		URL: "https://" + listener.Addr().String(), listener: listener, target: address.Host, links: map[*link]struct{}{},
+		URL: "https://" + listener.Addr().String(), listener: listener, target: server.Host, links: map[*link]struct{}{},
 	}
 	p.changed = sync.NewCond(&p.mu)
 	go p.serve()
@@ -90,6 +95,14 @@ func (p *Proxy) Accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
+}
+
+// Used is how many connections there have been over which the client sent something. A client that tries several addresses
+// at once closes all connections but one unused.
+func (p *Proxy) Used() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
 }
 
 func (p *Proxy) set(change func()) {
@@ -142,6 +155,10 @@ func (p *Proxy) copy(l *link, to, from net.Conn) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
+			if from == l.near && !l.used {
+				l.used = true
+				p.set(func() { p.used++ })
+			}
 			if !p.mayPass(l) {
 				break
 			}

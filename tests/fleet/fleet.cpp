@@ -122,6 +122,16 @@ std::vector<std::string> Fleet::states_of(const std::string& node_name) const {
   return found;
 }
 
+std::size_t Fleet::evictions() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cluster.audit(), [](const auto& entry) { return entry.subresource == "eviction"; }));
+}
+
+std::size_t Fleet::patches_of_nodes() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      cluster.audit(), [](const auto& entry) { return entry.verb == "patch" && entry.resource == "nodes"; }));
+}
+
 std::string Fleet::story() const {
   std::string out;
   for (const std::string& line : lines) out += line + "\n";

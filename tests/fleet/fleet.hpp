@@ -49,6 +49,9 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   bool unschedulable(const std::string& name) const { return sim::flag(node(name), "/spec/unschedulable"); }
   std::size_t slots_held() const { return cluster.all("leases").size(); }
   std::vector<std::string> states_of(const std::string& node_name) const;
+  // Requests that the API server has seen, whatever it answered: evictions, patches of Nodes.
+  std::size_t evictions() const;
+  std::size_t patches_of_nodes() const;
   // Everything that the story of this run was, for failures.
   std::string story() const;
   void expect_updated(const Machine& machine) const;

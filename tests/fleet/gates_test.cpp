@@ -280,6 +280,25 @@ TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootLoop") << "and after that it is one";
 }
 
+// The operating system could not tell when the update ended, and says only later that nothing is wanted.
+TEST_F(Gates, ANeedThatIsSeenToBeGoneOnlyLaterIsANewOneThen) {
+  Machine& n1 = machine("n1");
+  after(10s, [&] { n1.plan().unknown = true; });
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "BackendUnknown");
+    n1.plan().unknown = false;
+    n1.want("1.1");
+  });
+  after(2h, [&] {
+    EXPECT_EQ(n1.boots(), 1u) << story();
+    n1.plan().still_wanted = true;
+    n1.want("1.1");
+  });
+  run_for(3h);
+  EXPECT_EQ(n1.boots(), 2u) << story();
+}
+
 TEST_F(Gates, TooManyRebootsADayAreALoop) {
   Machine& n1 = machine("n1");
   for (int i = 2; i <= 5; ++i) after(i * 1h, [&, i] { n1.want("1." + std::to_string(i)); });

@@ -6,10 +6,14 @@ namespace haulout::fleet {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 struct OtherTools : Fleet {
   void held_pod() {
@@ -22,12 +26,6 @@ struct OtherTools : Fleet {
     cluster.on_change([action](const sim::Change& change) {
       if (change.key.resource == "leases" && change.type == sim::ChangeType::deleted) action();
     });
-  }
-  std::size_t patches_of_nodes() const {
-    const auto& audit = cluster.audit();
-    return static_cast<std::size_t>(std::count_if(audit.begin(), audit.end(), [](const auto& entry) {
-      return entry.verb == "patch" && entry.resource == "nodes";
-    }));
   }
   // As soon as the node is shown in this state, once.
   void once_in(const std::string& wanted, std::function<void()> action) {
@@ -261,6 +259,25 @@ TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
     EXPECT_EQ(patches_of_nodes() - before, 1u) << story();
   });
   run_for(13min);
+}
+
+// A server that refuses this write tells how long it wants to be left alone.
+TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
+  sim::FaultTransport busy(cluster.api(), clock, world_rng);
+  busy.add({.verb = "patch",
+            .resource = "nodes",
+            .from = clock.now() + 10min,
+            .until = clock.now() + 20min,
+            .fault = {.kind = sim::FaultKind::throttle, .retry_after = "120"}});
+  way = [&busy] { return &busy; };
+  machine("n1", {.target = ""});
+  after(10min,
+        [&] { cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", {{"haulout.dev/state", nullptr}}}}}}); });
+  after(20min, [&] {
+    EXPECT_THAT(busy.struck(), SizeIs(AllOf(Ge(3u), Le(6u)))) << "one each two minutes, or fewer\n" << story();
+  });
+  run_for(25min);
+  EXPECT_EQ(state("n1"), "idle") << story();
 }
 
 // A person who edits the record is no second agent.

@@ -7,6 +7,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Unwritten : Fleet {
+  Unwritten() {
+    way = [this] { return &faults; };
+  }
   // The API server refuses it from the moment at which the Node says `state`.
   void refuse_writes_in(const std::string& wanted) {
     cluster.on_change([this, wanted](const sim::Change& change) {
@@ -15,10 +18,34 @@ struct Unwritten : Fleet {
       cluster.forbid("patch", "nodes");
     });
   }
-  std::size_t evictions() const {
-    const auto& audit = cluster.audit();
-    return static_cast<std::size_t>(
-        std::count_if(audit.begin(), audit.end(), [](const auto& entry) { return entry.subresource == "eviction"; }));
+  // How often the agent says on its machine that the API server does not answer, when so many writes are refused.
+  std::ptrdiff_t troubles_told_of(std::size_t refusals) {
+    faults.add({.verb = "patch",
+                .resource = "nodes",
+                .skip = 1,
+                .count = refusals,
+                .fault = {.kind = sim::FaultKind::server_error}});
+    Machine& n1 = machine("n1");
+    std::vector<std::string> told;
+    n1.on_told = [&](const agent::Status& status) { told.push_back(status.reason); };
+    run_fleet();
+    expect_updated(n1);
+    EXPECT_EQ(faults.struck().size(), refusals);
+    return std::count(told.begin(), told.end(), "ApiUnavailable");
+  }
+  // n1 is drained and waits for somebody to reboot it: nothing is written but its condition, every few minutes.
+  void expect_heartbeats() {
+    const auto heard_at = [this] {
+      return sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/lastHeartbeatTime");
+    };
+    std::string before;
+    after(30min, [&] {
+      EXPECT_EQ(state("n1"), "ready") << story();
+      before = heard_at();
+      EXPECT_NE(before, "");
+    });
+    after(36min, [&] { EXPECT_GT(heard_at(), before) << story(); });
+    run_for(37min);
   }
 
   // After three minutes: the state of two minutes before, four hundred revisions ago.
@@ -30,6 +57,8 @@ struct Unwritten : Fleet {
     });
     after(3min, [this] { cluster.restore_etcd(backup_); });
   }
+
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
 
  private:
   std::uint64_t backup_ = 0;
@@ -80,22 +109,37 @@ TEST_F(Unwritten, P6_WithoutItsTurnNothingIsEvictedAllTheSame) {
   expect_updated(*machines[0]);
 }
 
+// One refusal, as right after a reconnect, proves nothing. The second is told on the machine, since it cannot be told
+// on the Node.
+TEST_F(Unwritten, OneRefusalIsNotTold) {
+  EXPECT_EQ(troubles_told_of(1), 0);
+}
+TEST_F(Unwritten, TheSecondRefusalIsTold) {
+  EXPECT_EQ(troubles_told_of(2), 1);
+}
+
 // The trouble is over with the first write that succeeds, and the node is heard of again while nothing else is written.
 TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteThatFailedForAWhile) {
   machine("n1", {.methods = {}});
   refuse_writes_in("draining");
   after(10min, [&] { cluster.permit("patch", "nodes"); });
-  const auto heard_at = [this] {
-    return sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/lastHeartbeatTime");
-  };
-  std::string before;
-  after(30min, [&] {
-    EXPECT_EQ(state("n1"), "ready") << story();
-    before = heard_at();
-    EXPECT_NE(before, "");
+  expect_heartbeats();
+}
+
+// The server carries out the last write, and its answer is lost: the watch shows that it has arrived.
+TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteWhoseAnswerWasLost) {
+  Machine& n1 = machine("n1", {.methods = {}});
+  bool broken = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "nodes" || state("n1") != "ready" || std::exchange(broken, true)) return;
+    for (const sim::FaultKind kind : {sim::FaultKind::reset_before, sim::FaultKind::reset_after})
+      faults.add({.verb = "patch", .resource = "nodes", .count = 1, .fault = {.kind = kind}});
   });
-  after(36min, [&] { EXPECT_GT(heard_at(), before) << story(); });
-  run_for(37min);
+  std::vector<std::string> told;
+  n1.on_told = [&](const agent::Status& status) { told.push_back(status.reason); };
+  expect_heartbeats();
+  EXPECT_EQ(faults.struck().size(), 2u) << story();
+  EXPECT_EQ(std::count(told.begin(), told.end(), "ApiUnavailable"), 1) << story();
 }
 
 // 'haulout uncordon' takes field and mark; kubectl leaves the mark.

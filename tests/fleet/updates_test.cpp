@@ -13,13 +13,7 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-struct Updates : Fleet {
-  std::size_t evictions() const {
-    const auto& audit = cluster.audit();
-    return static_cast<std::size_t>(std::count_if(
-        audit.begin(), audit.end(), [](const sim::AuditEntry& entry) { return entry.subresource == "eviction"; }));
-  }
-};
+struct Updates : Fleet {};
 
 TEST_F(Updates, ThreeNodesOneAfterTheOther) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name);

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The API server's name has two addresses, and nothing listens at the first. When that one is back, new connections still
+// go to the one that has answered: which of two ways works is not found out again for each of them.
+func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	const name, first, second = "api.haulout.test", "127.0.0.2", "127.0.0.3"
+	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	answers, err := StartProxyAt(second+":0", w.URL)
+	must(t, err)
+	t.Cleanup(answers.Stop)
+	server, err := url.Parse(answers.URL)
+	must(t, err)
+
+	identity, err := w.CA.Client(w.User, "system:masters")
+	must(t, err)
+	access := w.Access(identity)
+	access.Server, access.TLSServerName = "https://"+name+":"+server.Port(), "127.0.0.1"
+	kubeconfig, err := access.Write(w.Home)
+	must(t, err)
+	hosts := fmt.Sprintf("%s %s\n%s %s\n", first, name, second, name)
+	drain, err := w.StartWith(t.Context(), kubeconfig, withHosts(t, w, haulout, hosts), "drain", w.Node("old"), "--settle=0")
+	must(t, err)
+	must(t, blocked(t.Context(), w))
+
+	back, err := StartProxyAt(net.JoinHostPort(first, server.Port()), w.URL)
+	must(t, err)
+	t.Cleanup(back.Stop)
+	before := answers.Used()
+	answers.Cut()
+	must(t, Until(t.Context(), "it has connected again", func() (bool, error) {
+		return answers.Used()+back.Used() > before, nil
+	}))
+	must(t, w.SetBudget(t.Context(), "web", "100%"))
+	result, err := drain.Wait()
+	must(t, err)
+	if result.Exit != 0 {
+		t.Errorf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
+	}
+	if back.Used() != 0 {
+		t.Errorf("%d connections went to the address that had not answered, %d to the other", back.Used(), answers.Used()-before)
+	}
+}
+
+// withHosts is a tool that sees these lines as its /etc/hosts, in a mount namespace of its own.
+func withHosts(t *testing.T, w *World, tool Tool, hosts string) Tool {
+	t.Helper()
+	unshare := "unshare --mount"
+	if os.Geteuid() != 0 {
+		unshare = "unshare --user --map-root-user --mount"
+	}
+	if output, err := exec.Command("sh", "-c", unshare+" true").CombinedOutput(); err != nil {
+		t.Fatalf("this test needs a mount namespace: %v: %s", err, output)
+	}
+	file, script := filepath.Join(w.Home, "hosts"), filepath.Join(w.Home, tool.Name+"-with-hosts")
+	must(t, os.WriteFile(file, []byte(hosts), 0o644))
+	lines := fmt.Sprintf("#!/bin/sh\nexec %s sh -c 'mount --bind \"$0\" /etc/hosts && exec \"$@\"' '%s' '%s' \"$@\"\n",
+		unshare, file, tool.Path)
+	must(t, os.WriteFile(script, []byte(lines), 0o755))
+	return Tool{Name: tool.Name, Path: script}
+}
