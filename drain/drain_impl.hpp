@@ -176,13 +176,13 @@ class Drain::Impl {
   bool plan_holds() const;
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
-  // What needs a look at every pod. True when the loop is to end: the outcome is set.
-  bool look_around(TaskGroup& group);
+  // What needs a look at every pod. May end the drain.
+  void look_around(TaskGroup& group);
   // Until when a view may leave news unread that can wait so long.
   TimePoint gathered_at(Duration patience) const;
   void hurry_views();
-  // True when the loop is to end: the outcome is set.
-  bool concluded(TimePoint now);
+  // Ends the drain where nothing more can come of it.
+  void conclude(TimePoint now);
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
   boost::asio::awaitable<void> follow_budgets();

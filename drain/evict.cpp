@@ -87,7 +87,8 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
     if (!doubts_node_)
       for (const k8s::Pod& pod : pipeline_->take_evictions(now())) group.spawn(evict_one(pod.uid, pod.ns, pod.name));
     if (now() >= look_at || pipeline_->few_left()) {
-      if (look_around(group)) co_return;
+      look_around(group);
+      if (ended_) co_return;
       looked_at = now();
       look_at = next_wake(looked_at);
     }
@@ -98,7 +99,7 @@ asio::awaitable<void> Drain::Impl::loop(TaskGroup& group) {
   }
 }
 
-bool Drain::Impl::look_around(TaskGroup& group) {
+void Drain::Impl::look_around(TaskGroup& group) {
   if (now() >= doubt_not_before_ && pipeline_->any_in_doubt()) {
     doubt_not_before_ = now() + doubt_interval;
     group.spawn(doubt_pods());
@@ -112,9 +113,8 @@ bool Drain::Impl::look_around(TaskGroup& group) {
     group.spawn(inquire());
   }
   update_diagnoses(now());
-  if (concluded(now())) return true;
-  look_at_end(group);
-  return false;
+  conclude(now());
+  if (!ended_) look_at_end(group);
 }
 
 // Rounded up, so that all views read in the same moment.
@@ -133,24 +133,23 @@ void Drain::Impl::hurry_views() {
   if (budgets_view_) budgets_view_->read_on();
 }
 
-bool Drain::Impl::concluded(TimePoint at) {
-  if (node_facts_.gone)
-    return !end(Outcome::node_gone, "the Node was deleted, or replaced by another of the same name, during the drain");
-  if (pipeline_->hopeless()) {
+void Drain::Impl::conclude(TimePoint at) {
+  if (node_facts_.gone) {
+    end(Outcome::node_gone, "the Node was deleted, or replaced by another of the same name, during the drain");
+  } else if (pipeline_->hopeless()) {
     std::string first;
     for (const PodReport& pod : pipeline_->reports())
       if (pod.outcome == PodOutcome::waiting && first.empty())
         first = fmt::format("pod {}: {}", pod.key(), pod.message);
-    return !end(Outcome::failed, "the server rejects the evictions that are left: " + first);
+    end(Outcome::failed, "the server rejects the evictions that are left: " + first);
+  } else if (at >= deadline_) {
+    const Progress progress = pipeline_->progress();
+    const std::size_t left = progress.to_evict - progress.vanished;
+    end(Outcome::blocked,
+        left == 0 ? volumes_clear() ? "the deadline passed before emptiness was proved" + why_not_over()
+                                    : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
+                  : fmt::format("the deadline passed with {} left", pods(left)));
   }
-  if (at < deadline_) return false;
-  const Progress progress = pipeline_->progress();
-  const std::size_t left = progress.to_evict - progress.vanished;
-  return !end(Outcome::blocked,
-              left == 0 ? volumes_clear()
-                              ? "the deadline passed before emptiness was proved" + why_not_over()
-                              : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
-                        : fmt::format("the deadline passed with {} left", pods(left)));
 }
 
 // When policy leaves the first of the pods that terminate where it is: no event tells.
@@ -214,11 +213,8 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
         changed_->notify();
       });
   pods_view_->seed({pods_meta_, std::exchange(listed_pods_, {})});
-  auto ended = co_await pods_view_->run();
-  if (!ended) {
-    fail(ended.error(), "the pods of node " + node_name_ + " cannot be followed");
-    changed_->notify();
-  }
+  // It was given a list, so it ends only by cancellation.
+  static_cast<void>(co_await pods_view_->run());
 }
 
 asio::awaitable<void> Drain::Impl::follow_budgets() {

@@ -209,7 +209,6 @@ void Pipeline::time_passed(TimePoint now) {
     if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
       tracked->holds_place = false;
       // Others go first now: its next eviction may have no more effect than this one had.
-      tracked->last_verdict = EvictionVerdict::retry;
       tracked->refusals = 1;
       queue(*tracked);
     }

@@ -80,7 +80,6 @@ asio::awaitable<void> Drain::Impl::resolve_volumes() {
   while (const auto volume = due_question()) {
     static_cast<void>(co_await ask_whose(*volume, TimePoint::max()));
     if (volumes_error_) break;
-    if (questions_.trouble()) changed_->notify();
   }
   resolves_volumes_ = false;
   changed_->notify();

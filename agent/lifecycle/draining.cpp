@@ -30,7 +30,6 @@ asio::awaitable<Event> Agent::Impl::drain() {
   const Result<bool> paused = co_await given_up();
   if (paused && *paused) co_return Event::gate_closed;
   drain_status_.begin();
-  drain_.reset();
   co_await with_task_group([this](TaskGroup& group) { return watched_drain(group); });
   learn_leaked();
   drain_.reset();

@@ -41,6 +41,18 @@ TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
   EXPECT_EQ(record.since, moment.now);
 }
 
+// Pods that come back and volumes that nobody detaches are found anew in each attempt.
+TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
+  Record record = in(State::waiting);
+  record.leaked = {"pv-old"};
+  record.pinned = {"shop/ReplicaSet/db"};
+  record.cordoned = true;
+  record = go(std::move(record), Event::turn_taken);
+  EXPECT_THAT(record.leaked, IsEmpty());
+  EXPECT_THAT(record.pinned, IsEmpty());
+  EXPECT_FALSE(record.cordoned);
+}
+
 TEST_F(Advance, ARequestWithoutANeedExpectsNoVersion) {
   moment.pending = {Need::no, {}, "1.1"};
   moment.requested = true;

@@ -45,13 +45,17 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
 
 // Whether that was made up for nobody has counted.
 TEST_F(BookTest, WhatLeftAnotherOwnerBeforeItWasAdoptedTakesNothing) {
-  make(at_most(1));
-  EXPECT_EQ(held(pod(0)), "");
-  const auto orphan = owned_by(pod(9), "apps/v1", "ReplicaSet", "old", "old-uid");
-  book->learned("old-uid", top("old", "old-uid", 1), now);
-  leave(orphan);
-  book->learned("old-uid", top("web", "deployment-uid", 4), now);
-  EXPECT_EQ(held(pod(0)), "");
+  for (const bool known : {true, false}) {
+    make(at_most(1));
+    if (!known) learn("rs-uid", {});
+    EXPECT_EQ(held(pod(0)), "");
+    const auto orphan = owned_by(pod(9), "apps/v1", "ReplicaSet", "old", "old-uid");
+    book->learned("old-uid", top("old", "old-uid", 1), now);
+    leave(orphan);
+    const Controller web = top("web", "deployment-uid", 4);
+    book->learned("old-uid", known ? web : not_known(web), now);
+    EXPECT_EQ(held(pod(0)), "") << (known ? "" : "how many replicas are wanted is not known");
+  }
 }
 
 TEST_F(BookTest, AReplicaSetThatIsLeftToItselfIsCountedByItself) {

@@ -63,6 +63,17 @@ TEST(P5_OwnMarksOnly, WhoseCordonTheServerSaysItIs) {
   }
 }
 
+TEST(Cordon, AMarkThatLacksItsRunOrHasANumberThereIsAMarkAllTheSame) {
+  for (const char* text : {R"({"at":"1970-01-01T12:00:00Z"})", R"({"at":"1970-01-01T12:00:00Z","run":7,"by":null})"}) {
+    auto node = a_node(true, noon, {});
+    node.annotations[std::string(cordon_annotation)] = text;
+    const auto found = mark_of(node);
+    ASSERT_TRUE(found) << text;
+    EXPECT_EQ(found->run + found->by, "") << text;
+    EXPECT_EQ(found->at, noon) << text;
+  }
+}
+
 TEST(Cordon, ThatTheNodeTookPodsBetweenTwoCordons) {
   auto cordoned = [](const char* manager, std::optional<CordonMark> carries, std::optional<WallTime> tainted = noon) {
     auto node = a_node(true, tainted, std::move(carries));

@@ -51,6 +51,7 @@ TEST(EvictionVerdict, TableOfAnswers) {
       {"pod gone", status_error(404, "NotFound", "pods"), V::gone},
       {"pod gone, kubelet identity", status_error(404, "NotFound", "pod"), V::gone},
       {"namespace gone", status_error(404, "NotFound", "namespaces"), V::gone},
+      {"a proxy that wants to know who asks", text_error(401, "Authorization required"), V::throttle},
       {"a proxy without a backend", text_error(404, "default backend - 404"), V::retry},
       {"a proxy that knows no such method", text_error(501, ""), V::retry},
       {"webhook denies with 503", status_error(503, "", "", "", "admission webhook \"x\" denied the request: busy"),

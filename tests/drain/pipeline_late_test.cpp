@@ -6,6 +6,7 @@ using namespace std::chrono_literals;
 using testing::a_pod;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing::terminating;
 
 using testing::closed_budget;
@@ -94,6 +95,24 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   pipeline->pod_changed(job, now);
   EXPECT_TRUE(pipeline->clear());
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
+}
+
+// Somebody has it left where it is after its eviction was accepted, and changes his mind before it was deleted: it
+// takes nobody's place meanwhile, nor its own.
+TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
+  policy.leave = {k8s::parse_label_selector("stays").value()};
+  make();
+  auto pods = pods_named({"a", "b", "c", "d", "e"});
+  plan(pods);
+  EXPECT_THAT(take(), SizeIs(5));
+  for (k8s::Pod& pod : pods) {
+    accept(pod);
+    pod.labels = {{"stays", ""}};
+    pipeline->pod_changed(pod, now);
+    pod.labels.clear();
+    pipeline->pod_changed(pod, now);
+  }
+  EXPECT_THAT(take(), SizeIs(5));
 }
 
 // A finished pod is deleted, or one that stays for another reason is: nobody has waited for either.

@@ -1,4 +1,5 @@
 // A node leaves external load balancers before its pods go, and comes back with them.
+#include "drain/cordon.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -106,6 +107,23 @@ TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   EXPECT_GE(*evicted_at - *excluded_at, 4min - 1s);
   EXPECT_LE(*evicted_at - *excluded_at, 4min + 30s);
   EXPECT_FALSE(excluded("n1"));
+}
+
+// The mark of a cordon by somebody else tells nothing of our wait.
+TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
+  options.lb_drain_wait = 4min;
+  Machine& n1 = machine("n1");
+  web();
+  after(2min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "WaitingForLoadBalancers") << story();
+    n1.kill_agent();
+    const drain::CordonMark theirs{"another-run", "ann@desk", clock.wall_now() - 1h};
+    cluster.patch("nodes", "", "n1",
+                  {{"metadata", {{"annotations", {{"haulout.dev/cordon", drain::encode_mark(theirs)}}}}}});
+  });
+  run_for(15min);
+  ASSERT_TRUE(excluded_at && evicted_at) << story();
+  EXPECT_GE(*evicted_at - *excluded_at, 6min - 5s) << story();
 }
 
 // The option was switched off, or the agent set up anew, in the middle.

@@ -276,6 +276,25 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
   run_for(16min);
 }
 
+// What is left of it is stuck on its way out. When it finished nobody needed to wait for it, and so it stays.
+TEST_F(Updates, AFinishedPodThatIsDeletedDuringTheDrainIsNotWaitedFor) {
+  Machine& n1 = machine("n1");
+  PodSpec done;
+  done.phase = "Succeeded";
+  done.metadata = {{"finalizers", {"example.com/never"}}};
+  add(a_pod("job-0", done));
+  PodSpec slow;
+  slow.grace = 300;
+  add(a_pod("slow-0", slow));
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    cluster.delete_gracefully("pods", "shop", "job-0");
+  });
+  run_fleet(1h);
+  EXPECT_EQ(n1.version(), "1.1") << story();
+  EXPECT_FALSE(cluster.get("pods", "shop", "job-0").is_null());
+}
+
 // What comes while the node takes pods has not come back whatever is done: it leaves before the reboot.
 TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   Machine& n1 = machine("n1", {.ignored_reboots = 1});

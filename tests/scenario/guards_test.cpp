@@ -154,6 +154,16 @@ TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
+// Nothing else was drained since the plan was made: what was seen for it is not asked for once more.
+TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
+  deploy("web", 2);
+  options.guards.max_unavailable = drain::Share{1, false};
+  options.drained_together = {"n1"};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(requests("list", "pods"), SizeIs(3))
+      << "those of the node, those of the namespace, and the proof that all have gone";
+}
+
 // Between the plan and the node's turn.
 TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   deploy("web", 2);
@@ -211,6 +221,23 @@ TEST_F(Guards, WithoutTheRightToSeeControllersNothingIsTouched) {
   EXPECT_TRUE(report.connection_failed);
   EXPECT_THAT(report.message, HasSubstr("grant verb get on resource deployments, replicasets, statefulsets (API group "
                                         "\"apps\")"));
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(Guards, WithoutTheRightToSeeReplacementsNothingIsTouched) {
+  deploy("web", 2);
+  sim::FaultTransport faults(cluster.api(), clock, world_rng);
+  faults.add({.verb = "list",
+              .resource = "pods",
+              .skip = 1,  // those on the node
+              .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  way = &faults;
+  options.guards.max_unavailable = drain::Share{1, false};
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_TRUE(report.connection_failed);
+  EXPECT_THAT(report.message, HasSubstr("grant verb list on resource pods"));
   EXPECT_THAT(evictions(), IsEmpty());
   EXPECT_FALSE(unschedulable());
 }
