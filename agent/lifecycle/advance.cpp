@@ -162,13 +162,11 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   }
   switch (*to) {
     case State::idle:
-      forget_the_attempt(record);
-      record.cordoned = false;
-      break;
     case State::pending:
       record.cordoned = false;
       // What boots from now on was not asked for by an attempt that was given up.
       forget_the_attempt(record);
+      // An attempt that ended like this is followed by another one.
       if (event == Event::drain_ended || event == Event::cordon_lost ||
           (event == Event::gate_closed && from != State::waiting))
         back_off(record, moment, times);

@@ -319,14 +319,16 @@ std::size_t most_within_a_second(const std::vector<TimePoint>& times, TimePoint 
 
 // Each thing that it says of itself is news of its Node, and a reason to prove again: with a server that answers every
 // other time that had become hundreds of requests a second.
-TEST_F(Failures, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
+class RepeatedProofs : public Failures, public ::testing::WithParamInterface<sim::FaultKind> {};
+
+TEST_P(RepeatedProofs, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
   sim::FaultTransport half(cluster.api(), clock, world_rng);
   half.add({.verb = "list",
             .resource = "leases",
             .from = clock.now() + 5s,
             .until = clock.now() + 1min,
             .percent = 50,
-            .fault = {.kind = sim::FaultKind::throttle}});
+            .fault = {.kind = GetParam()}});
   way = [&half] { return &half; };
   Machine& n1 = machine("n1", {.methods = {}});
   const TimePoint ready = clock.now() + 6100ms;
@@ -340,6 +342,9 @@ TEST_F(Failures, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
   run_fleet();
   expect_updated(n1);
 }
+// With the server's word how long to wait, and without.
+INSTANTIATE_TEST_SUITE_P(All, RepeatedProofs,
+                         ::testing::Values(sim::FaultKind::throttle, sim::FaultKind::server_error));
 
 }  // namespace
 }  // namespace haulout::fleet
