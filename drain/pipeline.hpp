@@ -1,24 +1,26 @@
-// The eviction pipeline as a pure state machine: pods and budgets change, answers come, time passes; out come the
-// evictions to send now, and when to look again. No I/O, no waiting.
+// The eviction pipeline as a pure state machine. It is told of changes of pods and budgets, of answers to evictions and
+// of the time. It says which evictions to send now, and when it has to look again. It does no I/O and never waits.
 //
-// A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished.
-//   - A place (max_places) is taken before the eviction is sent and given back when it is refused, when the pod has
-//     vanished, 60 s after its grace period ended, or when an accepted eviction has shown no effect for 150 s. A pod
-//     that somebody else deleted takes none.
-//   - A parked pod holds no place and no tier up (P9). It wakes on the event that can help it or on its backoff.
+// A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished (deleted).
+//   - Places (max_places) limit the pods that are leaving at the same time. A pod takes its place before its eviction
+//     is sent. It gives the place back when the eviction is refused, when the pod is deleted, 60 s after its grace
+//     period ended, or when an accepted eviction has had no effect for 150 s. A pod that somebody else deletes takes no
+//     place.
+//   - A parked pod waits for something else. It takes no place and does not hold up its tier (P9). It is tried again on
+//     the event that can help it, or when its backoff ends.
 //   - Each budget is a lane with one request in flight (BudgetBook).
-//   - A pod whose budget is closed is asked for all the same, now and then (Signals): it stays parked, and the request
-//     takes neither place nor lane.
-//   - Where budgets may not be seen, of the pods of a controller that a budget holds back one in turn is asked for
-//     (UnseenBudgets).
-//   - Of the pods that a webhook holds back which cannot be called, one in turn is asked for (DownWebhooks).
-//   - A pod whose last eviction failed is tried after those that have not failed (P9).
-//   - The pod that we run in goes when all others have vanished.
-//   - A tier starts when every pod of the tiers before it is terminating, vanished, or has been parked.
-//   - No pod is evicted twice once it is seen terminating, but for one request that shortens a grace period that is
-//     longer than the one that was asked for; every eviction names one UID.
-// Everything is keyed by UID. A change that is told twice, or an answer that comes after the pod has vanished, changes
-// nothing.
+//   - While a pod's budget is closed, an eviction of the pod is sent now and then all the same (Signals). The pod stays
+//     parked, and the request takes neither a place nor a lane.
+//   - If the drain may not read budgets: of the pods of one controller that a budget refuses, one at a time is tried
+//     again (UnseenBudgets).
+//   - If a webhook cannot be called: of the pods that it holds back, one at a time is tried again (DownWebhooks).
+//   - A pod whose last eviction failed is tried after the pods whose evictions have not failed (P9).
+//   - The pod that this program runs in is evicted when all others have been deleted.
+//   - A tier starts when every pod of the earlier tiers is terminating, deleted, or has been parked.
+//   - A pod that is terminating is not evicted again, with one exception: one request that shortens a grace period
+//     which is longer than the one that was asked for. Every eviction names one UID.
+// Pods are known by their UID. A change that is told twice has no effect the second time, and neither has an answer
+// that comes after its pod was deleted.
 #pragma once
 
 #include <array>

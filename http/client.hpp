@@ -1,19 +1,18 @@
 // HTTP/1.1 client for one server: TCP, TLS or a unix socket, with a pool of idle connections.
 //
-// - A deadline and cancellation on every operation, name resolution included (it runs on a helper thread and is
-// abandoned,
-//   never waited for).
-// - TLS 1.2 or newer, ALPN "http/1.1", the peer verified by chain and name (DNS or IP SAN) unless TlsOptions says
-// otherwise.
-// - A reused connection that proves dead before any byte of the answer is retried once on a fresh one, if the request
-// is
-//   repeatable.
-// - A request without an answer in time drops the connections that were idle when it began: their peer may have gone
-//   without a word.
-// - Several addresses of one name race (race.hpp): a dead one costs a moment. The one that last answered comes first.
-// Errors: see Transport. Messages name host and cause, of an answer that cannot be used the request, too. No redirects,
-// no cookies.
-// Not copyable; must outlive its operations and streams; one thread.
+// - Every operation has a deadline and can be cancelled, name resolution included: that runs on a helper thread, which
+//   is abandoned and never waited for.
+// - TLS 1.2 or newer, ALPN "http/1.1". The peer's chain and name (DNS or IP SAN) are verified, unless TlsOptions says
+//   otherwise.
+// - A request on an idle connection that proves dead before any byte of the answer is sent once more on a new
+//   connection, if the request is repeatable.
+// - A request that gets no answer in time drops the connections that were idle when it began: the peer may have gone
+//   without closing them.
+// - If the name has several addresses they race (race.hpp), so that a dead one costs little. The address that answered
+//   last is tried first.
+//
+// Errors: see Transport. A message names the host and the cause; for an answer that cannot be used, the request, too.
+// Redirects are not followed, cookies are not kept. Not copyable. Must outlive its operations and streams. One thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -9,8 +9,10 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <memory>
 
 #include "retry/clock.hpp"
 #include "retry/result.hpp"
@@ -27,16 +29,21 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   const auto executor = co_await asio::this_coro::executor;
   const auto caller = co_await asio::this_coro::cancellation_state;
   // The task hears of two: of the deadline, and of whoever cancels us. Our own slot is free while we wait for it.
-  asio::cancellation_signal stop;
-  const auto stop_task = [&stop](asio::cancellation_type type) { stop.emit(type); };
+  const auto stop = std::make_shared<asio::cancellation_signal>();
+  // Asio 1.26 posts the rest of the work with a raw pointer into the signal: it has to live until that has run
+  // (chriskohlhoff/asio issues 1332 and 1400).
+  const auto stop_task = [stop, executor](asio::cancellation_type type) {
+    stop->emit(type);
+    asio::post(executor, [stop] {});
+  };
   bool passed = false;
-  const auto alarm = clock.set_alarm(executor, deadline, [&] {
+  const auto alarm = clock.set_alarm(executor, deadline, [&passed, stop_task] {
     passed = true;
-    stop.emit(asio::cancellation_type::terminal);
+    stop_task(asio::cancellation_type::terminal);
   });
   auto slot = caller.slot();
   if (slot.is_connected()) slot.assign(stop_task);
-  // Nobody may reach `stop` through it once we have gone.
+  // Nobody may reach the task through it once we have gone.
   struct Cleared {
     asio::cancellation_slot& slot;
     ~Cleared() {
@@ -44,7 +51,7 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
     }
   } const cleared{slot};
   auto [failure, result] = co_await asio::co_spawn(
-      executor, std::move(task), asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
+      executor, std::move(task), asio::bind_cancellation_slot(stop->slot(), asio::as_tuple(asio::use_awaitable)));
   if (!failure) co_return std::move(result);
   if (caller.cancelled() != asio::cancellation_type::none || !passed) std::rethrow_exception(failure);
   co_return deadline_error();

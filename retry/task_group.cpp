@@ -50,30 +50,43 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
+  const bool late = cancelled_;  // it may run at once, and cancel the others itself
   auto signal = std::make_shared<asio::cancellation_signal>();
-  children_.emplace(id, signal);
+  children_.emplace(id, Child{signal});
   asio::co_spawn(executor_, std::move(child),
                  asio::bind_cancellation_slot(signal->slot(), [this, id, signal](std::exception_ptr failure) {
                    ended(id, failure);
                    asio::post(executor_, [signal] {});
                  }));
-  if (cancelled_) cancel(id);
+  if (late) cancel(id);
   return id;
 }
 
+void TaskGroup::stop(Child& child) {
+  child.cancelled = true;
+  emit_later(executor_, child.signal);
+}
+
 void TaskGroup::cancel() {
+  cancel_children();
+  if (const auto body = children_.find(body_); body != children_.end()) stop(body->second);
+}
+
+void TaskGroup::cancel_children() {
   cancelled_ = true;
-  for (const auto& [id, signal] : children_) emit_later(executor_, signal);
+  for (auto& [id, child] : children_)
+    if (id != body_) stop(child);
 }
 
 void TaskGroup::cancel(ChildId id) {
   const auto found = children_.find(id);
-  if (found != children_.end()) emit_later(executor_, found->second);
+  if (found != children_.end()) stop(found->second);
 }
 
 void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
+  const bool was_cancelled = children_.at(id).cancelled;
   children_.erase(id);
-  if (failure && !failure_ && !is_cancellation(failure)) {
+  if (failure && !failure_ && !(was_cancelled && is_cancellation(failure))) {
     failure_ = failure;
     cancel();
   }
@@ -97,7 +110,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
     } catch (...) {
       thrown = std::current_exception();
     }
-    scope.cancel();
+    scope.cancel_children();
     if (thrown) std::rethrow_exception(thrown);
   };
   group.body_ = group.next_id_;  // before the spawn, which may run the body at once

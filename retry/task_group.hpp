@@ -3,6 +3,7 @@
 // with_task_group(body) runs body(group); the body may spawn children at any time. When the body ends, however it ends,
 // the children still alive are cancelled and joined before with_task_group returns. A child that throws cancels its
 // siblings and the body; the first such exception is rethrown to the caller. Cancelling the caller cancels everything.
+// A child that was cancelled may end with operation_aborted. From any other child that is a failure like the others.
 // group.join() lets the body wait until no child is left.
 //
 // A child takes what it needs by value or from an owner that outlives the group. One thread.
@@ -41,11 +42,18 @@ class TaskGroup {
  private:
   friend boost::asio::awaitable<void> with_task_group(std::function<boost::asio::awaitable<void>(TaskGroup&)> body);
 
+  struct Child {
+    std::shared_ptr<boost::asio::cancellation_signal> signal;
+    bool cancelled = false;
+  };
+  void stop(Child& child);
+  // Every child but the body.
+  void cancel_children();
   void ended(ChildId id, std::exception_ptr failure);
 
   boost::asio::any_io_executor executor_;
   boost::asio::steady_timer gate_;
-  std::map<ChildId, std::shared_ptr<boost::asio::cancellation_signal>> children_;
+  std::map<ChildId, Child> children_;
   std::exception_ptr failure_;
   ChildId next_id_ = 1;
   ChildId body_ = 0;  // the child that runs with_task_group's body

@@ -40,8 +40,7 @@ bool same_need(const PastReboot& last, const Pending& wanted);
 // reboot at a later time than `now` counts as one of the last day: the clock was put back. Only for a need that is
 // `yes`.
 //   RebootLoop      the last reboot that was seen had the same target, or all of the reasons, and the need never went
-//   away after it;
-//                   a need without reasons is the same as any
+//                   away after it; a need without reasons is the same as any
 //   TooManyReboots  this one would be one more than `per_day` within 24 hours; 0: there is no such limit
 std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
                                   std::size_t per_day = default_reboots_per_day);

@@ -4,11 +4,11 @@
 // One window is   [DAYS] HH:MM [+DURATION | -HH:MM] [ZONE]   or   cron(FIELDS)[+DURATION | -HH:MM] [ZONE]
 //
 //   22:00+4h                           every day, four hours
-//   Sat,Sun 01:00+6h Europe/Berlin     by the clock of that zone; without one, UTC
-//   Mon-Fri 22:00-04:00                over midnight: the days are those of the start, so the last night ends on
-//   Saturday 2nd Tue 03:00+2h                   the nth weekday of the month: 1st to 5th and last, also lists: 1st,3rd
-//   Sat Sat 00:00                          without an end: up to midnight cron(0 2 * * 1-5)+3h Europe/Berlin the starts
-//   as cron writes them, see cron.hpp
+//   Sat,Sun 01:00+6h Europe/Berlin     by the clock of that zone; without a zone, UTC
+//   Mon-Fri 22:00-04:00                over midnight; the days are those of the start: the last night ends on Saturday
+//   2nd Tue 03:00+2h                   the nth weekday of the month: 1st to 5th and last; lists, too: 1st,3rd Sat
+//   Sat 00:00                          without an end: until midnight
+//   cron(0 2 * * 1-5)+3h Europe/Berlin the starts as cron writes them, see cron.hpp
 //
 // Weekdays have three letters or their whole name, in any case; ranges may go over the end of the week (Fri-Mon). A
 // DURATION is written as Go does (90m, 1h30m), from a minute to 31 days, and is real time. An end HH:MM is what the

@@ -32,12 +32,18 @@ TEST(ServiceManagerTest, WordsReachAnAbstractSocket) {
   EXPECT_EQ(listener.next(), "STATUS=draining, BlockedByBudget: pod shop/web-0");
 }
 
-TEST(ServiceManagerTest, WithoutASocketNobodyIsTold) {
+// Not started by a service manager, or one that has gone: no words go astray, and the agent lives on.
+TEST(ServiceManagerTest, WithoutASocketNothingIsSent) {
+  const std::string path = "@haulout-test-" + std::to_string(::getpid());
+  const Listener listener(path);
   ::unsetenv("NOTIFY_SOCKET");
   notify_service_manager("READY=1");
   Environment environment;
   environment.set("NOTIFY_SOCKET", "/nonexistent/socket");
   notify_service_manager("READY=1");
+  environment.set("NOTIFY_SOCKET", path);
+  notify_service_manager("WATCHDOG=1");
+  EXPECT_EQ(listener.next(), "WATCHDOG=1") << "the first that arrives";
 }
 
 TEST(ServiceManagerTest, AWatchdogIsThatOfThisProcess) {

@@ -163,6 +163,24 @@ TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   }
 }
 
+// Two can be followed.
+TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
+  options.limit = [](std::size_t) { return std::size_t{2}; };
+  for (const char* name : {"web2", "web3"}) cluster.cordon(name);
+  live([this]() -> asio::awaitable<void> {
+    Contender& web1 = node_in("web", "web1");
+    const auto waiting = co_await web1.slots.take(soon());
+    EXPECT_TRUE(waiting && !waiting->ours);
+    const TimePoint before = clock.now();
+    cluster.after(90s, [this] { cluster.uncordon("web3"); });
+    co_await web1.slots.changed();
+    EXPECT_GE(clock.now() - before, 90s);
+    EXPECT_LT(clock.now() - before, 92s);
+    const auto turn = co_await web1.slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+  });
+}
+
 // More than it follows: it says when it looked.
 TEST_F(NamedPools, ManyNodesThatAreOutAreNamedWithTheTime) {
   for (const char* name : {"web2", "web3", "web4"}) cluster.cordon(name);

@@ -1,4 +1,6 @@
 // Leases as turns, on the simulated cluster.
+#include <fmt/format.h>
+
 #include "tests/agent_slots/lease_slots_fixture.hpp"
 #include "tests/support/scripted_transport.hpp"
 
@@ -286,11 +288,11 @@ class LeaseSlotsScript : public haulout::testing::VirtualTimeTest {
   OwnNode node{"n1", "u1"};
   LeaseSlots slots{client, rng, node, {}};
   const TimePoint soon = clock.now() + 30s;
+  const char* nodes = R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[)"
+                      R"({"metadata":{"name":"n1","uid":"u1","resourceVersion":"1"}}]})";
 };
 
 TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
-  const char* nodes = R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[)"
-                      R"({"metadata":{"name":"n1","uid":"u1"}}]})";
   for (const char* broken : {R"({"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"n1")",
                              R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]})",
                              "<html>Please log in</html>", R"({"kind":"PodList","apiVersion":"v1","items":[]})", ""}) {
@@ -304,6 +306,30 @@ TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
     server.answer(haulout::testing::json_response(200, broken));
     EXPECT_FALSE(run(slots.release(soon))) << broken;
   }
+}
+
+// Somebody held the turn by a Lease that no list shows, and gave it back before it could be looked at.
+TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
+  const auto status = [](int code, const char* reason) {
+    return haulout::testing::json_response(
+        code, fmt::format(R"({{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"{}","code":{},)"
+                          R"("message":"leases \"haulout-default-0\"","details":{{"kind":"leases"}}}})",
+                          reason, code));
+  };
+  server.answer(haulout::testing::json_response(200, nodes));
+  const auto no_leases = [&] {
+    server.answer(haulout::testing::json_response(
+        200,
+        R"({"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]})"));
+  };
+  no_leases();
+  server.answer(status(409, "AlreadyExists"));
+  server.answer(status(404, "NotFound"));
+  no_leases();  // whether anything is to be given back
+  const auto turn = run(slots.take(soon));
+  ASSERT_TRUE(turn) << turn.error().message();
+  EXPECT_FALSE(turn->ours);
+  EXPECT_THAT(turn->why, HasSubstr("another node was faster"));
 }
 
 }  // namespace

@@ -166,6 +166,19 @@ TEST_F(PipelineTest, TheOwnPodIsNoHopeForOthersThatAreHopeless) {
   EXPECT_TRUE(pipeline->hopeless());
 }
 
+TEST_F(PipelineTest, ThereIsAReasonForWhatTheServerSaysOfAPod) {
+  make();
+  const auto pods = pods_named({"missing", "replaced", "refused"});
+  plan(pods);
+  EXPECT_EQ(take().size(), 3u);
+  refuse(pods[0], status_error(404, "NotFound", "pods"));
+  refuse(pods[1], status_error(409, "Conflict", "Pod"));
+  refuse(pods[2], status_error(405, "MethodNotAllowed"));
+  EXPECT_EQ(tracked(pods[0]).report.reason, "AwaitingWatch");
+  EXPECT_EQ(tracked(pods[1]).report.reason, "AwaitingWatch");
+  EXPECT_EQ(tracked(pods[2]).report.reason, "Rejected");
+}
+
 TEST_F(PipelineTest, OneRequestInFlightPerBudget) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b", "c"});

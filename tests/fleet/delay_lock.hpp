@@ -46,6 +46,8 @@ class DelayLock final : public agent::ShutdownDelay {
     known_ = true;
     take();
   }
+  // Why nobody gets a lock; empty: everybody does.
+  void deny(std::string why) { problem_ = std::move(why); }
   bool preparing() const { return preparing_since_.has_value(); }
   Duration longest{};                    // InhibitDelayMaxUSec
   std::function<void()> let_go = [] {};  // the lock was given back
@@ -53,7 +55,7 @@ class DelayLock final : public agent::ShutdownDelay {
  private:
   // logind gives no lock while a shutdown is under way.
   void take() {
-    if (wanted_ && known_ && !preparing_since_) held_ = true;
+    if (wanted_ && known_ && !preparing_since_ && problem_.empty()) held_ = true;
     news_.notify();
   }
 

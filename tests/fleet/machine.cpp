@@ -57,6 +57,7 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
       news_(world_.executor),
       delay_(world_.executor, world_.clock) {
   delay_.longest = plan_.delays_shutdown;
+  delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {
     // A moment later: whoever let go is still at work.
     if (delay_.preparing() && !plan_.others_delay)
@@ -304,9 +305,11 @@ void Machine::go_down(bool by_agent) {
 
 void Machine::boot() {
   ++boots_;
+  booted_at_ = world_.clock.now();
   lie_ = 0;
   const bool placed = !plan_.must_apply || applied_ == plan_.target;
-  if (!plan_.rolls_back && placed && !plan_.target.empty()) plan_.version = plan_.target;
+  if (!plan_.rolls_back && placed && !plan_.target.empty())
+    plan_.version = plan_.lands_on.empty() ? plan_.target : plan_.lands_on;
   shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
   // Of what it was before, until it has looked.
@@ -326,10 +329,11 @@ void Machine::tell_kubelet() {
 }
 
 Task<bool> Machine::boot_complete(TimePoint) {
-  co_return true;
+  co_return boots_ == 0 || world_.clock.now() >= booted_at_ + plan_.boot_takes;
 }
 
 Result<> Machine::show_ready(bool ready) {
+  if (plan_.ready_file_fails) return Error(Errc::unavailable, "/run/haulout/ready: Read-only file system");
   if (ready) world_.observer.ready_shown(*this);
   const bool appears = ready && !shows_ready_;
   shows_ready_ = ready || (shows_ready_ && plan_.keeps_ready_file);

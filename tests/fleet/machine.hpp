@@ -32,6 +32,8 @@ struct MachinePlan {
   Duration reboot_takes{};      // before the machine goes down; past its deadline the way is cut short
   Duration late_by{};           // accepted, and the machine goes down so much later
   bool rolls_back = false;      // comes back with the old version
+  std::string lands_on{};       // not empty: boots this version instead of the target
+  Duration boot_takes{};        // the operating system says only so long after the boot that it is complete
   bool must_apply = false;      // boots the new version only when the agent has had it put in place
   unsigned failing_applies = 0;
   Duration apply_takes{};
@@ -42,6 +44,7 @@ struct MachinePlan {
   std::size_t agents = 1;          // how many run at a time
   bool agents_differ = false;      // each by an authority of its own
   Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
+  std::string no_delay{};          // why logind lets nobody delay a shutdown
   bool others_delay = false;       // it waits so long whether an agent holds it up or not
   bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
   bool same_boot_id = false;       // in a container: the agent reads the host's, whatever boots
@@ -51,6 +54,7 @@ struct MachinePlan {
   // Lies, for the tests that show that they are found out.
   bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
+  bool ready_file_fails = false;     // the ready file can be neither written nor removed
   std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
   std::set<std::string> failing_hooks{};
   Duration hook_takes = std::chrono::seconds(3);
@@ -196,6 +200,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   std::string applied_;
   std::string blocked_by_;
   std::size_t boots_ = 0;
+  TimePoint booted_at_{};
   std::size_t requests_ = 0;
   std::size_t lie_ = 0;
   std::vector<TimePoint> request_times_;

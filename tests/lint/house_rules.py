@@ -62,6 +62,7 @@ BANNED_WORDS = [
 ]
 
 SOFT_LINES, HARD_LINES = 300, 400
+COLUMNS = 120  # as in .clang-format
 # Of a drain and of the agent around it, numbered once and for all; new ones are added at the end.
 SCENARIOS = 77
 LONG_ON_PURPOSE = []  # files that would only get worse when split
@@ -175,6 +176,13 @@ def file_length(tree):
         count = len(text.splitlines())
         if path.endswith(CODE + (".py", ".sh", ".go")) and count > HARD_LINES and path not in LONG_ON_PURPOSE:
             yield Finding(path, count, "file_length", f"{count} lines: split it by meaning ({HARD_LINES} at most)")
+
+
+def comment_width(tree):
+    """The formatter leaves comments alone, since it would break lists and tables."""
+    for path, number, line in tree.lines((".cpp", ".hpp")):
+        if line.lstrip().startswith("//") and len(line) > COLUMNS:
+            yield Finding(path, number, "comment_width", f"{len(line)} characters: {COLUMNS} at most")
 
 
 def unfinished(tree):
@@ -313,8 +321,8 @@ def compare(path, text, run, remedy):
         yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
 
 
-RULES = [directions, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, unfinished,
-         own_words, dev_commands, scenarios, behaviours, formatting]
+RULES = [directions, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, comment_width,
+         unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -46,6 +46,7 @@ SAMPLES = {
     "header_guard": ([{"drain/a.hpp": "// What it is for.\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
     "header_contract": ([{"drain/a.hpp": "#pragma once\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
     "header_namespace": ([{"drain/a.hpp": HEADER + "using namespace std;\n"}], [{"drain/a.cpp": "using namespace std;\n"}]),
+    "comment_width": ([{"drain/a.cpp": "  // " + "a" * 116 + "\n"}], [{"drain/a.cpp": "  // " + "a" * 115 + "\n"}]),
     "file_length": ([{"drain/a.cpp": "int a;\n" * 401}], [{"drain/a.cpp": "int a;\n" * 400}]),
     "unfinished": ([{"drain/a.cpp": "// TODO: all of it\n"}, {"docs/a.md": "FIXME\n"}], [{"drain/a.cpp": "// to do so\n"}]),
     "own_words": (

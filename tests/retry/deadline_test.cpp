@@ -34,6 +34,22 @@ TEST_F(DeadlineTest, TimeoutAtTheDeadline) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
+// What was done before the deadline was heard of is done: its answer counts.
+TEST_F(DeadlineTest, AResultInTheInstantOfTheDeadlineCounts) {
+  const auto answer_all_the_same = [](Clock& time, TimePoint until) -> Task<int> {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    try {
+      co_await time.sleep_until(until);
+    } catch (const boost::system::system_error&) {
+    }
+    co_return 7;
+  };
+  auto result = run(with_deadline(clock, start + 2s, answer_all_the_same(clock, start + 30s)));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(*result, 7);
+  EXPECT_EQ(elapsed(), 2s);
+}
+
 TEST_F(DeadlineTest, ExceptionIsNotLostAndEndsTheWaitAtOnce) {
   EXPECT_THROW((void)run(with_deadline(clock, start + 100s, throw_after(1s))), std::runtime_error);
   EXPECT_EQ(elapsed(), 1s);

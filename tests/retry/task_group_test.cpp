@@ -87,6 +87,21 @@ TEST_F(TaskGroupTest, OneChildCanBeCancelled) {
   EXPECT_EQ(elapsed(), 5s);
 }
 
+// An operation that was aborted although nobody cancelled the child: nothing would tell why the child has ended.
+TEST_F(TaskGroupTest, AnAbortThatNobodyAskedForIsAFailure) {
+  const auto aborted = []() -> asio::awaitable<void> {
+    throw boost::system::system_error(asio::error::operation_aborted);
+    co_return;
+  };
+  const auto child = [&](TaskGroup& group) -> asio::awaitable<void> {
+    group.spawn(aborted());
+    co_await group.join();
+  };
+  const auto body = [&](TaskGroup&) { return aborted(); };
+  EXPECT_THROW(run(with_task_group(body)), boost::system::system_error);
+  EXPECT_THROW(run(with_task_group(child)), boost::system::system_error);
+}
+
 TEST_F(TaskGroupTest, SpawnAfterCancelEndsAtOnce) {
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.cancel();

@@ -218,6 +218,8 @@ TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(pods_on("n1"), IsEmpty());
+  // The watch of the budgets had gone further than the backup: its place is refused, and the budgets are listed again.
+  EXPECT_THAT(requests("list", "poddisruptionbudgets"), SizeIs(2));
 }
 
 // A watch from a revision that lies in the future would tell of nothing up to there.
@@ -304,6 +306,7 @@ TEST_F(Scenario, S60_SlowApiServer) {
   after(1ms, [this] { cluster.timing().api_latency = 25s; });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(evictions().size(), 8u) << "an answer that takes 25 s is no reason to ask twice";
+  EXPECT_GE(took(), 50s) << "the evictions and the proof: two answers at least were slow";
 }
 
 TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
@@ -314,6 +317,7 @@ TEST_F(Scenario, S61_TruncatedListIsNoShorterList) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_THAT(report.pods, SizeIs(20));
+  EXPECT_THAT(faults.struck(), SizeIs(2));
 }
 
 TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
@@ -328,14 +332,6 @@ TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   EXPECT_THAT(report, Ended(Outcome::failed));
   EXPECT_TRUE(report.connection_failed);
   EXPECT_THAT(pods_on("n1"), SizeIs(3));
-}
-
-TEST_F(Scenario, S63_UnknownNodeIsNotAnEmptyNode) {
-  cluster.remove("nodes", "", "n1");
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::failed));
-  EXPECT_FALSE(report.connection_failed);
-  EXPECT_THAT(requests("list", "pods"), IsEmpty());
 }
 
 // The Node proves the name; that nobody runs there needs no words.

@@ -252,9 +252,14 @@ TEST_F(Guards, ALatePodIsGuardedToo) {
     add(a_workload("StatefulSet", "late", 2, {{"terminationGracePeriodSeconds", 5}},
                    {{"sim.haulout.dev/prefers-node", "n1"}}, "other"));
   });
-  after(60s, [this] { cluster.cordon("n1"); });
+  after(60s, [this] {
+    EXPECT_EQ(ready_of("late"), 2u);
+    cluster.cordon("n1");
+    cluster.on_change([this](const sim::Change&) { fewest_ = std::min(fewest_, ready_of("late")); });
+  });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(requests("get", "statefulsets"), ::testing::Not(IsEmpty()));
+  EXPECT_EQ(fewest_, 1u) << "one of them at a time";
 }
 
 TEST_F(Guards, ACanaryThatFindsNoNodeKeepsTheOthers) {

@@ -211,6 +211,14 @@ TEST_F(Scenario, ARecreatedNodeIsNotCordoned) {
   EXPECT_FALSE(unschedulable());
 }
 
+TEST_F(Scenario, S63_UnknownNodeIsNotAnEmptyNode) {
+  cluster.remove("nodes", "", "n1");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::failed));
+  EXPECT_FALSE(report.connection_failed);
+  EXPECT_THAT(requests("list", "pods"), IsEmpty());
+}
+
 TEST_F(Scenario, WithoutWatchesItPolls) {
   cluster.forbid("watch", "pods");
   cluster.forbid("watch", "poddisruptionbudgets");
@@ -218,6 +226,13 @@ TEST_F(Scenario, WithoutWatchesItPolls) {
   cluster.forbid("list", "nodes");
   add_pods(4, {.grace = 20});
   EXPECT_THAT(drain(), Ended(Outcome::drained));
+  for (const char* resource : {"pods", "poddisruptionbudgets", "nodes"}) {
+    const auto watches = requests("watch", resource);
+    EXPECT_THAT(watches, Not(IsEmpty())) << resource;
+    for (const sim::AuditEntry& watch : watches) EXPECT_EQ(watch.status, 403) << resource;
+  }
+  // The pods leave within 20 s, and are listed every 5 s or so; before that for the plan, after it for the proof.
+  EXPECT_THAT(requests("list", "pods"), SizeIs(::testing::AllOf(::testing::Ge(5u), ::testing::Le(9u))));
 }
 
 TEST_F(Scenario, P4_ADeadlineIsNoSuccess) {
