@@ -61,7 +61,7 @@ func withHosts(t *testing.T, w *World, tool Tool, hosts string) Tool {
 		unshare = "unshare --user --map-root-user --mount"
 	}
 	if output, err := exec.Command("sh", "-c", unshare+" true").CombinedOutput(); err != nil {
-		t.Fatalf("this test needs a mount namespace: %v: %s", err, output)
+		cannotRun(t, fmt.Sprintf("a mount namespace cannot be made: %v: %s", err, output))
 	}
 	file, script := filepath.Join(w.Home, "hosts"), filepath.Join(w.Home, tool.Name+"-with-hosts")
 	must(t, os.WriteFile(file, []byte(hosts), 0o644))

@@ -30,7 +30,7 @@ func runAll(m *testing.M) int {
 	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
-	mustRun := os.Getenv("CI") == "true"
+	mustRun := inCI()
 
 	path, err := FindHaulout()
 	haulout, noHaulout = Tool{Name: "haulout", Path: path}, err
@@ -73,6 +73,17 @@ func shout(what string, why error) {
 	line := strings.Repeat("#", 100)
 	fmt.Fprintf(os.Stderr, "%s\n### %s\n### %v\n%s\n", line, what, why, line)
 }
+
+// cannotRun ends a test that this machine cannot run; in CI that is a failure.
+func cannotRun(t *testing.T, why string) {
+	t.Helper()
+	if inCI() {
+		t.Fatalf("NOT RUN: %s", why)
+	}
+	t.Skipf("NOT RUN: %s", why)
+}
+
+func inCI() bool { return os.Getenv("CI") == "true" }
 
 // needHaulout skips what says nothing without the binary.
 func needHaulout(t *testing.T) {

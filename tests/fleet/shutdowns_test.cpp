@@ -220,6 +220,30 @@ TEST_F(Shutdowns, AnEmptyNodeIsNotDelayed) {
 }
 
 // Machine::reboot() sees to it that no agent delays its own.
+// The agent was about to give the node back, and could not write that. The Node still says that it is drained and ready:
+// there is nothing to drain, and the machine may go down at once.
+TEST_F(Shutdowns, ANodeThatIsStillReadyIsNotDrainedOnceMore) {
+  sim::FaultTransport mute(cluster.api(), clock, world_rng);
+  mute.add({.verb = "patch",
+            .resource = "nodes",
+            .from = clock.now() + 5min,
+            .until = clock.now() + 5min + 20s,
+            .fault = {.kind = sim::FaultKind::server_error}});
+  way = [&mute] { return &mute; };
+  Machine& n1 = machine("n1", {.methods = {}, .delays_shutdown = 30s});
+  look_at_the_end_of("n1");
+  after(5min + 1s, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.want("");
+  });
+  after(5min + 5s, [&] { n1.shut_down(); });
+  after(5min + 30s, [&] { n1.want("1.1"); });
+  run_for(20min);
+  EXPECT_GT(mute.struck().size(), 0u) << story();
+  EXPECT_LT(last.at - n1.shut_down_last, 1s) << story();
+  expect_updated(n1);
+}
+
 TEST_F(Shutdowns, AgentsRebootWithoutDelay) {
   for (const char* name : {"n1", "n2"}) machine(name, {.delays_shutdown = 30s});
   web(4, 1);
