@@ -220,8 +220,8 @@ TEST_F(Shutdowns, AnEmptyNodeIsNotDelayed) {
 }
 
 // Machine::reboot() sees to it that no agent delays its own.
-// The agent was about to give the node back, and could not write that. The Node still says that it is drained and ready:
-// there is nothing to drain, and the machine may go down at once.
+// The agent was about to give the node back, and could not write that. The Node still says that it is drained and
+// ready: there is nothing to drain, and the machine may go down at once.
 TEST_F(Shutdowns, ANodeThatIsStillReadyIsNotDrainedOnceMore) {
   sim::FaultTransport mute(cluster.api(), clock, world_rng);
   mute.add({.verb = "patch",
