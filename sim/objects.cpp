@@ -1,8 +1,7 @@
 #include "sim/objects.hpp"
 
-#include <charconv>
-
 #include "k8s/codec.hpp"
+#include "retry/go_duration.hpp"
 
 namespace haulout::sim {
 
@@ -114,17 +113,9 @@ void set_condition(Json& object, Json value, WallTime now) {
   conditions.push_back(std::move(value));
 }
 
-std::optional<Duration> parse_duration(std::string_view text) {
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
-  const double scale = unit == "ms" ? 1e6 : unit == "s" ? 1e9 : unit == "m" ? 60e9 : unit == "h" ? 3600e9 : 0;
-  if (error != std::errc() || scale == 0 || value < 0) return std::nullopt;
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::nano>(value * scale));
-}
-
 Duration annotated(const Json& object, const char* key, Duration otherwise) {
-  return parse_duration(annotation(object, key)).value_or(otherwise);
+  const auto duration = parse_duration(annotation(object, key));
+  return duration && *duration >= Duration::zero() ? *duration : otherwise;
 }
 
 }  // namespace haulout::sim

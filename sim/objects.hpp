@@ -70,9 +70,8 @@ std::vector<std::string> claims_of(const Json& pod);
 // Adds or replaces it; lastTransitionTime moves only when the status does.
 void set_condition(Json& object, Json value, WallTime now);
 
-// "1500ms", "2s", "3m": annotations of the simulation.
-std::optional<Duration> parse_duration(std::string_view text);
-// What the annotation says in that form.
+// The duration in an annotation of the simulation: "1500ms", "2s", "1h30m". `otherwise` where there is none that can be
+// read.
 Duration annotated(const Json& object, const char* key, Duration otherwise);
 
 }  // namespace haulout::sim

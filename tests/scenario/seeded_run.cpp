@@ -104,8 +104,7 @@ Duration longest(const Case& made) {
   for (const Json& object : made.world.objects) {
     if (sim::text(object, "/kind") != "Pod") continue;
     const Duration grace = std::chrono::seconds(sim::number(object, "/spec/terminationGracePeriodSeconds", 30));
-    const auto takes = sim::parse_duration(sim::annotation(object, "sim.haulout.dev/terminates-after"));
-    one_by_one += std::min(grace, takes.value_or(grace)) + 1s;
+    one_by_one += std::min(grace, sim::annotated(object, "sim.haulout.dev/terminates-after", grace)) + 1s;
     longest_grace = std::max(longest_grace, grace);
     if (!sim::at(object, "/spec/volumes").is_null()) detach_one_by_one += each_volume;
   }

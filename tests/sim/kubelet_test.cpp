@@ -78,6 +78,7 @@ TEST_F(KubeletTest, PodsTerminateAsTheirAnnotationsSay) {
       {"none", "", 10s},
       {"sim.haulout.dev/terminates-after", "2s", 2s},
       {"sim.haulout.dev/terminates-after", "1h", 10s},
+      {"sim.haulout.dev/terminates-after", "1s500ms", 1500ms},
   };
   in_world([&]() -> boost::asio::awaitable<void> {
     for (const TerminationRow& row : table) {
