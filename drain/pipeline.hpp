@@ -1,11 +1,12 @@
-// The eviction pipeline as a pure state machine. It is told of changes of pods and budgets, of answers to evictions and
-// of the time. It says which evictions to send now, and when it has to look again. It does no I/O and never waits.
+// The eviction pipeline as a pure state machine. Its caller reports changes of pods and budgets, answers to evictions,
+// and the time. The pipeline returns the evictions to send now, and when to call it again. It does no I/O and never
+// waits.
 //
 // A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished (deleted).
 //   - Places (max_places) limit the pods that are leaving at the same time. A pod takes its place before its eviction
 //     is sent. It gives the place back when the eviction is refused, when the pod is deleted, 60 s after its grace
-//     period ended, or when an accepted eviction has had no effect for 150 s. A pod that somebody else deletes takes no
-//     place.
+//     period ended, or when an accepted eviction has had no effect for 150 s. A pod that another client deletes takes
+//     no place.
 //   - A parked pod waits for something else. It takes no place and does not hold up its tier (P9). It is tried again on
 //     the event that can help it, or when its backoff ends.
 //   - Each budget is a lane with one request in flight (BudgetBook).
@@ -19,8 +20,8 @@
 //   - A tier starts when every pod of the earlier tiers is terminating, deleted, or has been parked.
 //   - A pod that is terminating is not evicted again, with one exception: one request that shortens a grace period
 //     which is longer than the one that was asked for. Every eviction names one UID.
-// Pods are known by their UID. A change that is told twice has no effect the second time, and neither has an answer
-// that comes after its pod was deleted.
+// The pipeline identifies pods by UID. A change that is reported twice has no effect the second time. An answer that
+// arrives after its pod was deleted has none, either.
 #pragma once
 
 #include <array>

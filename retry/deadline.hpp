@@ -43,7 +43,7 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   });
   auto slot = caller.slot();
   if (slot.is_connected()) slot.assign(stop_task);
-  // Nobody may reach the task through it once we have gone.
+  // The caller's slot must not reach the task after this function has returned.
   struct Cleared {
     asio::cancellation_slot& slot;
     ~Cleared() {

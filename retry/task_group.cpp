@@ -50,7 +50,7 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  const bool late = cancelled_;  // it may run at once, and cancel the others itself
+  const bool late = cancelled_;  // the child may run at once and cancel the group: that does not cancel the child
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
   asio::co_spawn(executor_, std::move(child),

@@ -14,7 +14,7 @@ using drain::Treatment;
 using drain::VolumeWait;
 using ::testing::IsEmpty;
 
-// An option as somebody writes it, and where it is seen to have arrived.
+// An option, a value for it, and whether the agent's options have that value.
 struct Arrival {
   const char* option;
   const char* value;

@@ -41,7 +41,7 @@ TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
   EXPECT_EQ(record.since, moment.now);
 }
 
-// Pods that come back and volumes that nobody detaches are found anew in each attempt.
+// Each attempt finds out for itself which pods come back and which volumes stay attached.
 TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   Record record = in(State::waiting);
   record.leaked = {"pv-old"};

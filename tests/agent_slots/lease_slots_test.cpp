@@ -308,7 +308,8 @@ TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
   }
 }
 
-// Somebody held the turn by a Lease that no list shows, and gave it back before it could be looked at.
+// Another node holds the turn with a Lease that lacks the pool's label, so that no list shows it. That node deletes the
+// Lease before this one can read it.
 TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
   const auto status = [](int code, const char* reason) {
     return haulout::testing::json_response(

@@ -97,8 +97,8 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
 }
 
-// Somebody has it left where it is after its eviction was accepted, and changes his mind before it was deleted: it
-// takes nobody's place meanwhile, nor its own.
+// After the evictions were accepted a person labels the pods so that they stay, and removes the labels before the pods
+// are deleted. The pods must not keep their places: nothing could be evicted any more.
 TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
   policy.leave = {k8s::parse_label_selector("stays").value()};
   make();

@@ -46,7 +46,7 @@ class DelayLock final : public agent::ShutdownDelay {
     known_ = true;
     take();
   }
-  // Why nobody gets a lock; empty: everybody does.
+  // Why logind gives no lock; empty: it gives one.
   void deny(std::string why) { problem_ = std::move(why); }
   bool preparing() const { return preparing_since_.has_value(); }
   Duration longest{};                    // InhibitDelayMaxUSec

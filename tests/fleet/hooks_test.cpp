@@ -206,8 +206,8 @@ TEST_F(Hooks, AFailureBeforeTheReleaseHoldsTheFleetButNotTheNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The agent's watch of the turns is silent, so it does not hear that somebody removed its turn. It has to ask before it
-// evicts: another node may have taken the turn, and then two nodes would be out of service (P1).
+// The test deletes the agent's Lease while the watch of the Leases is silent. The agent has to ask for its turn before
+// it evicts: another node may have taken the turn, and then two nodes would be out of service (P1).
 TEST_F(Hooks, ATurnThatGoesDuringALongHookIsMissedBeforeTheFirstEviction) {
   Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a"}, .hook_takes = 2min});
   web();

@@ -109,7 +109,7 @@ TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The mark of a cordon by somebody else tells nothing of our wait.
+// The cordon has the mark of another run, which does not tell when this agent began to wait.
 TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");

@@ -44,7 +44,7 @@ struct MachinePlan {
   std::size_t agents = 1;          // how many run at a time
   bool agents_differ = false;      // each by an authority of its own
   Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
-  std::string no_delay{};          // why logind lets nobody delay a shutdown
+  std::string no_delay{};          // why logind refuses a delay lock; empty: it does not
   bool others_delay = false;       // it waits so long whether an agent holds it up or not
   bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
   bool same_boot_id = false;       // in a container: the agent reads the host's, whatever boots

@@ -40,7 +40,7 @@ struct Reasons : Fleet {
   std::vector<std::string> told;
 };
 
-// A node that cannot reboot takes no turn and is not cordoned: nobody's pods leave for nothing.
+// A node that cannot reboot takes no turn and is not cordoned, so that no pod is evicted in vain.
 TEST_F(Reasons, CannotReboot) {
   Machine& n1 = machine("n1");
   web();
