@@ -6,7 +6,7 @@
 #include <string>
 
 #include "retry/backoff.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain {
 

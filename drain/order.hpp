@@ -19,7 +19,7 @@
 
 #include "k8s/label_selector.hpp"
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain {
 

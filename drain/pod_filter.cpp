@@ -1,8 +1,8 @@
 #include "drain/pod_filter.hpp"
 
+#include "base/duration.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"
-#include "retry/go_duration.hpp"
 
 namespace haulout::drain {
 

@@ -10,7 +10,7 @@
 #include "drain/diagnosis_fact.hpp"
 #include "placement/pod_fit.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain {
 

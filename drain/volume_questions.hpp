@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "retry/backoff.hpp"
-#include "retry/result.hpp"
 #include "retry/rng.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain {
 

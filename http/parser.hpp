@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "http/message.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::http {
 

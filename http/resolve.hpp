@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::http {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s::codec {
 

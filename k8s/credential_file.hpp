@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

@@ -13,7 +13,7 @@
 
 #include "http/client.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

@@ -11,7 +11,7 @@
 
 #include "http/message.hpp"
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

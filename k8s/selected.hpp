@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "retry/backoff.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::k8s {
 

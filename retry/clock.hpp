@@ -4,17 +4,12 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <chrono>
 #include <functional>
 #include <memory>
 
-namespace haulout {
+#include "base/time.hpp"
 
-// A point of monotonic time. Functions that may block take one as their deadline; durations live in options only.
-using TimePoint = std::chrono::steady_clock::time_point;
-using Duration = std::chrono::steady_clock::duration;
-// Wall time in microseconds (the precision of metav1.MicroTime); it may jump.
-using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+namespace haulout {
 
 // Something that rings once, unless it is destroyed before.
 class Alarm {
@@ -38,10 +33,5 @@ class Clock {
   // Returns at `when`; unwinds when cancelled. Leaves no timer behind. TimePoint::max() waits until cancelled.
   boost::asio::awaitable<void> sleep_until(TimePoint when);
 };
-
-// Adds without overflow: a deadline of max() plus anything stays max().
-inline TimePoint saturating_add(TimePoint base, Duration delta) {
-  return delta > TimePoint::max() - base ? TimePoint::max() : base + delta;
-}
 
 }  // namespace haulout

@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout {
 

@@ -14,7 +14,8 @@ build_preset() {
   cmake --build --preset "$preset" -j "$(jobs)" --target "$@" >&2
 }
 
-release_binary=build/release/agent/haulout
+release_binary=build/release/cli/haulout
+demo_binary=build/release/demo/haulout-demo
 
 build_release() {
   build_preset release all

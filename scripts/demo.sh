@@ -38,7 +38,7 @@ start_cluster() {
 }
 
 start_simulated_cluster() {
-  start_cluster "$release_binary" demo-cluster --listen 127.0.0.1:0 --kubeconfig "$demo_directory/kubeconfig" "$@"
+  start_cluster "$demo_binary" --listen 127.0.0.1:0 --kubeconfig "$demo_directory/kubeconfig" "$@"
 }
 
 # -- ./dev demo drain: one node, as haulout drain takes it out of service.

@@ -170,7 +170,8 @@ e2e_environment() {
   done
   HAULOUT_E2E_BIN=$(cd -- "$HAULOUT_E2E_BIN" && pwd)
   HAULOUT_BIN=$PWD/$release_binary
-  export HAULOUT_E2E_BIN HAULOUT_BIN PATH
+  HAULOUT_DEMO_BIN=$PWD/$demo_binary
+  export HAULOUT_E2E_BIN HAULOUT_BIN HAULOUT_DEMO_BIN PATH
 }
 
 # e2e_tests GO-TEST-ARGUMENTS…

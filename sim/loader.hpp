@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 #include "sim/objects.hpp"
 
 namespace haulout::sim {

@@ -1,7 +1,7 @@
 #include "sim/objects.hpp"
 
+#include "base/duration.hpp"
 #include "k8s/codec.hpp"
-#include "retry/go_duration.hpp"
 
 namespace haulout::sim {
 

@@ -4,7 +4,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 #include "sim/virtual_clock.hpp"
 
 namespace haulout::sim {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

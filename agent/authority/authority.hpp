@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "agent/config/option.hpp"
-#include "agent/own_node.hpp"
+#include "agent/node/own_node.hpp"
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

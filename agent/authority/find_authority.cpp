@@ -4,7 +4,7 @@
 
 #include "agent/authority/attempts.hpp"
 #include "agent/authority/node_transport.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "k8s/client.hpp"
 #include "k8s/status.hpp"
 

@@ -14,7 +14,7 @@
 #include "http/client.hpp"
 #include "http/transport.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

@@ -4,8 +4,8 @@
 // The transport speaks to the API (see bottlerocket_client). Transport, clock and Rng must outlive the back end.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/backends/bottlerocket_api.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::agent {

@@ -6,9 +6,9 @@
 // that was started together does not ask together. Clock and Rng must outlive the back end.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/backends/recheck.hpp"
 #include "agent/hosts/host_command.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::agent {

@@ -7,9 +7,9 @@
 // host's root. Clock and Rng must outlive the back end; it must be destroyed before the io_context that it runs on.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/backends/file_watch.hpp"
 #include "agent/hosts/os_release.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 

@@ -6,8 +6,8 @@
 // destroyed before the io_context that it runs on.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/backends/file_watch.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 

@@ -1,8 +1,8 @@
 // A file whose presence asks for a reboot: what it says, as one of the three answers. Pure, but for read_sentinel.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/hosts/host_root.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 

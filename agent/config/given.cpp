@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "agent/suggest.hpp"
-#include "agent/text.hpp"
+#include "base/suggest.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

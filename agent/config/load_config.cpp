@@ -2,7 +2,7 @@
 #include <system_error>
 
 #include "agent/config/read_config.hpp"
-#include "agent/files.hpp"
+#include "base/files.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/settings.hpp"
+#include "agent/node/node_cordon.hpp"
+#include "agent/process/logging.hpp"
 #include "drain/options.hpp"
 #include "retry/clock.hpp"
 
@@ -19,8 +20,6 @@ enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatc
 enum class RebootMethod { logind, systemd, command, none };
 // Of a hook that failed or ran out of time.
 enum class HookFailure { stop, go_on };
-// Of a node that a person has cordoned.
-enum class CordonedNodes { wait, update };
 // Of a Prometheus that does not answer: closed holds the node back.
 enum class FailMode { closed, open };
 

@@ -1,6 +1,6 @@
 #include "agent/config/option_table.hpp"
 
-#include "agent/gates/remembered.hpp"
+#include "agent/node/remembered.hpp"
 
 namespace haulout::agent {
 namespace {

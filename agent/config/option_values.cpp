@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "agent/duration.hpp"
-#include "agent/text.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

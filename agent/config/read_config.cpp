@@ -1,6 +1,6 @@
 #include "agent/config/read_config.hpp"
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

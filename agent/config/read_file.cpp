@@ -1,7 +1,7 @@
 #include "agent/config/given.hpp"
-#include "agent/suggest.hpp"
-#include "agent/text.hpp"
-#include "agent/utf8.hpp"
+#include "base/suggest.hpp"
+#include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "k8s/yaml_codec.hpp"
 
 namespace haulout::agent {

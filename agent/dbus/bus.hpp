@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
 #include "retry/rng.hpp"
+#include "retry/task.hpp"
 
 namespace sdbus {
 class Message;

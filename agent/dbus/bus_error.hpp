@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace sdbus {
 class Error;

@@ -13,7 +13,7 @@
 
 #include "retry/clock.hpp"
 #include "retry/notifier.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

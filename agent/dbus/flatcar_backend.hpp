@@ -8,9 +8,9 @@
 
 #include <optional>
 
-#include "agent/backend.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/hosts/os_release.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 

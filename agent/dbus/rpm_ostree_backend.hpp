@@ -7,9 +7,9 @@
 // ask.
 #pragma once
 
-#include "agent/backend.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/dbus/rpm_ostree_deployments.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 

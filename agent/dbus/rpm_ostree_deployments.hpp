@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/backend.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "agent/dbus/bus.hpp"
-#include "agent/shutdown_delay.hpp"
+#include "agent/ports/shutdown_delay.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::agent {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/gate_keeper.hpp"
-#include "retry/result.hpp"
+#include "agent/gates/gate_keeper.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

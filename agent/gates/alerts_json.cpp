@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/gates/alerts.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

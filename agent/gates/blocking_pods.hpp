@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "agent/gates/respite.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/lifecycle/node_cordon.hpp"
+#include "agent/node/node_cordon.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 

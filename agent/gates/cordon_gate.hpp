@@ -1,8 +1,8 @@
 // The gate "cordon": a node that a person has cordoned is that person's workplace. Pure.
 #pragma once
 
-#include "agent/config/option.hpp"
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
+#include "agent/node/node_cordon.hpp"
 
 namespace haulout::agent {
 

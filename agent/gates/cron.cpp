@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/gates/remembered.hpp"
+#include "agent/node/remembered.hpp"
 
 namespace haulout::agent {
 namespace {

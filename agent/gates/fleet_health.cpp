@@ -1,10 +1,11 @@
 #include "agent/gates/fleet_health.hpp"
 
+#include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/lifecycle/pool_member.hpp"
-#include "agent/text.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/node/pool_member.hpp"
+#include "base/text.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "agent/gates/respite.hpp"
-#include "agent/own_pool.hpp"
+#include "agent/node/own_pool.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 

@@ -1,7 +1,7 @@
 #include "agent/gates/gate.hpp"
 
-#include "agent/duration.hpp"
 #include "agent/gates/duration_history.hpp"
+#include "base/duration.hpp"
 
 namespace haulout::agent {
 namespace {

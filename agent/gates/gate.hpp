@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "agent/gates/pause.hpp"
 #include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/window.hpp"

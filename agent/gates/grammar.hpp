@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

@@ -12,15 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
-#include "agent/gate_keeper.hpp"
 #include "agent/gates/alerts.hpp"
 #include "agent/gates/blocking_pods.hpp"
 #include "agent/gates/fleet_health.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "agent/gates/pause_source.hpp"
 #include "agent/gates/prometheus.hpp"
+#include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/window.hpp"
-#include "agent/own_pool.hpp"
+#include "agent/node/node_cordon.hpp"
+#include "agent/node/own_pool.hpp"
 #include "http/transport.hpp"
 #include "k8s/client.hpp"
 #include "retry/notifier.hpp"

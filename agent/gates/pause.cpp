@@ -1,6 +1,6 @@
 #include "agent/gates/pause.hpp"
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/gates/pause.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::agent {

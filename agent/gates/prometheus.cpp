@@ -1,6 +1,6 @@
 #include "agent/gates/prometheus.hpp"
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "http/base64.hpp"
 #include "k8s/credential_file.hpp"
 #include "k8s/requests.hpp"

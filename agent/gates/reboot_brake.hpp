@@ -6,23 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "agent/backend.hpp"
+#include "agent/node/record.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::agent {
-
-struct PastReboot {
-  WallTime at{};
-  std::vector<std::string> reasons{};  // why, as the back end said
-  std::string target{};                // the version that it was to lead to; empty where there are no versions
-  // The back end has said since then that no reboot is needed: what it asks for later is new, though it may have the
-  // same name (each kernel update does).
-  bool cleared = false;
-  // Asked for, and no boot has been seen since. It counts all the same: a machine whose boots nobody sees must not be
-  // rebooted for ever.
-  bool asked_only = false;
-  bool operator==(const PastReboot&) const = default;
-};
 
 struct Brake {
   std::string reason;                    // CamelCase for the label: RebootLoop, TooManyReboots

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "retry/backoff.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

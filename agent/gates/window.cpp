@@ -1,9 +1,9 @@
 #include "agent/gates/window.hpp"
 
-#include "agent/duration.hpp"
 #include "agent/gates/cron.hpp"
 #include "agent/gates/grammar.hpp"
-#include "agent/text.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

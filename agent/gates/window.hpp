@@ -26,7 +26,7 @@
 
 #include "agent/gates/recurrence.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "agent/suggest.hpp"
-#include "agent/text.hpp"
+#include "base/suggest.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

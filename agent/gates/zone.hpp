@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace date {
 class time_zone;  // NOLINT(readability-identifier-naming): the library's own name

@@ -2,8 +2,8 @@
 
 #include <fmt/chrono.h>
 
-#include "agent/duration.hpp"
 #include "agent/hosts/plain_text.hpp"
+#include "base/duration.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -3,8 +3,8 @@
 // the machine to stay up: a host that cannot ask says nobody.
 #pragma once
 
-#include "agent/host.hpp"
 #include "agent/hosts/host_root.hpp"
+#include "agent/ports/host.hpp"
 
 namespace haulout::agent {
 

@@ -8,7 +8,7 @@
 
 #include "k8s/child_process.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "agent/hosts/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace haulout::agent {
 namespace {

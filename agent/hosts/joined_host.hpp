@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "agent/host.hpp"
+#include "agent/ports/host.hpp"
 
 namespace haulout::agent {
 

@@ -4,9 +4,9 @@
 #include <exception>
 #include <utility>
 
-#include "agent/gates/remembered.hpp"
 #include "agent/hooks/hook_point.hpp"
-#include "agent/text.hpp"
+#include "agent/node/remembered.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 

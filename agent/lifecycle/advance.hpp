@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "agent/backend.hpp"
-#include "agent/lifecycle/record.hpp"
+#include "agent/node/record.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 

@@ -2,7 +2,7 @@
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
-#include "agent/lifecycle/hook_record.hpp"
+#include "agent/node/hook_record.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

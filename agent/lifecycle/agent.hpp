@@ -11,15 +11,15 @@
 #include <set>
 #include <string>
 
-#include "agent/backend.hpp"
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "agent/hooks/hook_annotations.hpp"
 #include "agent/hooks/hook_programs.hpp"
-#include "agent/host.hpp"
 #include "agent/lifecycle/advance.hpp"
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/shutdown_delay.hpp"
-#include "agent/slots.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/ports/backend.hpp"
+#include "agent/ports/host.hpp"
+#include "agent/ports/shutdown_delay.hpp"
+#include "agent/ports/slots.hpp"
 #include "drain/drain.hpp"
 #include "k8s/client.hpp"
 #include "k8s/reflector.hpp"

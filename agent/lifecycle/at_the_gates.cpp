@@ -1,7 +1,7 @@
 // The gates as the driver sees them: asked, followed, and what a closed one means for what is under way.
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
-#include "agent/lifecycle/node_cordon.hpp"
+#include "agent/node/node_cordon.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/text.hpp"
+#include "agent/node/node_status.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "agent/lifecycle/record.hpp"
+#include "agent/node/record.hpp"
 #include "drain/report.hpp"
 
 namespace haulout::agent {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/lifecycle/node_status.hpp"
+#include "agent/node/node_status.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"

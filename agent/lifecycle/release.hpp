@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/host.hpp"
-#include "agent/slots.hpp"
+#include "agent/ports/host.hpp"
+#include "agent/ports/slots.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 

@@ -2,7 +2,7 @@
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -1,7 +1,7 @@
 // What the agent writes to its Node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
-#include "agent/lifecycle/node_cordon.hpp"
+#include "agent/node/node_cordon.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {

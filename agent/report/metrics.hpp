@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/lifecycle/node_status.hpp"
+#include "agent/node/node_status.hpp"
 #include "agent/report/process_figures.hpp"
 #include "drain/observer.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "agent/backend.hpp"
-#include "agent/slots.hpp"
+#include "agent/ports/backend.hpp"
+#include "agent/ports/slots.hpp"
 
 namespace haulout::agent {
 

@@ -1,8 +1,8 @@
 #include "agent/report/reporter.hpp"
 
+#include "agent/process/requests_ledger.hpp"
 #include "agent/report/status_words.hpp"
-#include "agent/requests_ledger.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/logging.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/process/logging.hpp"
+#include "agent/process/transports.hpp"
 #include "agent/report/api_health.hpp"
 #include "agent/report/drain_tally.hpp"
 #include "agent/report/event_queue.hpp"
 #include "agent/report/metrics.hpp"
 #include "agent/report/observed_ports.hpp"
 #include "agent/report/status_pages.hpp"
-#include "agent/transports.hpp"
 #include "drain/observer.hpp"
 
 namespace haulout::agent {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/logging.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/process/logging.hpp"
 #include "agent/report/event_queue.hpp"
 #include "drain/observer.hpp"
 

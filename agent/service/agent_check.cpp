@@ -1,10 +1,10 @@
 // `haulout agent --check`: everything that the agent will need, tried without changing anything.
-#include "agent/assembly/cautions.hpp"
-#include "agent/assembly/rivals.hpp"
-#include "agent/exit_code.hpp"
-#include "agent/lifecycle/boot_marks.hpp"
+#include "agent/node/boot_marks.hpp"
+#include "agent/process/exit_code.hpp"
 #include "agent/service/agent_service.hpp"
-#include "agent/text.hpp"
+#include "agent/service/cautions.hpp"
+#include "agent/service/rivals.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {

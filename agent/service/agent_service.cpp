@@ -1,14 +1,14 @@
 #include "agent/service/agent_service.hpp"
 
-#include "agent/assembly/cautions.hpp"
-#include "agent/assembly/rivals.hpp"
 #include "agent/authority/find_authority.hpp"
 #include "agent/dbus/bus_address.hpp"
-#include "agent/exit_code.hpp"
 #include "agent/lifecycle/release.hpp"
+#include "agent/process/exit_code.hpp"
 #include "agent/report/service_manager.hpp"
+#include "agent/service/cautions.hpp"
+#include "agent/service/rivals.hpp"
 #include "agent/service/start_patience.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 

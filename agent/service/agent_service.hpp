@@ -4,10 +4,10 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "agent/process/server_warnings.hpp"
+#include "agent/process/transports.hpp"
 #include "agent/report/status_pages.hpp"
-#include "agent/server_warnings.hpp"
 #include "agent/service/agent_whole.hpp"
-#include "agent/transports.hpp"
 
 namespace haulout::agent {
 

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include "agent/assembly/options_of_config.hpp"
-#include "agent/gates/gates_of_config.hpp"
-#include "agent/help.hpp"
+#include "agent/process/version.hpp"
 #include "agent/report/service_manager.hpp"
+#include "agent/service/gates_of_config.hpp"
+#include "agent/service/options_of_config.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -16,12 +16,9 @@ std::string host_name() {
 }
 
 ReporterOptions reporter_options(const Authority& authority) {
-  std::string version = version_text();
-  version = version.substr(version.find(' ') + 1);
-  while (!version.empty() && version.back() == '\n') version.pop_back();
   return {.node = authority.node.name,
           .instance = authority.pod_name.empty() ? host_name() : authority.pod_name,
-          .version = std::move(version)};
+          .version = std::string(version())};
 }
 
 }  // namespace
@@ -73,7 +70,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   CO_TRY(NodeGatesOptions gates,
          gates_of_config(config, node.name, [&config](const k8s::Node& own) { return own_pool(config, own); }));
   CO_TRY(prometheus_,
-         prometheus_transport(around_.process.executor, around_.process.clock, config, user_agent(Command::agent)));
+         prometheus_transport(around_.process.executor, around_.process.clock, config, user_agent("agent")));
   gates_ = std::make_unique<NodeGates>(client_, around_.process.rng, prometheus_.get(), std::move(gates));
 
   observed_backend_ = std::make_unique<ObservedBackend>(

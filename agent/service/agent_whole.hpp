@@ -6,17 +6,17 @@
 
 #include <memory>
 
-#include "agent/assembly/make_backend.hpp"
-#include "agent/assembly/make_host.hpp"
-#include "agent/assembly/make_slots.hpp"
 #include "agent/authority/authority.hpp"
 #include "agent/authority/node_transport.hpp"
 #include "agent/dbus/shutdown_inhibitor.hpp"
 #include "agent/gates/node_gates.hpp"
 #include "agent/lifecycle/agent.hpp"
-#include "agent/logging.hpp"
-#include "agent/program.hpp"
+#include "agent/process/logging.hpp"
+#include "agent/process/process.hpp"
 #include "agent/report/reporter.hpp"
+#include "agent/service/make_backend.hpp"
+#include "agent/service/make_host.hpp"
+#include "agent/service/make_slots.hpp"
 #include "agent/service/quiet_memory.hpp"
 #include "k8s/auth_transport.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

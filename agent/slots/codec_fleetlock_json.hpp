@@ -7,7 +7,7 @@
 
 #include "http/message.hpp"
 #include "retry/clock.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

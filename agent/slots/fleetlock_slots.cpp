@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/lifecycle/pool_member.hpp"
+#include "agent/node/pool_member.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

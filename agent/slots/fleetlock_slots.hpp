@@ -16,7 +16,7 @@
 #include <functional>
 #include <memory>
 
-#include "agent/slots.hpp"
+#include "agent/ports/slots.hpp"
 #include "agent/slots/codec_fleetlock_json.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "http/client.hpp"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/lifecycle/pool_member.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/node/pool_member.hpp"
 #include "agent/slots/pool_view.hpp"
-#include "agent/text.hpp"
+#include "base/text.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/reflector.hpp"
 #include "k8s/status.hpp"

@@ -21,8 +21,8 @@
 #include <memory>
 #include <set>
 
-#include "agent/own_pool.hpp"
-#include "agent/slots.hpp"
+#include "agent/node/own_pool.hpp"
+#include "agent/ports/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"
 #include "k8s/reflector.hpp"

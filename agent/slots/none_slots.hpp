@@ -1,7 +1,7 @@
 // --slots=none: for a machine on its own, whose turn it always is. Never fails.
 #pragma once
 
-#include "agent/slots.hpp"
+#include "agent/ports/slots.hpp"
 
 namespace haulout::agent {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "agent/lifecycle/node_cordon.hpp"
-#include "agent/lifecycle/node_status.hpp"
-#include "agent/lifecycle/pool_member.hpp"
-#include "agent/text.hpp"
+#include "agent/node/node_cordon.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/node/pool_member.hpp"
+#include "base/text.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/own_pool.hpp"
+#include "agent/node/own_pool.hpp"
 #include "agent/slots/slot_rules.hpp"
 
 namespace haulout::agent {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "agent/lifecycle/pool_member.hpp"
+#include "agent/node/pool_member.hpp"
 
 namespace haulout::agent {
 

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/node_labels.hpp"
-#include "agent/own_node.hpp"
+#include "agent/node/node_labels.hpp"
+#include "agent/node/own_node.hpp"
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 

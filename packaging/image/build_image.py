@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Assembles the container image of Haulout without a container engine: an OCI image layout, as a directory and as one file.
 
-  build_image.py --binary build/release/agent/haulout --version 0.1.0 --output build/image
+  build_image.py --binary build/release/cli/haulout --version 0.1.0 --output build/image
 
 What is in it: the binary, the shared libraries that it needs and their loader, the certificates of ca-certificates, the
 time zones of tzdata, users root and nobody, the copyright files of all that. No shell, no package manager. All of it

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "k8s/objects.hpp"
-#include "retry/result.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::drain::testing {
 

@@ -81,8 +81,10 @@ func simulated(t *testing.T, w *World, items []any) string {
 	must(t, err)
 	world, kubeconfig := filepath.Join(w.Home, "world.json"), filepath.Join(w.Home, "simulated.kubeconfig")
 	must(t, os.WriteFile(world, data, 0o600))
-	server, err := startProcess(w.Home, "demo-cluster", haulout.Path, "demo-cluster", "--listen", "127.0.0.1:0",
-		"--world", world, "--kubeconfig", kubeconfig)
+	demo, err := FindDemo()
+	must(t, err)
+	server, err := startProcess(w.Home, "demo-cluster", demo, "--listen", "127.0.0.1:0", "--world", world,
+		"--kubeconfig", kubeconfig)
 	must(t, err)
 	t.Cleanup(server.kill)
 	must(t, Until(t.Context(), "the simulated cluster serves", func() (bool, error) {

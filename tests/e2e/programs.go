@@ -50,20 +50,29 @@ func FindPrograms() (Programs, error) {
 
 // FindHaulout looks at $HAULOUT_BIN, else where the release build puts the binary.
 func FindHaulout() (string, error) {
-	path := os.Getenv("HAULOUT_BIN")
+	return findBuilt("HAULOUT_BIN", "cli", "haulout")
+}
+
+// FindDemo looks at $HAULOUT_DEMO_BIN, else where the release build puts the program that serves a simulated cluster.
+func FindDemo() (string, error) {
+	return findBuilt("HAULOUT_DEMO_BIN", "demo", "haulout-demo")
+}
+
+func findBuilt(variable, folder, name string) (string, error) {
+	path := os.Getenv(variable)
 	if path == "" {
 		root, err := sourceRoot()
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(root, "build", "release", "agent", "haulout")
+		path = filepath.Join(root, "build", "release", folder, name)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("no haulout binary at %s: run ./dev build, or set HAULOUT_BIN", path)
+		return "", fmt.Errorf("no %s binary at %s: run ./dev build, or set %s", name, path, variable)
 	}
 	return path, nil
 }

@@ -2,7 +2,7 @@
 // for ever. An agent that has just started does not know yet what logind is at.
 #pragma once
 
-#include "agent/shutdown_delay.hpp"
+#include "agent/ports/shutdown_delay.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::fleet {

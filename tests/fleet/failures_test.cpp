@@ -1,6 +1,6 @@
 // Updates that go wrong.
-#include "sim/faults.hpp"
 #include "tests/fleet/fleet.hpp"
+#include "tests/worlds/faults.hpp"
 
 namespace haulout::fleet {
 namespace {

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "agent/config/option.hpp"
-#include "sim/faults.hpp"
+#include "agent/gates/reboot_brake.hpp"
 #include "tests/fleet/machine.hpp"
+#include "tests/worlds/faults.hpp"
 
 namespace haulout::fleet {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "agent/gates/node_gates.hpp"
-#include "tests/agent_gates/fake_prometheus.hpp"
-#include "tests/agent_gates/gates_support.hpp"
+#include "tests/agent/gates/fake_prometheus.hpp"
+#include "tests/agent/gates/gates_support.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {

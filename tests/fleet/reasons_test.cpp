@@ -1,7 +1,7 @@
 // What an agent waits for, or could not do, is shown as the reason on its Node or told as a warning. One test for each
 // reason that no test of another file shows.
-#include "sim/faults.hpp"
 #include "tests/fleet/fleet.hpp"
+#include "tests/worlds/faults.hpp"
 
 namespace haulout::fleet {
 namespace {

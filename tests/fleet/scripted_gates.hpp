@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "agent/gate_keeper.hpp"
+#include "agent/gates/gate_keeper.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::fleet {

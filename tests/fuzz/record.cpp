@@ -1,4 +1,4 @@
-#include "agent/lifecycle/record.hpp"
+#include "agent/node/record.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

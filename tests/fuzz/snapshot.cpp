@@ -1,6 +1,6 @@
-#include "agent/rehearsal/rehearsal.hpp"
-#include "agent/rehearsal/rehearsal_text.hpp"
-#include "agent/settings.hpp"
+#include "cli/options/settings.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
+#include "rehearse/rehearsal.hpp"
 #include "sim/loader.hpp"
 
 #include "tests/fuzz/fuzz.hpp"

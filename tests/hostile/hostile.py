@@ -259,7 +259,7 @@ def main():
     parser.add_argument("--seed", type=int, metavar="K")
     parser.add_argument("--always", action="store_true")
     parser.add_argument("--theme", choices=[theme.__name__ for theme in worlds.THEMES], metavar="NAME")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/agent/haulout")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/cli/haulout")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     binary = asked.binary.resolve()

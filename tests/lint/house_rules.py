@@ -17,29 +17,33 @@ import sys
 
 Finding = collections.namedtuple("Finding", "path line rule message")
 
-# folder -> the folders it may include. Tests see all, and nothing sees tests.
+# room -> the rooms beside itself that it may use. Tests use all, and nothing uses tests.
+_BELOW_AGENT = {"base", "retry", "http", "k8s", "placement", "drain"}
 DIRECTIONS = {
-    "retry": {"retry"},
-    "http": {"retry", "http"},
-    "k8s": {"retry", "http", "k8s"},
-    "placement": {"retry", "http", "k8s", "placement"},
-    "drain": {"retry", "http", "k8s", "placement", "drain"},
-    "sim": {"retry", "http", "k8s", "placement", "sim"},
-    "agent": {"retry", "http", "k8s", "placement", "drain", "agent"},
+    "base": set(),
+    "retry": {"base"},
+    "http": {"base", "retry"},
+    "k8s": {"base", "retry", "http"},
+    "placement": {"base", "retry", "http", "k8s"},
+    "drain": {"base", "retry", "http", "k8s", "placement"},
+    "agent": _BELOW_AGENT,
+    "sim": {"base", "retry", "http", "k8s", "placement"},
+    "rehearse": _BELOW_AGENT | {"agent", "sim"},
+    "demo": {"base", "retry", "http", "k8s", "placement", "sim"},
+    "cli": _BELOW_AGENT | {"agent", "rehearse"},
 }
-# The commands that run the simulated cluster.
-SIM_USERS = ["agent/CMakeLists.txt", "agent/demo*", "agent/rehears*"]
 
 # include prefix -> the files that may know it
 K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
 LIBRARY_HOMES = {
-    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "agent/logging.cpp",
-                               "placement/objects.hpp", "sim/*", "tests/*"],
+    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "cli/*_json.cpp",
+                               "rehearse/*_json.cpp", "agent/process/logging.cpp", "placement/objects.hpp", "sim/*",
+                               "tests/*"],
     "k8s/codec_json": K8S_CODECS,  # brings nlohmann with it
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
-    "boost/log/": ["agent/logging.cpp"],
-    "CLI/": ["agent/*"],
-    "sdbus-c++/": ["agent/dbus/*", "tests/agent_dbus/*"],
+    "boost/log/": ["agent/process/logging.cpp"],
+    "CLI/": ["cli/options/*", "demo/main.cpp"],
+    "sdbus-c++/": ["agent/dbus/*", "tests/agent/dbus/*"],
     "prometheus/": ["agent/report/metrics.cpp"],
     "systemd/": ["agent/report/service_manager.cpp"],
     "boost/beast": ["http/*", "tests/*"],
@@ -49,15 +53,15 @@ LIBRARY_HOMES = {
 
 # (pattern, homes, what to do instead)
 BANNED_WORDS = [
-    (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "agent/main.cpp", "tests/bench/*"],
+    (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "cli/main.cpp", "tests/bench/*"],
      "time is a dependency: take a Clock"),
     (r"\bsleep_for\b|\busleep\b|\bnanosleep\b|this_thread::sleep|(?<![\w.>])sleep\(", [], "wait with Clock::sleep_until"),
     (r"\basio::detached\b|,\s*detached\s*\)", [], "an exception would vanish: use a TaskGroup"),
-    (r"\bco_spawn\b", ["retry/*", "http/server*.cpp", "agent/main.cpp", "sim/*", "tests/*"],
+    (r"\bco_spawn\b", ["retry/*", "http/server*.cpp", "cli/main.cpp", "demo/main.cpp", "sim/*", "tests/*"],
      "children belong to a scope: use a TaskGroup"),
     (r"\breset_cancellation_state\b", ["retry/*"], "it changes the caller too; clean up in the scope that survives"),
     (r"\bawaitable_operators\b", [], "its || loses exceptions: use with_deadline or a TaskGroup"),
-    (r"\brandom_device\b", ["agent/main.cpp"], "randomness is a dependency: take an Rng"),
+    (r"\brandom_device\b", ["cli/main.cpp"], "randomness is a dependency: take an Rng"),
     (r"\bstd::(recursive_|shared_)?mutex\b", [], "one thread, one io_context: nothing to lock"),
 ]
 
@@ -114,24 +118,53 @@ def folder(path):
     return path.split("/", 1)[0]
 
 
+def room_of_target(target):
+    """haulout_agent_gates is a library of agent/."""
+    return target.split("_", 1)[0]
+
+
 def directions(tree):
-    """retry <- http <- k8s <- drain <- agent; http, k8s <- sim; tests see all."""
+    """base <- retry <- http <- k8s <- placement <- drain <- agent <- cli; placement <- sim <- rehearse <- cli; sim <- demo."""
     for path, number, line in tree.code():
         include = re.match(r'\s*#\s*include\s*"([^"/]+)/', line)
         if include:
             yield from wrong_direction(path, number, include.group(1))
     for path, number, line in tree.lines("CMakeLists.txt"):
         for target in re.findall(r"\bhaulout_(\w+)", line.split("#", 1)[0]):
-            yield from wrong_direction(path, number, target)
+            yield from wrong_direction(path, number, room_of_target(target))
 
 
 def wrong_direction(path, number, used):
-    allowed = DIRECTIONS.get(folder(path))
-    if allowed is None or used in allowed or (used not in DIRECTIONS and used != "tests"):
+    own = folder(path)
+    if own not in DIRECTIONS or used == own or used in DIRECTIONS[own] or (used not in DIRECTIONS and used != "tests"):
         return
-    if used == "sim" and at_home(path, SIM_USERS):
-        return
-    yield Finding(path, number, "directions", f"{folder(path)}/ must not use {used}/ (it may use: {', '.join(sorted(allowed))})")
+    allowed = ", ".join(sorted(DIRECTIONS[own])) or "no other"
+    yield Finding(path, number, "directions", f"{own}/ must not use {used}/ (it may use: {allowed})")
+
+
+def no_cycles(tree):
+    """Folders of every level have a direction among them: none uses, by whatever way, one that uses it."""
+    uses = collections.defaultdict(dict)  # folder -> folder -> the first include that does so
+    for path, number, line in tree.code():
+        include = re.match(r'\s*#\s*include\s*"([^"]+)/[^"/]+"', line)
+        own = path.rpartition("/")[0]
+        if include and folder(path) in DIRECTIONS and include.group(1) != own and folder(include.group(1)) in DIRECTIONS:
+            uses[own].setdefault(include.group(1), (path, number))
+
+    def reach(start):
+        seen, ahead = set(), [start]
+        while ahead:
+            for used in uses[ahead.pop()]:
+                if used not in seen:
+                    seen.add(used)
+                    ahead.append(used)
+        return seen
+
+    reached = {own: reach(own) for own in list(uses)}
+    for own in list(uses):
+        for used, (path, number) in uses[own].items():
+            if own in reached.get(used, ()):
+                yield Finding(path, number, "no_cycles", f"{own}/ uses {used}/, which uses {own}/: one of them must not")
 
 
 def library_homes(tree):
@@ -321,7 +354,7 @@ def compare(path, text, run, remedy):
         yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
 
 
-RULES = [directions, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, comment_width,
+RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, comment_width,
          unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

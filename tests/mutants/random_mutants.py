@@ -21,9 +21,9 @@ import time
 
 import breakers
 
-FOLDERS = ("drain", "agent/lifecycle", "agent/slots", "agent/gates", "k8s", "http")
+FOLDERS = ("drain", "agent/lifecycle", "agent/node", "agent/slots", "agent/gates", "k8s", "http")
 # Those that play many seeds come last.
-LATE = ("seeds_test", "fleet_test", "crash_points_test", "fleet_seeds_test", "agent_rehearsal_test")
+LATE = ("seeds_test", "fleet_test", "crash_points_test", "fleet_seeds_test", "rehearse_test")
 # A mutant may never come to an end. A program gets so many times what it took on the sound tree, of the processor and of
 # the clock, and no fewer seconds than these. A busy machine makes the one longer by little and the other by much.
 TIMES, LEAST_WORK, LEAST_LIMIT = 5, 5, 60

@@ -10,8 +10,8 @@
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
 #include "sim/cluster.hpp"
-#include "sim/faults.hpp"
 #include "tests/support/virtual_time.hpp"
+#include "tests/worlds/faults.hpp"
 
 namespace haulout::drain {
 // How test failures print them.

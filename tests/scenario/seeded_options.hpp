@@ -6,7 +6,7 @@
 
 #include "drain/options.hpp"
 #include "retry/rng.hpp"
-#include "sim/world_generator.hpp"
+#include "tests/worlds/world_generator.hpp"
 
 namespace haulout::scenario {
 

@@ -7,12 +7,12 @@
 
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
-#include "sim/faults.hpp"
 #include "sim/virtual_clock.hpp"
-#include "sim/world_generator.hpp"
 #include "tests/scenario/invariants.hpp"
 #include "tests/scenario/seeded_options.hpp"
 #include "tests/scenario/skewed_clock.hpp"
+#include "tests/worlds/faults.hpp"
+#include "tests/worlds/world_generator.hpp"
 
 namespace haulout::scenario {
 namespace {

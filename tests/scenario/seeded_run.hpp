@@ -9,7 +9,7 @@
 
 #include "http/transport.hpp"
 #include "retry/clock.hpp"
-#include "sim/world_generator.hpp"
+#include "tests/worlds/world_generator.hpp"
 
 namespace haulout::scenario {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/sink.hpp"
+#include "agent/process/sink.hpp"
 
 namespace haulout::testing {
 

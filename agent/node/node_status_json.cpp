@@ -1,0 +1,151 @@
+#include <fmt/chrono.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/node/hook_record.hpp"
+#include "agent/node/node_status.hpp"
+#include "base/text.hpp"
+#include "k8s/entries.hpp"
+
+namespace haulout::agent {
+
+namespace {
+
+// In characters; what others have written may be in it. The server takes 256 KiB of annotations.
+constexpr std::size_t longest_message = 1024;
+
+using Json = nlohmann::ordered_json;
+using Entries = std::map<std::string, std::string>;
+
+// A null removes.
+void put(Json& changes, const Entries& present, std::string_view key, const std::string& value) {
+  const auto found = present.find(std::string(key));
+  if (value.empty()) {
+    if (found != present.end()) changes[std::string(key)] = nullptr;
+  } else if (found == present.end() || found->second != value) {
+    changes[std::string(key)] = value;
+  }
+}
+
+std::string_view required(Need need) {
+  switch (need) {
+    case Need::yes: return "true";
+    case Need::no: return "false";
+    case Need::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+// Whether the pool label that stands there is ours to change.
+bool pool_label_is_ours(const k8s::Node& node) {
+  const auto label = k8s::value_at(node.labels, pool_label);
+  if (!label) return true;
+  const auto record = record_of(node);
+  return record && record->pool == *label;
+}
+
+}  // namespace
+
+std::string shown_record(const k8s::Node& node) {
+  return k8s::value_at(node.annotations, record_annotation).value_or("");
+}
+
+std::optional<Record> record_of(const k8s::Node& node) {
+  const auto value = k8s::value_at(node.annotations, record_annotation);
+  return value ? std::optional(decode_record(*value)) : std::nullopt;
+}
+
+Status shown_status(const k8s::Node& node, const Record& record) {
+  return {record.state, k8s::value_at(node.labels, reason_label).value_or(""),
+          k8s::value_at(node.annotations, message_annotation).value_or(""), record.since, record.judged};
+}
+
+bool reboot_requested(const k8s::Node& node) {
+  const std::string request = k8s::value_at(node.annotations, request_annotation).value_or("");
+  // "reboot", or "reboot; why".
+  return request.substr(0, request.find(';')) == "reboot";
+}
+
+std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
+                                        bool request_served) {
+  Json labels = Json::object();
+  put(labels, node.labels, state_label, std::string(to_string(record.state)));
+  put(labels, node.labels, reason_label, status.reason);
+  put(labels, node.labels, reboot_required_label, std::string(required(need)));
+  if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
+  Json annotations = Json::object();
+  if (record.cause != "RecordUnreadable") put(annotations, node.annotations, record_annotation, encode_record(record));
+  put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
+  put(annotations, node.annotations, hook_annotation, asked_ticket(record));
+  if (request_served) put(annotations, node.annotations, request_annotation, {});
+  if (labels.empty() && annotations.empty()) return std::nullopt;
+  Json metadata{{"resourceVersion", node.resource_version}};
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return Json{{"metadata", std::move(metadata)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
+  const auto found = node.labels.find(std::string(exclude_label));
+  const bool there = found != node.labels.end();
+  const bool ours = there && found->second == exclude_value;
+  if (exclude ? there : !ours) return std::nullopt;
+  const Json value = exclude ? Json(exclude_value) : Json(nullptr);
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
+}
+
+bool in_maintenance(const Record& record) {
+  // Of a record that nobody can read, nobody knows.
+  return !record.run.empty() || record.cause == "RecordUnreadable";
+}
+
+std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,
+                                           WallTime now) {
+  const auto found = std::find_if(node.conditions.begin(), node.conditions.end(),
+                                  [](const auto& condition) { return condition.type == maintenance_condition; });
+  const std::string value = maintenance ? "True" : "False";
+  // The API wants a reason; the state is one when nothing stands in the way.
+  std::string reason = status.reason;
+  if (reason.empty()) {
+    reason = std::string(to_string(status.state));
+    reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
+  }
+  if (found == node.conditions.end() && !maintenance) return std::nullopt;
+  const bool heard = !maintenance || (found != node.conditions.end() && found->last_heartbeat &&
+                                      now < *found->last_heartbeat + heartbeat / 2);
+  if (found != node.conditions.end() && found->status == value && found->reason == reason && heard) return std::nullopt;
+  const std::string time = fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(now));
+  Json condition{{"type", maintenance_condition},
+                 {"status", value},
+                 {"reason", reason},
+                 {"message", shortened(status.message, longest_message)},
+                 {"lastHeartbeatTime", time}};
+  if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
+  return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,
+                                                                           Json::error_handler_t::replace);
+}
+
+std::optional<std::string> no_condition_patch(const k8s::Node& node) {
+  const bool there = std::any_of(node.conditions.begin(), node.conditions.end(),
+                                 [](const auto& condition) { return condition.type == maintenance_condition; });
+  if (!there) return std::nullopt;
+  const Json removal{{"type", maintenance_condition}, {"$patch", "delete"}};
+  return Json{{"status", {{"conditions", Json::array({removal})}}}}.dump();
+}
+
+std::optional<std::string> no_status_patch(const k8s::Node& node) {
+  Json labels = Json::object();
+  for (const std::string_view key : {state_label, reason_label, reboot_required_label})
+    put(labels, node.labels, key, {});
+  if (pool_label_is_ours(node)) put(labels, node.labels, pool_label, {});
+  Json annotations = Json::object();
+  for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
+    put(annotations, node.annotations, key, {});
+  if (labels.empty() && annotations.empty()) return std::nullopt;
+  Json metadata{{"resourceVersion", node.resource_version}};
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return Json{{"metadata", std::move(metadata)}}.dump();
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,184 @@
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "agent/hosts/plain_text.hpp"
+#include "agent/node/record.hpp"
+
+namespace haulout::agent {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t microseconds(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+// The library turns any number into any other, without a look at what is lost.
+std::int64_t whole_number(const Json& json) {
+  if (!json.is_number_integer()) throw std::invalid_argument("it has something else where a whole number belongs");
+  return json.get<std::int64_t>();
+}
+
+template <class Count>
+void read_count(const Json& json, const char* key, Count& count) {
+  if (!json.contains(key)) return;
+  const std::int64_t number = whole_number(json.at(key));
+  if (!std::in_range<Count>(number)) throw std::invalid_argument("it counts to where nobody counts");
+  count = static_cast<Count>(number);
+}
+
+WallTime wall_time(const Json& json) {
+  return WallTime(std::chrono::microseconds(whole_number(json)));
+}
+
+void put(Json& json, const char* key, const std::optional<WallTime>& time) {
+  if (time) json[key] = microseconds(*time);
+}
+
+template <class Value>
+void put_unless_default(Json& json, const char* key, const Value& value) {
+  if (value != Value{}) json[key] = value;
+}
+
+std::optional<WallTime> time_at(const Json& json, const char* key) {
+  if (!json.contains(key)) return std::nullopt;
+  return wall_time(json.at(key));
+}
+
+template <class Value>
+void read(const Json& json, const char* key, Value& value) {
+  if (json.contains(key)) json.at(key).get_to(value);
+}
+
+BootMarks boot_marks(const Json& json) {
+  BootMarks marks;
+  read(json, "kubelet", marks.kubelet_boot_id);
+  read(json, "source", marks.start.source);
+  read_count(json, "start", marks.start.at);
+  return marks;
+}
+
+Json to_json(const BootMarks& marks) {
+  Json json = Json::object();
+  put_unless_default(json, "kubelet", marks.kubelet_boot_id);
+  put_unless_default(json, "source", marks.start.source);
+  put_unless_default(json, "start", marks.start.at);
+  return json;
+}
+
+Record decoded(const Json& json) {
+  Record record;
+  if (whole_number(json.at("v")) != 1) throw std::invalid_argument("it was written by a newer version");
+  const auto state = state_of(json.at("state").get<std::string>());
+  if (!state) throw std::invalid_argument("its state is unknown");
+  record.state = *state;
+  record.since = wall_time(json.at("since"));
+  read(json, "bootID", record.boot_id);
+  read(json, "slot", record.slot);
+  read(json, "run", record.run);
+  read(json, "cordoned", record.cordoned);
+  read(json, "requested", record.requested);
+  read(json, "reasons", record.reasons);
+  read(json, "from", record.from);
+  read(json, "to", record.to);
+  read_count(json, "method", record.method);
+  read(json, "asked", record.asked);
+  read(json, "askedAgain", record.asked_again);
+  if (json.contains("marks")) record.marks = boot_marks(json.at("marks"));
+  record.deadline = time_at(json, "deadline");
+  read_count(json, "failures", record.failures);
+  record.not_before = time_at(json, "notBefore");
+  record.began = time_at(json, "began");
+  read(json, "judged", record.judged);
+  record.verified_at = time_at(json, "verifiedAt");
+  if (json.contains("reboots"))
+    for (const Json& each : json.at("reboots"))
+      record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
+                                each.at("target").get<std::string>(), each.value("cleared", false),
+                                each.value("askedOnly", false)});
+  if (json.contains("durations"))
+    for (const Json& each : json.at("durations")) record.durations.emplace_back(whole_number(each));
+  read(json, "badTargets", record.bad_targets);
+  read(json, "cause", record.cause);
+  read(json, "causeMessage", record.cause_message);
+  read(json, "uncordon", record.uncordon);
+  read(json, "hooksPassed", record.hooks_passed);
+  record.hooks_asked = time_at(json, "hooksAsked");
+  read(json, "leaked", record.leaked);
+  read(json, "pinned", record.pinned);
+  if (json.contains("attempts"))
+    for (const Json& each : json.at("attempts"))
+      record.attempts.push_back(
+          {wall_time(each.at("at")), each.at("reason").get<std::string>(), each.at("why").get<std::string>()});
+  read(json, "authority", record.authority);
+  read(json, "pool", record.pool);
+  return record;
+}
+
+}  // namespace
+
+std::string encode_record(const Record& record) {
+  Json json;
+  json["v"] = 1;
+  json["state"] = to_string(record.state);
+  json["since"] = microseconds(record.since);
+  put_unless_default(json, "bootID", record.boot_id);
+  put_unless_default(json, "slot", record.slot);
+  put_unless_default(json, "run", record.run);
+  put_unless_default(json, "cordoned", record.cordoned);
+  put_unless_default(json, "requested", record.requested);
+  put_unless_default(json, "reasons", record.reasons);
+  put_unless_default(json, "from", record.from);
+  put_unless_default(json, "to", record.to);
+  put_unless_default(json, "method", record.method);
+  put_unless_default(json, "asked", record.asked);
+  put_unless_default(json, "askedAgain", record.asked_again);
+  if (record.marks) json["marks"] = to_json(*record.marks);
+  put(json, "deadline", record.deadline);
+  put_unless_default(json, "failures", record.failures);
+  put(json, "notBefore", record.not_before);
+  put(json, "began", record.began);
+  put_unless_default(json, "judged", record.judged);
+  put(json, "verifiedAt", record.verified_at);
+  for (const PastReboot& each : record.reboots) {
+    Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
+    put_unless_default(reboot, "cleared", each.cleared);
+    put_unless_default(reboot, "askedOnly", each.asked_only);
+    json["reboots"].push_back(std::move(reboot));
+  }
+  for (const std::chrono::seconds each : record.durations) json["durations"].push_back(each.count());
+  put_unless_default(json, "badTargets", record.bad_targets);
+  put_unless_default(json, "cause", record.cause);
+  put_unless_default(json, "causeMessage", record.cause_message);
+  put_unless_default(json, "uncordon", record.uncordon);
+  put_unless_default(json, "hooksPassed", record.hooks_passed);
+  put(json, "hooksAsked", record.hooks_asked);
+  put_unless_default(json, "leaked", record.leaked);
+  put_unless_default(json, "pinned", record.pinned);
+  for (const PastAttempt& each : record.attempts)
+    json["attempts"].push_back({{"at", microseconds(each.at)}, {"reason", each.reason}, {"why", each.why}});
+  put_unless_default(json, "authority", record.authority);
+  put_unless_default(json, "pool", record.pool);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Record decode_record(std::string_view json) {
+  std::string problem;
+  try {
+    return decoded(Json::parse(json));
+  } catch (const Json::exception& e) {
+    problem = e.what();
+  } catch (const std::invalid_argument& e) {
+    problem = e.what();
+  }
+  Record record;
+  record.state = State::degraded;
+  record.cause = "RecordUnreadable";
+  record.cause_message =
+      "the annotation haulout.dev/record of this Node cannot be read (" + one_line(problem) +
+      "): once the node is in order, remove it (kubectl annotate node NAME haulout.dev/record-) to begin anew";
+  return record;
+}
+
+}  // namespace haulout::agent

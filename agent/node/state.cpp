@@ -1,0 +1,153 @@
+#include "agent/node/state.hpp"
+
+#include <algorithm>
+
+namespace haulout::agent {
+
+namespace {
+
+struct StateRow {
+  State state;
+  std::string_view name;
+  Duties duties;
+};
+
+constexpr std::array states{
+    StateRow{State::unknown, "unknown", {Duty::no, Duty::no}},
+    StateRow{State::idle, "idle", {Duty::no, Duty::no}},
+    StateRow{State::pending, "pending", {Duty::no, Duty::no}},
+    StateRow{State::waiting, "waiting", {Duty::keep, Duty::no}},
+    StateRow{State::draining, "draining", {Duty::yes, Duty::yes}},
+    StateRow{State::ready, "ready", {Duty::yes, Duty::yes, true}},
+    StateRow{State::rebooting, "rebooting", {Duty::yes, Duty::yes}},
+    StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes}},
+    StateRow{State::uncordoning, "uncordoning", {Duty::yes, Duty::no}},
+    StateRow{State::soaking, "soaking", {Duty::yes, Duty::no}},
+    // A node that is not well keeps its turn: that is the brake for the fleet. Its cordon stays where the machine is in
+    // doubt, and has been taken back where only the reboot failed.
+    StateRow{State::degraded, "degraded", {Duty::keep, Duty::keep}},
+};
+
+constexpr std::array rows{
+    Row{State::unknown, Event::answered, State::idle},
+
+    Row{State::idle, Event::needed, State::pending},
+
+    Row{State::pending, Event::not_needed, State::idle},
+    Row{State::pending, Event::gates_open, State::waiting},
+    Row{State::pending, Event::brake, State::degraded},
+
+    Row{State::waiting, Event::not_needed, State::pending},
+    Row{State::waiting, Event::gate_closed, State::pending},
+    Row{State::waiting, Event::turn_taken, State::draining},
+
+    Row{State::draining, Event::drained, State::ready},
+    Row{State::draining, Event::drain_ended, State::pending},
+    Row{State::draining, Event::cordon_lost, State::pending},
+    Row{State::draining, Event::gate_closed, State::pending},
+    Row{State::draining, Event::turn_lost, State::pending},
+    Row{State::draining, Event::boot_changed, State::verifying},
+
+    Row{State::ready, Event::reboot_due, State::rebooting},
+    Row{State::ready, Event::emptiness_lost, State::draining},
+    Row{State::ready, Event::cordon_lost, State::pending},
+    Row{State::ready, Event::turn_lost, State::pending},
+    Row{State::ready, Event::gate_closed, State::pending},
+    Row{State::ready, Event::not_needed, State::pending},
+    Row{State::ready, Event::boot_changed, State::verifying},
+    // Rebooted by somebody else, who does so whenever the node is ready.
+    Row{State::ready, Event::boot_unknown, State::degraded},
+
+    Row{State::rebooting, Event::boot_changed, State::verifying},
+    // Where everything is watched, and a wait of hours costs little.
+    Row{State::rebooting, Event::reboot_blocked, State::ready},
+    Row{State::rebooting, Event::reboot_overdue, State::rebooting},
+    Row{State::rebooting, Event::reboot_impossible, State::degraded},
+    Row{State::rebooting, Event::boot_unknown, State::degraded},
+    // Only before the reboot is asked for: everything is proved once more then.
+    Row{State::rebooting, Event::emptiness_lost, State::draining},
+    Row{State::rebooting, Event::cordon_lost, State::pending},
+    Row{State::rebooting, Event::turn_lost, State::pending},
+    Row{State::rebooting, Event::gate_closed, State::pending},
+
+    Row{State::verifying, Event::verified, State::uncordoning},
+    Row{State::verifying, Event::not_verified, State::degraded},
+
+    Row{State::uncordoning, Event::uncordoned, State::soaking},
+    Row{State::uncordoning, Event::boot_changed, State::verifying},
+
+    Row{State::soaking, Event::soaked, State::idle},
+    Row{State::soaking, Event::hook_failed, State::degraded},
+    // Went down once more: it has not run well for that long.
+    Row{State::soaking, Event::boot_changed, State::verifying},
+
+    // Booted since, or well after all: looked at again from the start of the verification.
+    Row{State::degraded, Event::boot_changed, State::verifying},
+    Row{State::degraded, Event::healed, State::verifying},
+    Row{State::degraded, Event::needed, State::pending},
+    Row{State::degraded, Event::not_needed, State::idle},
+};
+
+constexpr std::array event_names{
+    std::pair{Event::answered, std::string_view("answered")},
+    std::pair{Event::needed, std::string_view("needed")},
+    std::pair{Event::not_needed, std::string_view("not-needed")},
+    std::pair{Event::gates_open, std::string_view("gates-open")},
+    std::pair{Event::gate_closed, std::string_view("gate-closed")},
+    std::pair{Event::brake, std::string_view("brake")},
+    std::pair{Event::turn_taken, std::string_view("turn-taken")},
+    std::pair{Event::turn_lost, std::string_view("turn-lost")},
+    std::pair{Event::drained, std::string_view("drained")},
+    std::pair{Event::drain_ended, std::string_view("drain-ended")},
+    std::pair{Event::cordon_lost, std::string_view("cordon-lost")},
+    std::pair{Event::emptiness_lost, std::string_view("emptiness-lost")},
+    std::pair{Event::reboot_due, std::string_view("reboot-due")},
+    std::pair{Event::boot_changed, std::string_view("boot-changed")},
+    std::pair{Event::reboot_blocked, std::string_view("reboot-blocked")},
+    std::pair{Event::reboot_overdue, std::string_view("reboot-overdue")},
+    std::pair{Event::reboot_impossible, std::string_view("reboot-impossible")},
+    std::pair{Event::boot_unknown, std::string_view("boot-unknown")},
+    std::pair{Event::verified, std::string_view("verified")},
+    std::pair{Event::not_verified, std::string_view("not-verified")},
+    std::pair{Event::uncordoned, std::string_view("uncordoned")},
+    std::pair{Event::soaked, std::string_view("soaked")},
+    std::pair{Event::hook_failed, std::string_view("hook-failed")},
+    std::pair{Event::healed, std::string_view("healed")},
+};
+
+const StateRow& row_of(State state) {
+  return *std::find_if(states.begin(), states.end(), [&](const StateRow& row) { return row.state == state; });
+}
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  return row_of(state).name;
+}
+
+std::optional<State> state_of(std::string_view name) {
+  for (const StateRow& row : states)
+    if (row.name == name) return row.state;
+  return std::nullopt;
+}
+
+std::string_view to_string(Event event) {
+  return std::find_if(event_names.begin(), event_names.end(), [&](const auto& row) { return row.first == event; })
+      ->second;
+}
+
+Duties duties_of(State state) {
+  return row_of(state).duties;
+}
+
+std::span<const Row> transitions() {
+  return rows;
+}
+
+std::optional<State> next_state(State from, Event event) {
+  for (const Row& row : rows)
+    if (row.from == from && row.event == event) return row.to;
+  return std::nullopt;
+}
+
+}  // namespace haulout::agent

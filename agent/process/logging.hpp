@@ -1,0 +1,53 @@
+// The log: text or JSON lines for whoever debugs, on stderr. Never holds credentials: callers log methods, targets and
+// codes, not headers or bodies. Lines are handed to `write` without a line break. One per program.
+//
+// Of a service whose stderr is the journal's each line begins with its priority, as sd-daemon(3) has it, so that
+// journalctl -p selects it; the time is the journal's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "retry/clock.hpp"
+
+namespace haulout::agent {
+
+enum class LogFormat { text, json };
+
+enum class Severity { debug, info, notice, warning, error };
+std::string_view to_string(Severity severity);
+
+// What a line for the journal begins with: "<4>".
+std::string_view journal_priority(Severity severity);
+// Whether that descriptor is the stream that systemd has named in $JOURNAL_STREAM ("device:inode").
+bool is_journal(const std::string& journal_stream, int descriptor);
+
+struct LogOptions {
+  LogFormat format = LogFormat::text;
+  unsigned verbosity = 0;  // 0: notices, warnings and errors; 1: info, too; 2 and more: everything
+  bool to_journal = false;
+};
+
+class Log {
+ public:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  Log(LogOptions options, Clock& clock, std::function<void(const std::string& line)> write);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  bool enabled(Severity severity) const { return severity >= threshold_; }
+  void write(Severity severity, std::string_view message, const Fields& fields = {});
+
+ private:
+  class Impl;
+  Severity threshold_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace haulout::agent

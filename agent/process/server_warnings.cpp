@@ -1,0 +1,14 @@
+#include "agent/process/server_warnings.hpp"
+
+namespace haulout::agent {
+
+void ServerWarnings::see(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (told_.size() == most_remembered) told_.clear();
+    if (!told_.insert(text).second) continue;
+    ++count_;
+    tell_(text);
+  }
+}
+
+}  // namespace haulout::agent

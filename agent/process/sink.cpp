@@ -1,0 +1,82 @@
+#include "agent/process/sink.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <utility>
+
+namespace haulout::agent {
+namespace {
+
+// Not more than a pipe (PIPE_BUF) takes without blocking once poll() says that it is writable.
+constexpr std::size_t chunk = 4096;
+
+}  // namespace
+
+void FdSink::write(std::string_view text) {
+  if (broken_) return;
+  if (backlog() + text.size() > backlog_limit) return;
+  pending_ += text;
+  if (before_) before_->pump();
+  if (!executor_) return pump();
+  if (std::exchange(gathers_, true)) return;
+  boost::asio::post(executor_, [this] {
+    gathers_ = false;
+    pump();
+  });
+}
+
+bool FdSink::has_reader() {
+  if (broken_) return false;
+  pollfd entry{fd_, 0, 0};
+  return ::poll(&entry, 1, 0) <= 0 || (entry.revents & (POLLERR | POLLHUP)) == 0;
+}
+
+void FdSink::pump() {
+  while (!broken_ && backlog() != 0 && wait_writable(0) && write_some()) {
+  }
+}
+
+void FdSink::flush(int patience_ms) {
+  while (!broken_ && backlog() != 0 && wait_writable(patience_ms)) write_some();
+}
+
+bool FdSink::wait_writable(int timeout_ms) {
+  for (;;) {
+    pollfd entry{fd_, POLLOUT, 0};
+    const int ready = ::poll(&entry, 1, timeout_ms);
+    if (ready > 0) return true;  // also on POLLERR: the write then says what is wrong
+    if (ready == 0) return false;
+    if (errno != EINTR) {
+      broken_ = true;
+      return false;
+    }
+  }
+}
+
+bool FdSink::write_some() {
+  const std::size_t size = std::min(chunk, backlog());
+  const ssize_t count = ::write(fd_, pending_.data() + written_, size);
+  if (count < 0) {
+    if (errno == EINTR || errno == EAGAIN) return errno == EINTR;
+    failure_ = errno == EPIPE ? 0 : errno;
+    broken_ = true;
+    pending_.clear();
+    written_ = 0;
+    return false;
+  }
+  written_ += static_cast<std::size_t>(count);
+  if (written_ == pending_.size()) {
+    pending_.clear();
+    written_ = 0;
+  } else if (written_ > pending_.size() / 2) {
+    pending_.erase(0, written_);
+    written_ = 0;
+  }
+  return true;
+}
+
+}  // namespace haulout::agent

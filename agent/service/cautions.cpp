@@ -1,0 +1,71 @@
+#include "agent/service/cautions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "agent/gates/max_unavailable.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hook_files.hpp"
+#include "agent/node/pool_member.hpp"
+#include "agent/service/make_slots.hpp"
+
+namespace haulout::agent {
+namespace {
+
+bool waits_for_ever(const AgentConfig& config) {
+  return config.slots == SlotsChoice::lease && config.drain_deadline == Duration::zero();
+}
+
+// A container that was given no directory of the host finds no hook, and would pass each point in silence.
+std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
+  const std::string parent = std::filesystem::path(hooks_dir).parent_path();
+  const auto there = root.exists(parent);
+  if (root.directory() == "/" || !there || *there) return std::nullopt;
+  return fmt::format(
+      "hooks of the host are not seen, and not run: {} is not there; mount the host's directory, or set hooks-dir to "
+      "one that is mounted",
+      root.display(parent));
+}
+
+}  // namespace
+
+std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes) {
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (!waits_for_ever(config) || !limit) return std::nullopt;
+  const bool whole = nodes ? *nodes > 1 && limit->of(*nodes) >= *nodes
+                           : limit->unit == MaxUnavailable::Unit::percent && limit->value == 100;
+  if (!whole) return std::nullopt;
+  return fmt::format(
+      "max-unavailable {} is the whole pool{}, and no drain-deadline is set: all of its nodes may be cordoned at once, "
+      "so that evicted pods find no node and budgets hold every drain up for ever; lower max-unavailable, or set "
+      "drain-deadline",
+      config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
+}
+
+boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
+                                               k8s::Node node, TimePoint deadline) {
+  Cautions cautions;
+  std::optional<std::size_t> nodes;
+  // One node at a time is never the whole of a pool that has more, nor is any share but all of it: shares are rounded
+  // down.
+  const OwnPool pool = own_pool(config, node);
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {
+    auto list = co_await client.list_nodes(pool.node_selector, deadline);
+    if (list)
+      nodes = std::count_if(list->items.begin(), list->items.end(), [&](const k8s::Node& each) {
+        return each.name == node.name || membership_of(each, pool) != Membership::stranger;
+      });
+  }
+  auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
+  if (caution) cautions.config.push_back(*std::move(caution));
+  cautions.hooks = misnamed_hooks(node);
+  if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));
+  if (auto stray = stray_hooks(root, config.hooks_dir))
+    cautions.hooks.insert(cautions.hooks.end(), stray->begin(), stray->end());
+  co_return cautions;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,140 @@
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <cwchar>
+
+#include "base/utf8.hpp"
+
+namespace haulout {
+namespace {
+
+// Never freed.
+locale_t utf8_locale() {
+  static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  return locale;
+}
+
+// `character` is one sequence of UTF-8 that is well-formed.
+std::size_t columns_of(std::string_view character) {
+  constexpr unsigned char first_bits[] = {0x7F, 0x1F, 0x0F, 0x07};
+  if (character.size() == 1 || utf8_locale() == nullptr) return 1;
+  auto code = static_cast<wchar_t>(static_cast<unsigned char>(character[0]) & first_bits[character.size() - 1]);
+  for (const char c : character.substr(1)) code = (code << 6) | (static_cast<unsigned char>(c) & 0x3F);
+  const locale_t before = ::uselocale(utf8_locale());
+  const int width = ::wcwidth(code);
+  ::uselocale(before);
+  return width < 0 ? 1 : static_cast<std::size_t>(width);
+}
+
+// Takes the first character off; a byte that belongs to none counts as one.
+std::string_view take_character(std::string_view& text) {
+  const std::string_view character = text.substr(0, std::max<std::size_t>(utf8_sequence(text), 1));
+  text.remove_prefix(character.size());
+  return character;
+}
+
+// At most `most` of what `measure` says of each character, the mark that something is missing among it.
+std::string cut(std::string_view text, std::size_t most, std::string_view mark,
+                std::size_t (*measure)(std::string_view)) {
+  const auto measured = [measure](std::string_view rest) {
+    std::size_t sum = 0;
+    while (!rest.empty()) sum += measure(take_character(rest));
+    return sum;
+  };
+  if (measured(text) <= most) return std::string(text);
+  const std::size_t mark_takes = measured(mark);
+  const std::size_t kept = most > mark_takes ? most - mark_takes : 0;
+  std::size_t used = 0;
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view character = take_character(text);
+    used += measure(character);
+    if (used > kept) break;
+    result += character;
+  }
+  return kept == 0 ? result : result.append(mark);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence(text);
+    const std::string_view character = length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const auto first = static_cast<unsigned char>(character[0]);
+    const bool c1 = first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+    if (c1 || first < 0x20 || first == 0x7F)
+      result += ' ';
+    else
+      result += character;
+  }
+  return result;
+}
+
+std::size_t columns(std::string_view text) {
+  std::size_t sum = 0;
+  while (!text.empty()) sum += columns_of(take_character(text));
+  return sum;
+}
+
+std::string clipped(std::string_view text, std::size_t width, bool utf8) {
+  return cut(text, width, utf8 ? "…" : "...", columns_of);
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  return cut(text, most, "…", [](std::string_view) { return std::size_t{1}; });
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (lines.empty() || columns(lines.back()) + 1 + columns(word) > width)
+      lines.emplace_back(word);
+    else
+      lines.back().append(" ").append(word);
+  }
+  return lines;
+}
+
+std::string without_subject(std::string_view message, std::string_view subject) {
+  if (!message.starts_with(subject) || !message.substr(subject.size()).starts_with(' ')) return std::string(message);
+  message.remove_prefix(subject.size() + 1);
+  if (message.starts_with("is ")) message.remove_prefix(3);
+  return std::string(message);
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  const std::size_t used = columns(text);
+  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  if (names.size() <= most) return joined(names, ", ");
+  const std::vector<std::string> first(names.begin(), names.begin() + most);
+  return fmt::format("{} and {} more", joined(first, ", "), names.size() - most);
+}
+
+std::string count_of(std::size_t n, std::string_view thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const char* word : {"1", "t", "T", "true", "TRUE", "True"})
+    if (text == word) return true;
+  for (const char* word : {"0", "f", "F", "false", "FALSE", "False"})
+    if (text == word) return false;
+  return std::nullopt;
+}
+
+}  // namespace haulout

@@ -1,0 +1,85 @@
+// haulout: parse, run on one thread, return the exit code.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/agent/agent_program.hpp"
+#include "cli/drain/make_drain_job.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/people/people_job.hpp"
+#include "cli/program/program.hpp"
+#include "cli/rehearse/rehearse_program.hpp"
+#include "retry/real_clock.hpp"
+
+namespace {
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+    std::fputs("error: the kernel gives no random numbers (getrandom)\n", stderr);
+    std::exit(1);
+  }
+  return seed;
+}
+
+// A descriptor that is closed at the start would be taken by something else, which is then read from or written to.
+// Go's runtime does the same.
+void open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) != fd) std::exit(1);
+}
+
+std::unique_ptr<haulout::agent::Job> make_job(haulout::agent::Process& process, haulout::agent::Tools tools,
+                                              const haulout::agent::Settings& settings) {
+  using haulout::agent::Command;
+  switch (settings.command) {
+    case Command::drain:
+    case Command::cordon:
+    case Command::uncordon: return haulout::agent::make_drain_job(process, std::move(tools), settings);
+    default: return haulout::agent::make_people_job(process, std::move(tools), settings);
+  }
+}
+
+int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
+  int exit_code = 0;
+  boost::asio::co_spawn(context, std::move(program), [&exit_code](std::exception_ptr failure, int code) {
+    if (failure) std::rethrow_exception(failure);
+    exit_code = code;
+  });
+  context.run();
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace agent = haulout::agent;
+  open_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
+  agent::FdSink out(STDOUT_FILENO);
+  agent::FdSink err(STDERR_FILENO);
+  const std::string called = argc > 0 ? argv[0] : "haulout";
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  boost::asio::io_context context(1);
+  auto parsed = agent::parse_command_line(called, args);
+  if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
+    out.write(immediate->out);
+    err.write(immediate->err);
+    return agent::finish_output(out, err, true, immediate->exit_code, -1);
+  }
+  haulout::RealClock clock;
+  haulout::SeededRng rng(random_seed());
+  agent::Process process{context.get_executor(),     clock, rng, out, err, haulout::k8s::Environment::of_process(),
+                         agent::program_name(called)};
+  auto settings = std::get<agent::Settings>(std::move(parsed));
+  if (settings.command == agent::Command::agent) return run(context, agent::run_agent(process, std::move(settings)));
+  if (settings.command == agent::Command::rehearse)
+    return agent::rehearse(process, settings, [&context](auto program) { return run(context, std::move(program)); });
+  return run(context, agent::run_program(process, std::move(settings), make_job));
+}

@@ -1,0 +1,244 @@
+#include "cli/options/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "agent/process/exit_code.hpp"
+#include "base/duration.hpp"
+#include "base/suggest.hpp"
+#include "cli/options/arguments.hpp"
+#include "cli/options/completion.hpp"
+#include "cli/options/flags.hpp"
+#include "cli/options/help.hpp"
+#include "cli/options/words.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// One of CLI11's apps (the program, or a command) and the flags that it has been given from the table.
+class Syntax {
+ public:
+  Syntax(CLI::App& app, std::vector<Flag> flags) : app_(app), flags_(std::move(flags)) {
+    app.set_help_flag();  // CLI11's own would print CLI11's help
+    app.allow_extras();
+    help_ = app.add_flag("-h,--help");
+    for (const Flag& flag : flags_) {
+      const std::string names = (flag.letter != 0 ? fmt::format("-{},", flag.letter) : "") + "--" + flag.name;
+      options_.push_back(
+          app.add_option(names, CLI::callback_t())->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+    }
+  }
+
+  CLI::App& app() const { return app_; }
+  bool help() const { return help_->count() != 0; }
+
+  // Everything that is no flag. Returns what is wrong.
+  std::string words(std::vector<std::string>& words) const {
+    for (const std::string& extra : app_.remaining()) {
+      if (extra.size() > 1 && extra[0] == '-') return unknown_flag(extra);
+      words.push_back(extra);
+    }
+    return {};
+  }
+
+  // Repeated flags in their order, so that the last one wins. Returns what is wrong.
+  std::string apply(Settings& settings) const {
+    for (std::size_t i = 0; i < flags_.size(); ++i)
+      for (const std::string& value : options_[i]->results()) {
+        const std::string wrong = apply(flags_[i], value, settings);
+        if (!wrong.empty()) return wrong;
+      }
+    return {};
+  }
+
+  // What was given here, as if it had been given to `command`, whose flags of the same name or letter mean the same.
+  // Returns what is wrong.
+  std::string apply_as(const Syntax& command, Settings& settings) const {
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      if (options_[i]->count() == 0) continue;
+      const auto same = [&](const Flag& flag) {
+        return flag.name == flags_[i].name || (flag.letter != 0 && flag.letter == flags_[i].letter);
+      };
+      const auto flag = std::find_if(command.flags_.begin(), command.flags_.end(), same);
+      if (flag == command.flags_.end())
+        return fmt::format("{} has no flag --{}", command.app_.get_name(), flags_[i].name);
+      for (const std::string& value : options_[i]->results()) {
+        const std::string wrong = apply(*flag, value, settings);
+        if (!wrong.empty()) return wrong;
+      }
+    }
+    return {};
+  }
+
+ private:
+  static std::string apply(const Flag& flag, const std::string& value, Settings& settings) {
+    const std::string name = "--" + flag.name;
+    if (flag.kind == Flag::Kind::explicit_ && value.empty())
+      return fmt::format("{0} was given without a value: write {0}=client or {0}=server", name);
+    const std::string wrong = flag.apply(settings, value);
+    if (wrong.empty()) return {};
+    const std::string names = flag.letter != 0 ? fmt::format("-{}, {}", flag.letter, name) : name;
+    return fmt::format("invalid value \"{}\" for {}: {}", value, names, wrong);
+  }
+
+  std::string unknown_flag(const std::string& arg) const {
+    const std::string spelling = arg[1] == '-' ? arg.substr(0, arg.find('=')) : arg.substr(0, 2);
+    std::vector<std::string> known{"--help"};
+    for (const Flag& flag : flags_) known.push_back("--" + flag.name);
+    const auto suggestion = nearest(spelling, known);
+    return "unknown flag " + spelling + (suggestion ? "; did you mean " + *suggestion + "?" : "");
+  }
+
+  CLI::App& app_;
+  std::vector<Flag> flags_;
+  std::vector<CLI::Option*> options_;  // of the same index
+  CLI::Option* help_ = nullptr;
+};
+
+std::vector<Flag> flags_of_all_commands() {
+  std::vector<Flag> flags = all_flags(Command::drain);
+  for (const Command command : {Command::status, Command::explain, Command::pause, Command::resume,
+                                Command::request_reboot, Command::agent, Command::rehearse})
+    for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
+  return flags;
+}
+
+Immediate usage_error(const std::string& problem, std::string_view program, std::optional<Command> command) {
+  const std::string about = command ? fmt::format("{} {}", program, to_string(*command)) : std::string(program);
+  return {exit_usage, "", fmt::format("error: {}\nSee '{} --help' for usage.\n", problem, about)};
+}
+
+std::string unknown_command(const std::string& word) {
+  const auto suggestion = nearest(word, command_names());
+  return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
+}
+
+// A default must not use up the time that somebody gives the drain.
+void fit_settle(Settings& settings) {
+  if (settings.drain.timeout && !settings.settle_given)
+    settings.drain.settle = std::min(settings.drain.settle, *settings.drain.timeout / 2);
+}
+
+// Flags that could do nothing without another one, or never come to an end beside it.
+std::string contradiction(const Settings& settings) {
+  using drain::VolumeWait;
+  const auto timeout = settings.drain.timeout;
+  if (settings.settle_given && timeout && *timeout <= settings.drain.settle)
+    return fmt::format(
+        "--timeout={} is over before --settle={}, so that not even an empty node would be drained; raise "
+        "--timeout above --settle, or give --settle=0",
+        format_duration(*timeout), format_duration(settings.drain.settle));
+  const bool looks_at_volumes =
+      settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
+  if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};
+  return "--reattach-limit does nothing by itself: add --wait-volumes, --serialize-volumes, or both";
+}
+
+// The program's command line: connection flags, a command, and behind it that command's flags and words.
+class Grammar {
+ public:
+  explicit Grammar(std::string called) : called_(std::move(called)), program_(app_, connection_flags()) {
+    app_.require_subcommand(0, 1);  // one at most: a node may be called like a command
+    version_ = app_.add_flag("--version");
+    std::vector<std::string> names = command_names();
+    names.emplace_back(to_string(Command::complete_nodes));
+    for (const std::string& name : names) {
+      const auto command = command_of(name);
+      commands_.push_back(
+          std::make_unique<Syntax>(*app_.add_subcommand(name), command ? all_flags(*command) : connection_flags()));
+    }
+  }
+
+  std::variant<Settings, Immediate> parse(const std::vector<std::string>& args) {
+    Arguments normal = normalise_arguments(flags_of_all_commands(), args);
+    std::string problem = read(std::move(normal.args));
+    const Syntax* given = given_command();
+    const auto command = given == nullptr ? std::nullopt : command_of(given->app().get_name());
+    if (program_.help() || (given != nullptr && given->help())) return help(command);
+    if (given == nullptr && problem.empty()) return without_command();
+
+    std::vector<std::string> words;
+    Settings settings;
+    if (problem.empty()) {
+      problem = program_.words(words);
+      if (!problem.empty()) problem += " (only connection flags stand before the command)";
+    }
+    if (problem.empty() && !words.empty()) problem = unknown_command(words.front());
+    if (problem.empty()) problem = given->words(words);
+    if (problem.empty() && version_->count() != 0) problem = "unknown flag --version";
+    if (problem.empty())
+      problem = command == Command::agent ? program_.apply_as(*given, settings) : program_.apply(settings);
+    if (problem.empty()) problem = given->apply(settings);
+    if (!problem.empty()) return usage_error(problem, called_, command);
+    words.insert(words.end(), normal.words.begin(), normal.words.end());
+    return command ? run(*command, std::move(settings), words) : help_on(words);
+  }
+
+ private:
+  // Returns what is wrong; what has been read by then is kept.
+  std::string read(std::vector<std::string> args) {
+    const std::string last = args.empty() ? "" : args.back();
+    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(args));
+    } catch (const CLI::ArgumentMismatch&) {
+      return last + " needs a value";
+    } catch (const CLI::ParseError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  const Syntax* given_command() const {
+    for (const auto& command : commands_)
+      if (app_.got_subcommand(&command->app())) return command.get();
+    return nullptr;
+  }
+
+  Immediate help(std::optional<Command> command) const { return {exit_done, help_text(command, called_), ""}; }
+
+  Immediate without_command() const {
+    if (version_->count() != 0) return {exit_done, version_text(), ""};
+    std::vector<std::string> words;
+    const std::string problem = program_.words(words);
+    if (!words.empty()) return usage_error(unknown_command(words.front()), called_, std::nullopt);
+    if (!problem.empty()) return usage_error(problem, called_, std::nullopt);
+    return {exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called_)};
+  }
+
+  Immediate help_on(const std::vector<std::string>& topics) const {
+    if (topics.empty()) return help(std::nullopt);
+    const auto topic = command_of(topics.front());
+    return topic ? help(topic) : usage_error(unknown_command(topics.front()), called_, std::nullopt);
+  }
+
+  std::variant<Settings, Immediate> run(Command command, Settings settings,
+                                        const std::vector<std::string>& words) const {
+    settings.command = command;
+    fit_settle(settings);
+    std::string problem = take_words(settings, words);
+    if (problem.empty()) problem = contradiction(settings);
+    if (!problem.empty()) return usage_error(problem, called_, command);
+    if (command == Command::version) return Immediate{exit_done, version_text(), ""};
+    if (command == Command::completion) return Immediate{exit_done, completion_script(words.front()), ""};
+    return settings;
+  }
+
+  std::string called_;
+  CLI::App app_;
+  Syntax program_;
+  CLI::Option* version_ = nullptr;
+  std::vector<std::unique_ptr<Syntax>> commands_;
+};
+
+}  // namespace
+
+std::string program_name(std::string_view argv0) {
+  const std::string_view base = argv0.substr(argv0.find_last_of('/') + 1);
+  return base == "kubectl-haulout" || base == "kubectl_haulout" ? "kubectl haulout" : "haulout";
+}
+
+std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args) {
+  return Grammar(program_name(program)).parse(args);
+}
+
+}  // namespace haulout::agent

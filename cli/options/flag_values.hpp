@@ -1,0 +1,91 @@
+// What the values of flags are, and how they are applied: each makes the function that a Flag carries. Pure.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cli/options/flags.hpp"
+
+namespace haulout::agent::flag_values {
+
+using Apply = std::function<std::string(Settings&, const std::string&)>;
+
+inline Apply boolean(std::function<void(Settings&, bool)> set) {
+  return [set = std::move(set)](Settings& settings, const std::string& text) -> std::string {
+    const auto value = parse_bool(text);
+    if (!value) return "it is true or false";
+    set(settings, *value);
+    return {};
+  };
+}
+
+inline Apply text(std::function<std::string&(Settings&)> field) {
+  return [field = std::move(field)](Settings& settings, const std::string& value) -> std::string {
+    field(settings) = value;
+    return {};
+  };
+}
+
+inline Apply integer(std::int64_t low, std::int64_t high, std::function<void(Settings&, std::int64_t)> set) {
+  return [low, high, set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    std::int64_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto [stop, failure] = std::from_chars(value.data(), end, number);
+    if (failure == std::errc::result_out_of_range || (failure == std::errc() && (number < low || number > high)))
+      return fmt::format("it must be from {} to {}", low, high);
+    if (failure != std::errc() || stop != end) return "it is not a whole number";
+    set(settings, number);
+    return {};
+  };
+}
+
+inline Apply any_duration(std::function<void(Settings&, Duration)> set) {
+  return [set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    const auto parsed = parse_duration(value);
+    if (!parsed) return parsed.error().message();
+    set(settings, *parsed);
+    return {};
+  };
+}
+
+inline Apply duration(std::function<void(Settings&, Duration)> set) {
+  return [apply = any_duration(std::move(set))](Settings& settings, const std::string& value) -> std::string {
+    const auto parsed = parse_duration(value);
+    if (parsed && *parsed < Duration::zero()) return "it must not be negative";
+    return apply(settings, value);
+  };
+}
+
+// A bare number is seconds.
+inline Apply duration_or_seconds(std::function<void(Settings&, Duration)> set) {
+  return [apply = duration(std::move(set))](Settings& settings, const std::string& value) {
+    const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+    return apply(settings, bare ? value + "s" : value);
+  };
+}
+
+template <class T>
+Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Settings&, T)> set) {
+  return [words = std::move(words), set = std::move(set)](Settings& settings, const std::string& value) -> std::string {
+    std::string allowed;
+    for (const auto& [word, meaning] : words) {
+      if (word == value) {
+        set(settings, meaning);
+        return {};
+      }
+      allowed += (allowed.empty() ? "" : ", ") + word;
+    }
+    return "it must be one of " + allowed;
+  };
+}
+
+// -l, --selector: of nodes.
+Flag selector_flag();
+
+}  // namespace haulout::agent::flag_values

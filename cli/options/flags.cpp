@@ -1,0 +1,359 @@
+#include "cli/options/flags.hpp"
+
+#include <limits>
+
+#include "cli/options/agent_flags.hpp"
+#include "cli/options/flag_values.hpp"
+#include "cli/options/people_flags.hpp"
+#include "cli/options/rehearse_flags.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using flag_values::any_duration;
+using flag_values::Apply;
+using flag_values::boolean;
+using flag_values::duration;
+using flag_values::duration_or_seconds;
+using flag_values::integer;
+using flag_values::one_of;
+using flag_values::selector_flag;
+using flag_values::text;
+
+Apply connection(std::string k8s::ConnectionFlags::* field) {
+  return text([field](Settings& settings) -> std::string& { return settings.connection.*field; });
+}
+
+std::string apply_pod_selector(Settings& settings, const std::string& value) {
+  auto selector = k8s::parse_label_selector(value);
+  if (!selector) return selector.error().message();
+  settings.drain.policy.pod_selector = *std::move(selector);
+  return {};
+}
+
+std::string apply_drain_order(Settings& settings, const std::string& value) {
+  auto rule = drain::parse_order_rule(value);
+  if (!rule) return rule.error().message();
+  settings.drain.order.push_back(*std::move(rule));
+  return {};
+}
+
+std::string apply_max_concurrent(Settings& settings, const std::string& value) {
+  if (value == "unlimited") {
+    settings.drain.max_concurrent = 0;
+    return {};
+  }
+  const auto set = [](Settings& target, std::int64_t count) {
+    target.drain.max_concurrent = static_cast<std::size_t>(count);
+  };
+  const std::string wrong = integer(1, 1'000'000, set)(settings, value);
+  return wrong.empty() ? wrong : wrong + ", or unlimited";
+}
+
+std::string apply_max_unavailable(Settings& settings, const std::string& value) {
+  const auto share = drain::parse_share(value);
+  if (!share) return share.error().message();
+  settings.drain.guards.max_unavailable = *share;
+  return {};
+}
+
+Flag dry_run_flag() {
+  using drain::DryRunMode;
+  return {
+      "dry-run",
+      0,
+      Flag::Kind::explicit_,
+      "none",
+      "none, client or server. client: only say what would be done, send nothing that changes anything. "
+      "server: send every change with dryRun=All, so that the server checks it and keeps nothing.",
+      one_of<DryRunMode>({{"none", DryRunMode::none}, {"client", DryRunMode::client}, {"server", DryRunMode::server}},
+                         [](Settings& s, DryRunMode mode) { s.drain.dry_run = mode; })};
+}
+
+// The flags of kubectl drain.
+std::vector<Flag> kubectl_drain_flags() {
+  using drain::Treatment;
+  using Kind = Flag::Kind;
+  return {
+      {"chunk-size", 0, Kind::value, "500", "Fetch long lists in pages of this many objects; 0: in one piece.",
+       integer(0, std::numeric_limits<std::uint32_t>::max(),
+               [](Settings& s, std::int64_t n) { s.drain.page_size = static_cast<std::uint32_t>(n); })},
+      {"delete-emptydir-data", 0, Kind::boolean, "false",
+       "Go on although there are pods that use emptyDir; their local data is lost with them.",
+       boolean([](Settings& s, bool on) { s.drain.policy.empty_dir = on ? Treatment::evict : Treatment::refuse; })},
+      {"disable-eviction", 0, Kind::boolean, "false",
+       "Delete pods instead of evicting them. This bypasses every PodDisruptionBudget: use with caution.",
+       boolean([](Settings& s, bool on) { s.drain.delete_instead_of_evict = on; })},
+      dry_run_flag(),
+      {"force", 0, Kind::boolean, "false",
+       "Go on although there are pods that declare no controller, or whose DaemonSet is gone: nothing brings them "
+       "back.",
+       boolean([](Settings& s, bool on) {
+         s.drain.policy.unmanaged = on ? Treatment::evict : Treatment::refuse;
+         s.drain.policy.orphaned_daemon_set = on ? Treatment::evict : Treatment::refuse;
+       })},
+      {"grace-period", 0, Kind::value, "-1", "Seconds that each pod gets to terminate; negative: the pod's own.",
+       integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) {
+                 s.drain.grace_seconds = n < 0 ? std::nullopt : std::optional<std::int64_t>(n);
+               })},
+      {"ignore-daemonsets", 0, Kind::boolean, "false", "Go on although there are DaemonSet-managed pods; they stay.",
+       boolean([](Settings& s, bool on) { s.drain.policy.daemon_set = on ? Treatment::skip : Treatment::refuse; })},
+      {"pod-selector", 0, Kind::value, "", "Only pods with these labels; the others stay.", apply_pod_selector},
+      selector_flag(),
+      {"skip-wait-for-delete-timeout", 0, Kind::value, "0",
+       "Do not wait for a pod whose deletionTimestamp is older than this many seconds; 0 or less: wait for every pod.",
+       integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) {
+                 auto& after = s.drain.policy.skip_terminating_after;
+                 after = n > 0 ? std::optional<Duration>(std::chrono::seconds(n)) : std::nullopt;
+               })},
+      {"timeout", 0, Kind::value, "0s",
+       "Give up on a node after this time (90s, 5m, 1h30m); 0: never; negative: at once, as kubectl.",
+       any_duration([](Settings& s, Duration d) {
+         // It has passed when the drain begins.
+         if (d < Duration::zero()) d = Duration(1);
+         s.drain.timeout = d == Duration::zero() ? std::nullopt : std::optional<Duration>(d);
+       })},
+  };
+}
+
+Flag timeline_flag() {
+  return {"timeline",
+          0,
+          Flag::Kind::value,
+          "",
+          "Draw what happened to each pod, and when, into this file (SVG).",
+          text([](Settings& settings) -> std::string& { return settings.timeline; })};
+}
+
+// What is to be protected beyond budgets.
+std::vector<Flag> guard_flags() {
+  using drain::SingleReplica;
+  using Kind = Flag::Kind;
+  return {
+      {"canary", 0, Kind::value, "0s",
+       "Evict one pod of each controller first, and the others when its replacement has found a node, or after this "
+       "time; none while a replacement finds no node. 0: off.",
+       duration([](Settings& s, Duration d) { s.drain.guards.canary = d; })},
+      {"max-unavailable-per-controller", 0, Kind::value, "",
+       "At most so many pods of a controller (2), or such a part of its replicas (25%, rounded down, but at least "
+       "one), "
+       "may be evicted without a Ready replacement. Nothing is written for it; budgets are respected besides.",
+       apply_max_unavailable},
+      {"single-replica", 0, Kind::value, "allow",
+       "Pods that are the only one of their controller: allow, warn (evict them and say so) or block (refuse the "
+       "drain).",
+       one_of<SingleReplica>(
+           {{"allow", SingleReplica::allow}, {"warn", SingleReplica::warn}, {"block", SingleReplica::block}},
+           [](Settings& s, SingleReplica policy) { s.drain.guards.single_replica = policy; })},
+  };
+}
+
+// What kubectl drain has not.
+std::vector<Flag> own_drain_flags() {
+  using drain::Treatment;
+  using Kind = Flag::Kind;
+  using drain::FitPolicy;
+  return {
+      {"drain-order", 0, Kind::value, "",
+       "SELECTOR=NUMBER: pods with these labels leave at that place, lower numbers first (app=db=10); 0 is where all "
+       "others are. May be given several times, the first that selects a pod counts. A pod's own annotation "
+       "haulout.dev/drain-order comes before.",
+       apply_drain_order},
+      {"check-fit", 0, Kind::value, "off",
+       "Look first whether the pods fit on other nodes, as the scheduler would: off, warn (say which do not, and which "
+       "nobody can tell), block (touch nothing when one does not fit) or require (touch nothing unless all are known "
+       "to fit). Needs the right to list the nodes and pods of the whole cluster.",
+       one_of<FitPolicy>({{"off", FitPolicy::off},
+                          {"warn", FitPolicy::warn},
+                          {"block", FitPolicy::block},
+                          {"require", FitPolicy::require}},
+                         [](Settings& s, FitPolicy policy) { s.drain.fit = policy; })},
+      {"max-concurrent", 0, Kind::value, "unlimited",
+       "Pods that may be on their way out at the same time: a number, or unlimited as kubectl does it. An agent that "
+       "updates a fleet uses 5, so that replacements find room and registries and storage are not overrun; a person "
+       "who watches one node rarely needs that. Budgets are respected either way.",
+       apply_max_concurrent},
+      {"output", 'o', Kind::value, "text",
+       "text, json or jsonl. json: the report, alone on stdout; jsonl: one event per line on stdout.",
+       one_of<OutputFormat>(
+           {{"text", OutputFormat::text}, {"json", OutputFormat::json}, {"jsonl", OutputFormat::jsonl}},
+           [](Settings& s, OutputFormat format) { s.output = format; })},
+      {"pinned", 0, Kind::value, "wait",
+       "Pods that their controller brings back to the cordoned node again and again, because they tolerate every taint "
+       "or are bound to the node: wait (until somebody changes that) or leave (they stay, and the report names them).",
+       one_of<Treatment>({{"wait", Treatment::park}, {"leave", Treatment::skip}},
+                         [](Settings& s, Treatment pinned) { s.drain.policy.pinned = pinned; })},
+      {"reattach-limit", 0, Kind::value, "0s",
+       "With --wait-volumes or --serialize-volumes: once a pod's volumes are detached here, wait up to this long until "
+       "another node has them, before the next pod of that driver leaves and before the drain ends. Only advice: when "
+       "the time is over there is a warning, and the drain goes on. 0: off.",
+       duration([](Settings& s, Duration d) { s.drain.reattach_limit = d; })},
+      {"respect-do-not-disrupt", 0, Kind::boolean, "false",
+       "Wait for pods that are annotated do-not-disrupt or safe-to-evict=false until the annotation is gone.",
+       boolean([](Settings& s, bool on) { s.drain.policy.do_not_disrupt = on ? Treatment::park : Treatment::evict; })},
+      {"serialize-volumes", 0, Kind::boolean, "false",
+       "Pods whose volumes belong to the same CSI driver leave one at a time: the next one when the one before has "
+       "vanished and its volumes are detached, or have been waited for longer than --volume-limit. Needs the rights of "
+       "--wait-volumes.",
+       boolean([](Settings& s, bool on) {
+         s.drain.volume_turns = on ? drain::VolumeWait::required : drain::VolumeWait::off;
+       })},
+      {"settle", 0, Kind::value, "5s",
+       "The node must have been cordoned and stayed empty at least this long: pods that were being scheduled arrive "
+       "late. Where it is not given, at most half of --timeout.",
+       duration([](Settings& s, Duration d) {
+         s.drain.settle = d;
+         s.settle_given = true;
+       })},
+      {"stuck-volume", 0, Kind::value, "wait",
+       "With --wait-volumes, what a volume that is past its --volume-limit does: wait (the drain goes on waiting and "
+       "says so) or fail (the drain ends, and did not succeed).",
+       one_of<bool>({{"wait", false}, {"fail", true}},
+                    [](Settings& s, bool ends) { s.drain.end_at_volume_limit = ends; })},
+      timeline_flag(),
+      {"uncordon-on-failure", 0, Kind::boolean, "false",
+       "When the drain fails, put the cordon back as it was; without it the node stays cordoned, as with kubectl.",
+       boolean([](Settings& s, bool on) { s.drain.restore_cordon_on_failure = on; })},
+      {"volume-limit", 0, Kind::value, "2m",
+       "With --wait-volumes: a volume that is still attached this long after its last pod has gone is reported as "
+       "stuck; with --serialize-volumes it lets the next pod go; 0: none ever is.",
+       duration([](Settings& s, Duration d) { s.drain.volume_limit = d; })},
+      {"wait-volumes", 0, Kind::boolean, "false",
+       "Wait, too, until the volumes of the pods that left are detached from the node: their VolumeAttachments are "
+       "gone. Needs the right to list and watch volumeattachments and to get persistentvolumes.",
+       boolean(
+           [](Settings& s, bool on) { s.drain.volumes = on ? drain::VolumeWait::required : drain::VolumeWait::off; })},
+  };
+}
+
+std::vector<Flag> drain_flags() {
+  std::vector<Flag> flags = kubectl_drain_flags();
+  for (Flag& flag : own_drain_flags()) flags.push_back(std::move(flag));
+  for (Flag& flag : guard_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+}  // namespace
+
+std::vector<Flag> command_flags(Command command) {
+  switch (command) {
+    case Command::drain: return drain_flags();
+    case Command::rehearse: return rehearse_flags(drain_flags());
+    case Command::cordon:
+    case Command::uncordon: return {dry_run_flag(), selector_flag()};
+    case Command::agent: return agent_flags();
+    case Command::status:
+    case Command::explain:
+    case Command::pause:
+    case Command::resume:
+    case Command::request_reboot: return people_flags(command);
+    case Command::completion:
+    case Command::complete_nodes:
+    case Command::version: return {};
+  }
+  return {};
+}
+
+namespace {
+
+// Scripts give them to kubectl; here is nothing that they could change.
+std::vector<Flag> flags_without_effect() {
+  using Kind = Flag::Kind;
+  const auto accept = [](std::string name, Kind kind) {
+    Flag flag{std::move(name),
+              0,
+              kind,
+              "",
+              "Accepted, as kubectl does; without effect here.",
+              [](Settings&, const std::string&) { return std::string(); }};
+    flag.without_effect = true;
+    return flag;
+  };
+  return {accept("cache-dir", Kind::value),
+          accept("disable-compression", Kind::boolean),
+          accept("kuberc", Kind::value),
+          accept("log-flush-frequency", Kind::value),
+          accept("match-server-version", Kind::boolean),
+          accept("profile", Kind::value),
+          accept("profile-output", Kind::value),
+          accept("vmodule", Kind::value)};
+}
+
+std::vector<Flag> effective_connection_flags() {
+  using Flags = k8s::ConnectionFlags;
+  using Kind = Flag::Kind;
+  return {
+      {"as", 0, Kind::value, "", "Act as this user.", connection(&Flags::as)},
+      {"as-group", 0, Kind::value, "", "Act as a member of this group; may be repeated.",
+       [](Settings& s, const std::string& group) -> std::string {
+         s.connection.as_groups.push_back(group);
+         return {};
+       }},
+      {"as-uid", 0, Kind::value, "", "Act as the user with this UID.", connection(&Flags::as_uid)},
+      {"as-user-extra", 0, Kind::value, "", "KEY=VALUE: act as a user with this extra field; may be repeated.",
+       [](Settings& s, const std::string& extra) -> std::string {
+         const std::size_t equals = extra.find('=');
+         if (equals == std::string::npos || equals == 0) return "write KEY=VALUE";
+         s.connection.as_user_extra.emplace_back(extra.substr(0, equals), extra.substr(equals + 1));
+         return {};
+       }},
+      {"certificate-authority", 0, Kind::value, "", "File with the certificates that vouch for the server.",
+       connection(&Flags::certificate_authority)},
+      {"client-certificate", 0, Kind::value, "", "File with the client certificate.",
+       connection(&Flags::client_certificate)},
+      {"client-key", 0, Kind::value, "", "File with the key of the client certificate.",
+       connection(&Flags::client_key)},
+      {"cluster", 0, Kind::value, "", "The kubeconfig's cluster to use.", connection(&Flags::cluster)},
+      {"context", 0, Kind::value, "", "The kubeconfig's context to use.", connection(&Flags::context)},
+      {"insecure-skip-tls-verify", 0, Kind::boolean, "false", "Do not check who the server is. Insecure.",
+       boolean([](Settings& s, bool on) { s.connection.insecure_skip_tls_verify = on; })},
+      {"kubeconfig", 0, Kind::value, "", "The kubeconfig file; default $KUBECONFIG, ~/.kube/config, in-cluster.",
+       connection(&Flags::kubeconfig)},
+      {"log-format", 0, Kind::value, "text", "text or json.",
+       one_of<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
+                         [](Settings& s, LogFormat format) { s.log_format = format; })},
+      {"namespace", 'n', Kind::value, "",
+       "Of status, explain, pause and resume: where Haulout's ConfigMap and Leases are, default haulout. The other "
+       "commands "
+       "take it without effect: nodes have no namespace.",
+       connection(&Flags::ns)},
+      {"password", 0, Kind::value, "", "Password for basic authentication.", connection(&Flags::password)},
+      {"request-timeout", 0, Kind::value, "0",
+       "Give up on a single request after this time; 0: as the operation needs. A bare number is seconds.",
+       duration_or_seconds([](Settings& s, Duration d) {
+         s.request_timeout = d > Duration::zero() ? std::optional<Duration>(d) : std::nullopt;
+       })},
+      {"server", 's', Kind::value, "", "Address and port of the API server.", connection(&Flags::server)},
+      {"tls-server-name", 0, Kind::value, "", "The name that the server's certificate must bear.",
+       connection(&Flags::tls_server_name)},
+      {"token", 0, Kind::value, "", "Bearer token.", connection(&Flags::token)},
+      {"user", 0, Kind::value, "", "The kubeconfig's user to use.", connection(&Flags::user)},
+      {"username", 0, Kind::value, "", "User name for basic authentication.", connection(&Flags::username)},
+      {"v", 'v', Kind::value, "0",
+       "How much to log on stderr: 0 warnings, 1 requests, 2 everything; from 6 on requests as kubectl logs them.",
+       integer(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
+               [](Settings& s, std::int64_t n) { s.verbosity = static_cast<unsigned>(std::max<std::int64_t>(n, 0)); })},
+      {"warnings-as-errors", 0, Kind::boolean, "false",
+       "Exit with 1 when all was done, but the server has sent warnings.",
+       boolean([](Settings& s, bool on) { s.warnings_as_errors = on; })},
+  };
+}
+
+}  // namespace
+
+std::vector<Flag> connection_flags() {
+  std::vector<Flag> flags = effective_connection_flags();
+  for (Flag& flag : flags_without_effect()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+std::vector<Flag> all_flags(Command command) {
+  std::vector<Flag> flags = command_flags(command);
+  if (command == Command::agent) return flags;  // its connection is part of its configuration
+  for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,12 @@
+// The flags of the commands that look at a fleet and steer it: status, explain, pause, resume, request-reboot.
+#pragma once
+
+#include <vector>
+
+#include "cli/options/flags.hpp"
+
+namespace haulout::agent {
+
+std::vector<Flag> people_flags(Command command);
+
+}  // namespace haulout::agent

@@ -1,0 +1,26 @@
+#include "cli/people/facts.hpp"
+
+#include "agent/slots/slot_rules.hpp"
+#include "base/text.hpp"
+#include "cli/people/change.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::agent {
+
+boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
+  FleetFacts facts;
+  // Whatever carries a pool's label is a turn.
+  auto turns = co_await client.list_leases(ns, std::string(pool_label), deadline);
+  if (turns)
+    facts.turns = std::move(turns->items);
+  else
+    facts.turns_problem = printable(turns.error().message());
+  auto map = co_await client.get_config_map(ns, std::string(config_map_name), deadline);
+  if (map)
+    facts.entries = std::move(map->data);
+  else if (!k8s::is_gone(map.error()))
+    facts.entries_problem = printable(map.error().message());
+  co_return facts;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,18 @@
+#include "cli/people/node_state.hpp"
+
+#include "agent/node/node_status.hpp"
+#include "cli/people/change.hpp"
+#include "k8s/entries.hpp"
+
+namespace haulout::agent {
+
+std::string state_shown(const k8s::Node& node) {
+  return k8s::value_at(node.labels, state_label).value_or("");
+}
+
+bool is_under_way(std::string_view state) {
+  const auto known = state_of(state);
+  return known && duties_of(*known).turn == Duty::yes;
+}
+
+}  // namespace haulout::agent

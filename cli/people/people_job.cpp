@@ -1,0 +1,66 @@
+#include "cli/people/people_job.hpp"
+
+#include <unistd.h>
+
+#include "agent/process/exit_code.hpp"
+#include "base/text.hpp"
+#include "cli/people/explain_job.hpp"
+#include "cli/people/pause_job.hpp"
+#include "cli/people/request_job.hpp"
+#include "cli/people/status_job.hpp"
+#include "cli/terminal/terminal.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// Somebody has pressed Tab and waits.
+constexpr Duration completion_limit = std::chrono::seconds(2);
+
+// Measures the terminal that stdout is; nothing when it is none.
+std::function<Terminal()> terminal_of(const Process& process) {
+  if (!can_redraw(STDOUT_FILENO, process.environment)) return {};
+  return [environment = process.environment] { return measure_terminal(STDOUT_FILENO, environment); };
+}
+
+}  // namespace
+
+asio::awaitable<void> NodeByNodeJob::run() {
+  auto nodes = co_await resolve_nodes(tools_, settings_, deadline());
+  if (!nodes) {
+    failed(nodes.error());
+    co_return;
+  }
+  left_ = *std::move(nodes);
+  while (!left_.empty()) {
+    const std::string node = left_.front();
+    auto done = co_await act(node);
+    left_.erase(left_.begin());
+    if (!done) failed(about_node(std::move(done).error(), node));
+  }
+}
+
+int NodeByNodeJob::finish(std::optional<int> signal) {
+  if (!signal) return exit_code_;
+  if (!left_.empty()) tools_.console.warn("interrupted; not done: " + joined(left_, ", "));
+  return exit_code_of_signal(*signal);
+}
+
+asio::awaitable<void> CompleteNodesJob::run() {
+  const auto nodes = co_await tools_.client.list_nodes({}, saturating_add(tools_.clock.now(), completion_limit));
+  if (!nodes) co_return;
+  for (const k8s::Node& node : nodes->items) tools_.out.write(node.name + "\n");
+}
+
+std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settings& settings) {
+  switch (settings.command) {
+    case Command::status: return std::make_unique<StatusJob>(std::move(tools), settings, terminal_of(process));
+    case Command::explain: return std::make_unique<ExplainJob>(std::move(tools), settings);
+    case Command::request_reboot: return std::make_unique<RequestJob>(std::move(tools), settings);
+    case Command::complete_nodes: return std::make_unique<CompleteNodesJob>(std::move(tools));
+    default: return std::make_unique<PauseJob>(std::move(tools), settings);
+  }
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,141 @@
+#include "cli/program/program.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "agent/process/exit_code.hpp"
+#include "agent/process/server_warnings.hpp"
+#include "agent/process/signals.hpp"
+#include "agent/process/transports.hpp"
+#include "agent/process/version.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cli/options/help.hpp"
+#include "cli/terminal/terminal.hpp"
+#include "k8s/auth_transport.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// What cannot be read is told by whoever connects with it.
+std::string contents_of(const k8s::Material& material) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;
+}
+
+// Of what is kept of one list. A command runs where there is more room than in an agent's container.
+constexpr std::size_t most_memory = std::size_t{128} * 1024 * 1024;
+
+// SelfSubjectAccessReview answers wrongly for impersonated and for kubelet identities.
+bool may_review_access(const k8s::Connection& connection) {
+  if (!connection.impersonate_user.empty()) return false;
+  return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
+}
+
+// From there on kubectl logs its requests, and so people have learnt to read them in its form.
+constexpr unsigned verbosity_of_kubectl = 6;
+
+// Without what kubectl's requests add to it.
+std::string url_of(const k8s::Connection& connection) {
+  const bool tls = connection.endpoint.kind == http::Endpoint::Kind::tls;
+  return (tls ? "https://" : "http://") + connection.endpoint.authority() + connection.path_prefix;
+}
+
+// What a slow reader has not taken yet is offered again.
+boost::asio::awaitable<void> pump(Process& process) {
+  for (;;) {
+    co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(1));
+    process.out.pump();
+    process.err.pump();
+  }
+}
+
+// A person may have to log in first, which no time limit of the job is for.
+boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& job) {
+  co_await transport.log_in();
+  co_await job.run();
+}
+
+bool is_for_machines(OutputFormat output) {
+  return output == OutputFormat::json || output == OutputFormat::jsonl;
+}
+
+boost::asio::awaitable<int> run_job(Process& process, const Settings& settings, k8s::AuthTransport& transport,
+                                    ServerWarnings& warnings, Console& console, Job& job) {
+  std::optional<Signals> signals(std::in_place, process.executor);
+  std::vector<boost::asio::awaitable<void>> helpers = job.helpers();
+  helpers.push_back(pump(process));
+  const std::optional<int> signal = co_await until_signal(*signals, run_logged_in(transport, job), std::move(helpers));
+  int code = job.finish(signal);
+  if (code == exit_done && settings.warnings_as_errors && warnings.count() > 0) {
+    console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));
+    code = exit_not_done;
+  }
+  // A reader that has stopped reading is waited for, and who has had enough of that ends it.
+  signals.reset();
+  co_return finish_output(process.out, process.err, is_run_for_its_output(settings), code,
+                          signal ? patience_after_signal_ms : -1);
+}
+
+}  // namespace
+
+bool is_run_for_its_output(const Settings& settings) {
+  switch (settings.command) {
+    case Command::status:
+    case Command::explain:
+    case Command::rehearse: return true;
+    default: return is_for_machines(settings.output);
+  }
+}
+
+int finish_output(FdSink& out, FdSink& err, bool matters, int code, int patience_ms) {
+  out.flush(patience_ms);
+  const int failure = matters ? out.failure() : 0;
+  if (failure != 0) err.write(fmt::format("error: the output could not be written: {}\n", std::strerror(failure)));
+  err.flush(patience_ms);
+  return failure != 0 && code == exit_done ? exit_not_done : code;
+}
+
+boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job) {
+  Sink& text = is_for_machines(settings.output) ? process.err : static_cast<Sink&>(process.out);
+  Console console(text, process.err);
+  process.out.gather(process.executor);
+  process.err.write_after(process.out);
+  Log log({settings.log_format, settings.verbosity}, process.clock,
+          [&console](const std::string& line) { console.warn(line); });
+  RequestLedger ledger;
+  const auto failed = [&](const Error& error) {
+    console.warn("error: " + printable(error.message()));
+    process.err.flush(-1);
+    return exit_connection;
+  };
+  auto connection = k8s::discover(settings.connection, process.environment);
+  if (!connection) co_return failed(connection.error());
+  log.write(Severity::info, "connecting", {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
+  settings.drain.review_access = may_review_access(*connection);
+  settings.in_a_pod = connection->of_a_pod && connection->impersonate_user.empty();
+  settings.drain.cordoned_by = user_at_host(process.environment);
+  settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
+
+  const std::string server = url_of(*connection);
+  auto authenticated =
+      k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(to_string(settings.command)));
+  if (!authenticated) co_return failed(authenticated.error());
+  (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
+  (*authenticated)->on_plugin(plugin_stage(console));
+  ServerWarnings warnings([&console](const std::string& text) { console.warn("Warning: " + printable(text)); });
+  const auto note_end = [&ledger, &warnings](const RequestEnd& end) {
+    if (end.status == 403) ledger.denied(describe_request(end.method, end.target));
+    warnings.see(end.warnings);
+  };
+  WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
+                             settings.verbosity >= verbosity_of_kubectl ? server : "");
+  k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size, most_memory});
+  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
+
+  const auto job = make_job(process, std::move(tools), settings);
+  co_return co_await run_job(process, settings, **authenticated, warnings, console, *job);
+}
+
+}  // namespace haulout::agent

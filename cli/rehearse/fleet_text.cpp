@@ -1,0 +1,90 @@
+#include "cli/rehearse/fleet_text.hpp"
+
+#include "agent/process/exit_code.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// More would bury what matters; -o json has them all.
+constexpr std::size_t most_not_weighed = 10;
+
+bool is_done(const FleetNode& node) {
+  return node.left_out.empty() && node.updated && node.state == State::idle;
+}
+
+// Without one: what the state itself says.
+std::string why(const FleetNode& node) {
+  return node.message.empty() ? std::string() : ": " + printable(node.message);
+}
+
+std::string fate_of(const FleetNode& node, const FleetRehearsal& rehearsal) {
+  if (!node.left_out.empty()) return "left out: " + node.left_out;
+  const auto turn = turn_of(node);
+  if (is_done(node))
+    return fmt::format("updated: its turn came after {}; drained in {}, out of service for {}",
+                       format_whole_seconds(turn.value_or(rehearsal.began) - rehearsal.began),
+                       format_whole_seconds(drained_in(node, rehearsal.ended)),
+                       format_whole_seconds(out_of_service(node, rehearsal.ended)));
+  switch (node.state) {
+    case State::degraded: return "would stop and wait for a person" + why(node);
+    case State::unknown:
+    case State::idle:
+    case State::pending:
+    case State::waiting: return "would still wait" + why(node);
+    default:
+      return fmt::format("would still be {}, out of service for {}{}", to_string(node.state),
+                         format_whole_seconds(out_of_service(node, rehearsal.ended)), why(node));
+  }
+}
+
+std::string end_of(const FleetRehearsal& rehearsal) {
+  switch (rehearsal.end) {
+    case FleetEnd::over: return {};
+    case FleetEnd::stuck:
+      return fmt::format("given up: no progress for {}, and nothing was left that time alone would bring about",
+                         format_whole_seconds(rehearsal.given_up_after));
+    case FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
+  }
+  return {};
+}
+
+std::string sum_of(const FleetRehearsal& rehearsal) {
+  const auto done = static_cast<std::size_t>(std::count_if(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done));
+  return fmt::format("in all: {} of {} updated in {}; at most {} out of service at a time", done,
+                     count_of(rehearsal.nodes.size(), "node"), format_whole_seconds(rehearsal.ended - rehearsal.began),
+                     count_of(rehearsal.most_out, "node"));
+}
+
+void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
+  if (pods.empty()) return;
+  lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+  for (std::size_t i = 0; i < std::min(pods.size(), most_not_weighed); ++i) lines.push_back("  pod " + pods[i]);
+  if (pods.size() > most_not_weighed) lines.push_back(fmt::format("  … and {} more", pods.size() - most_not_weighed));
+}
+
+}  // namespace
+
+int exit_code(const FleetRehearsal& rehearsal) {
+  const bool all = std::all_of(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done);
+  return all && rehearsal.no_room.empty() ? exit_done : exit_not_done;
+}
+
+std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal) {
+  std::vector<std::string> lines;
+  for (const FleetNode& node : rehearsal.nodes) {
+    lines.push_back(fmt::format("node/{} {}", node.name, fate_of(node, rehearsal)));
+    for (const std::string& pod : node.holds_up) lines.push_back("  pod " + printable(pod));
+  }
+  lines.push_back(sum_of(rehearsal));
+  if (std::string end = end_of(rehearsal); !end.empty()) lines.push_back(std::move(end));
+  add_waits(lines, rehearsal.timeline);
+  add_no_room(lines, rehearsal.no_room);
+  add_not_weighed(lines, rehearsal.not_weighed);
+  add_assumed(lines, rehearsal.assumed);
+  return lines;
+}
+
+}  // namespace haulout::agent

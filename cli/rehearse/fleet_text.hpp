@@ -1,0 +1,19 @@
+// The report of a rehearsed fleet, for people and for programs. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rehearse/fleet_rehearsal.hpp"
+
+namespace haulout::agent {
+
+// 0 when every node of the snapshot would be updated and every pod finds room, else 1.
+int exit_code(const FleetRehearsal& rehearsal);
+
+std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal);
+
+// One object, kind FleetRehearsalReport (docs/output.md).
+std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input);
+
+}  // namespace haulout::agent

@@ -1,0 +1,115 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/drain/report_json.hpp"
+#include "cli/rehearse/fleet_text.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
+#include "k8s/codec.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(std::chrono::round<std::chrono::milliseconds>(duration)).count();
+}
+
+Json time_of(const std::optional<WallTime>& time) {
+  return time ? Json(k8s::format_time(*time)) : Json(nullptr);
+}
+
+Json waits_of(const Timeline& timeline) {
+  Json result = Json::array();
+  for (const Timeline::Row& row : timeline.rows())
+    for (const Timeline::Wait& wait : row.waits)
+      result.push_back({{"node", row.node},
+                        {"pod", row.pod},
+                        {"seconds", seconds(wait.until.value_or(timeline.last()) - wait.from)},
+                        {"reason", wait.reason},
+                        {"message", wait.message}});
+  return result;
+}
+
+Json no_room_of(const std::vector<NoRoom>& pods) {
+  Json result = Json::array();
+  for (const NoRoom& pod : pods)
+    result.push_back(
+        {{"pod", pod.pod}, {"controller", pod.controller}, {"message", pod.message}, {"preemptsOn", pod.preempts_on}});
+  return result;
+}
+
+Json assumed_of(const Assumptions& assumptions, const std::vector<std::string>& all) {
+  Json assumed = {{"readyAfterSeconds", seconds(assumptions.ready_after)},
+                  {"terminateWithinSeconds", nullptr},
+                  {"detachWithinSeconds", seconds(assumptions.detach_within)},
+                  {"attachWithinSeconds", seconds(assumptions.attach_within)}};
+  if (assumptions.terminate_within) assumed["terminateWithinSeconds"] = seconds(*assumptions.terminate_within);
+  assumed["all"] = all;
+  return assumed;
+}
+
+std::string_view name_of(FleetEnd end) {
+  switch (end) {
+    case FleetEnd::over: return "over";
+    case FleetEnd::stuck: return "stuck";
+    case FleetEnd::horizon: return "horizon";
+  }
+  return "";
+}
+
+Json node_of(const FleetNode& node, WallTime end) {
+  if (!node.left_out.empty()) return {{"node", node.name}, {"updated", false}, {"leftOut", node.left_out}};
+  Json phases = Json::array();
+  for (const FleetPhase& phase : node.phases)
+    phases.push_back(
+        {{"state", to_string(phase.state)}, {"from", time_of(phase.from)}, {"until", time_of(phase.until)}});
+  return {{"node", node.name},
+          {"updated", node.updated && node.state == State::idle},
+          {"state", to_string(node.state)},
+          {"reason", node.reason},
+          {"message", node.message},
+          {"turnAt", time_of(turn_of(node))},
+          {"drainSeconds", seconds(drained_in(node, end))},
+          {"outOfServiceSeconds", seconds(out_of_service(node, end))},
+          {"heldUpBy", node.holds_up},
+          {"phases", std::move(phases)}};
+}
+
+std::string written(const Json& report) {
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assumptions) {
+  Json drains = Json::array();
+  for (const drain::Report& report : rehearsal.drains) drains.push_back(Json::parse(report_json(report)));
+  return written({{"apiVersion", "haulout.dev/v1alpha1"},
+                  {"kind", "RehearsalReport"},
+                  {"seconds", seconds(rehearsal.took)},
+                  {"assumptions", assumed_of(assumptions, rehearsal.assumed)},
+                  {"drains", std::move(drains)},
+                  {"waits", waits_of(rehearsal.timeline)},
+                  {"noRoom", no_room_of(rehearsal.no_room)},
+                  {"notWeighed", rehearsal.not_weighed}});
+}
+
+std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input) {
+  Json nodes = Json::array();
+  for (const FleetNode& node : rehearsal.nodes) nodes.push_back(node_of(node, rehearsal.ended));
+  Json assumed = assumed_of(input.assumptions, rehearsal.assumed);
+  assumed["rebootSeconds"] = seconds(input.reboot_time);
+  return written({{"apiVersion", "haulout.dev/v1alpha1"},
+                  {"kind", "FleetRehearsalReport"},
+                  {"end", name_of(rehearsal.end)},
+                  {"startedAt", k8s::format_time(rehearsal.began)},
+                  {"seconds", seconds(rehearsal.ended - rehearsal.began)},
+                  {"mostOutOfService", rehearsal.most_out},
+                  {"assumptions", std::move(assumed)},
+                  {"nodes", std::move(nodes)},
+                  {"waits", waits_of(rehearsal.timeline)},
+                  {"noRoom", no_room_of(rehearsal.no_room)},
+                  {"notWeighed", rehearsal.not_weighed}});
+}
+
+}  // namespace haulout::agent

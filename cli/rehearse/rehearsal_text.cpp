@@ -1,0 +1,128 @@
+#include "cli/rehearse/rehearsal_text.hpp"
+
+#include "agent/process/exit_code.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "cli/drain/wording.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::Outcome;
+using drain::PodOutcome;
+
+// More would bury what matters; -o json has them all.
+constexpr std::size_t most_waits = 10;
+
+std::size_t count(const drain::Report& report, PodOutcome outcome) {
+  return static_cast<std::size_t>(
+      std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
+}
+
+// Still there and not meant to stay.
+std::size_t left_in(const drain::Report& report) {
+  return static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), [](const auto& pod) {
+    return pod.verdict != drain::Verdict::skip && !pod.vanished_at;
+  }));
+}
+
+std::string verdict_line(const drain::Report& report, bool timeout_given) {
+  const std::string took = format_whole_seconds(report.finished_at - report.started_at);
+  switch (report.outcome) {
+    case Outcome::drained:
+      return fmt::format("node/{} would be drained in {}: {} would leave, {} would stay", report.node, took,
+                         count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
+                         count(report, PodOutcome::skipped));
+    case Outcome::refused:
+      return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
+                         printable(report.message));
+    case Outcome::blocked:
+      if (!timeout_given)
+        return fmt::format(
+            "node/{} would never be drained: {} still there when the rehearsal stopped after {} (no "
+            "--timeout is given)",
+            report.node, count_of(left_in(report), "pod"), took);
+      [[fallthrough]];
+    default:
+      return fmt::format("node/{} would not be drained ({} after {}): {}", report.node,
+                         drain::to_string(report.outcome), took, printable(report.message));
+  }
+}
+
+// A refusal names them itself.
+void add_fits(std::vector<std::string>& lines, const drain::Report& report) {
+  if (report.outcome == Outcome::refused) return;
+  for (const std::string& finding : fit_findings(report)) lines.push_back("  " + finding);
+}
+
+void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
+  for (const drain::PodReport& pod : report.pods) {
+    if (pod.outcome == PodOutcome::refused) {
+      const std::string known = refusal_of(pod.reason);
+      lines.push_back(fmt::format("  pod {}: {}", pod.key(), known.empty() ? printable(pod.message) : known));
+    }
+    if (pod.outcome == PodOutcome::waiting || pod.outcome == PodOutcome::terminating)
+      lines.push_back(fmt::format("  pod {} would still be there: {}", pod.key(),
+                                  pod.message.empty() ? "terminating" : printable(pod.message)));
+  }
+  for (const drain::Diagnosis& diagnosis : report.diagnoses)
+    lines.push_back(fmt::format("  {}: {}", diagnosis.subject, printable(diagnosis.message)));
+}
+
+}  // namespace
+
+void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
+  const WallTime end = timeline.last();
+  std::vector<const Timeline::Row*> rows;
+  for (const Timeline::Row& row : timeline.rows())
+    if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
+  if (rows.empty()) return;
+  // What waited equally long stays in the order of its first event, which is that of the addresses.
+  std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
+    return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
+  });
+  lines.emplace_back("held up, the longest first:");
+  for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
+    lines.push_back(fmt::format("  pod {} for {}: {}", rows[i]->pod, format_whole_seconds(waited(*rows[i], end)),
+                                printable(rows[i]->waits.back().message)));
+  if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
+}
+
+void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_room) {
+  if (no_room.empty()) return;
+  lines.emplace_back("no room elsewhere:");
+  for (const NoRoom& pod : no_room)
+    lines.push_back(
+        fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
+                    pod.preempts_on.empty() ? "" : " Unless it preempts pods of lower priority on " + pod.preempts_on));
+}
+
+void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed) {
+  lines.emplace_back("assumed:");
+  for (const std::string& phrase : assumed) lines.push_back("  " + printable(phrase));
+}
+
+int exit_code(const Rehearsal& rehearsal) {
+  const int drains = exit_code(rehearsal.drains);
+  return drains == exit_done && rehearsal.no_room.empty() ? exit_done : exit_not_done;
+}
+
+std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
+  std::vector<std::string> lines;
+  for (const drain::Report& report : rehearsal.drains) {
+    lines.push_back(verdict_line(report, rehearsal.timeout_given));
+    add_fits(lines, report);
+    if (report.outcome != Outcome::drained) add_stuck(lines, report);
+  }
+  if (rehearsal.drains.size() > 1) lines.push_back("in all: " + format_whole_seconds(rehearsal.took));
+  add_waits(lines, rehearsal.timeline);
+  add_no_room(lines, rehearsal.no_room);
+  if (!rehearsal.not_weighed.empty()) {
+    lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+    for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
+  }
+  add_assumed(lines, rehearsal.assumed);
+  return lines;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,191 @@
+#include "cli/rehearse/rehearse_program.hpp"
+
+#include <iostream>
+#include <iterator>
+
+#include "agent/config/option_values.hpp"
+#include "agent/config/read_config.hpp"
+#include "agent/process/exit_code.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "cli/rehearse/fleet_text.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
+#include "rehearse/fleet_assumptions.hpp"
+#include "rehearse/fleet_svg.hpp"
+#include "rehearse/snapshot_json.hpp"
+#include "rehearse/timeline_file.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// All lists of a large cluster, page by page.
+constexpr Duration snapshot_limit = std::chrono::minutes(5);
+
+Result<Document> read_document(const std::string& path) {
+  if (path == "-") return Document{text_of(std::cin).text, "the standard input"};
+  auto text = read_whole_file(path);
+  if (!text) return Error(Errc::invalid, "--snapshot " + text.error().message());
+  return Document{*std::move(text), path};
+}
+
+Result<Snapshot> read_files(const std::vector<std::string>& paths, WallTime now) {
+  Snapshot snapshot{.read_at = now, .stored = true};
+  for (const std::string& path : paths) {
+    auto document = read_document(path);
+    if (!document) return std::move(document).error();
+    snapshot.documents.push_back(*std::move(document));
+  }
+  return snapshot;
+}
+
+int failed(Console& console, const Error& error, int code) {
+  console.warn("error: " + printable(error.message()));
+  return code;
+}
+
+int not_played(Console& console, const Error& error) {
+  return failed(console, error, error.code() == Errc::decode ? exit_connection : exit_not_done);
+}
+
+Assumptions assumptions_of(const Settings& settings) {
+  Assumptions assumptions;
+  assumptions.ready_after = settings.rehearse.ready_after;
+  assumptions.terminate_within = settings.rehearse.terminate_within;
+  if (settings.rehearse.detach_within) assumptions.detach_within = *settings.rehearse.detach_within;
+  if (settings.rehearse.attach_within) assumptions.attach_within = *settings.rehearse.attach_within;
+  return assumptions;
+}
+
+std::string title_of(const Rehearsal& rehearsal) {
+  std::vector<std::string> nodes;
+  nodes.reserve(rehearsal.drains.size());
+  for (const drain::Report& report : rehearsal.drains) nodes.push_back(report.node);
+  return "Rehearsal: drain of " + joined(nodes, ", ");
+}
+
+// What both kinds of rehearsal do with their result; returns the exit code.
+int report(Console& console, Sink& out, const Settings& settings, int code, const std::string& json,
+           const std::vector<std::string>& lines, const std::function<Result<>()>& draw) {
+  if (settings.output == OutputFormat::json) out.write(json);
+  if (settings.output == OutputFormat::text)
+    for (const std::string& line : lines) console.say(line);
+  if (const auto drawn = draw(); !drawn) return failed(console, drawn.error(), exit_not_done);
+  return code;
+}
+
+int play_drains(Console& console, Sink& out, const Settings& settings, Snapshot snapshot) {
+  const Assumptions assumptions = assumptions_of(settings);
+  const auto rehearsal = rehearse({.snapshot = std::move(snapshot),
+                                   .nodes = settings.nodes,
+                                   .selector = settings.selector,
+                                   .drain = settings.drain,
+                                   .assumptions = assumptions});
+  if (!rehearsal) return not_played(console, rehearsal.error());
+  return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
+                rehearsal_lines(*rehearsal),
+                [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
+}
+
+int play_fleet(Console& console, Sink& out, const Settings& settings, AgentConfig config, Snapshot snapshot) {
+  FleetInput input{
+      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = assumptions_of(settings)};
+  if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
+  const auto rehearsal = rehearse_fleet(input);
+  if (!rehearsal) return not_played(console, rehearsal.error());
+  return report(
+      console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal),
+      [&] { return write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet")); });
+}
+
+// What is asked for beside the snapshot, found to be usable before anything is read.
+struct Wanted {
+  std::optional<AgentConfig> fleet;
+};
+
+// As the agents would read it, but from that file alone: this machine is none of theirs. Says what is wrong with it.
+std::optional<AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
+  FlagValues flags;
+  if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
+  if (!settings.config_file.empty()) flags.emplace_back("config", settings.config_file);
+  auto config = settings.config_file.empty() ? read_config(flags, {}, std::nullopt) : load_config(flags, {});
+  if (auto* loaded = std::get_if<AgentConfig>(&config)) return std::move(*loaded);
+  for (const std::string& problem : split_at(std::get<std::string>(config), '\n'))
+    console.warn("error: " + printable(problem));
+  return std::nullopt;
+}
+
+// Nothing: it has been said what is wrong, which is a matter of usage.
+std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
+  Wanted wanted;
+  if (const auto possible = can_write_timeline(settings.timeline); !possible) {
+    failed(console, possible.error(), exit_usage);
+    return std::nullopt;
+  }
+  if (!settings.rehearse.all) return wanted;
+  wanted.fleet = config_of(console, settings.rehearse);
+  if (!wanted.fleet) return std::nullopt;
+  if (const auto problem = unplayable(*wanted.fleet)) {
+    failed(console, *problem, exit_usage);
+    return std::nullopt;
+  }
+  return wanted;
+}
+
+// Nothing is handed over when a signal came.
+class SnapshotJob final : public Job {
+ public:
+  SnapshotJob(Tools tools, std::optional<Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
+
+  boost::asio::awaitable<void> run() override {
+    auto read = co_await read_snapshot(tools_.client, saturating_add(tools_.clock.now(), snapshot_limit));
+    if (!read) {
+      exit_code_ = report_failure(tools_, read.error());
+      co_return;
+    }
+    for (const std::string& left : read->left_out) tools_.console.warn("warning: rehearsed without " + printable(left));
+    snapshot_ = std::move(read->snapshot);
+  }
+
+  int finish(std::optional<int> signal) override {
+    if (signal) return exit_code_of_signal(*signal);
+    into_ = std::move(snapshot_);
+    return exit_code_;
+  }
+
+ private:
+  Tools tools_;
+  std::optional<Snapshot>& into_;
+  std::optional<Snapshot> snapshot_;
+  int exit_code_ = exit_done;
+};
+
+// Returns the exit code.
+int rehearse(Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
+  auto wanted = wanted_of(console, settings);
+  if (!wanted) return exit_usage;
+  std::optional<Snapshot> snapshot;
+  if (settings.rehearse.snapshots.empty()) {
+    const auto make_job = [&snapshot](Process&, Tools tools, const Settings&) {
+      return std::make_unique<SnapshotJob>(std::move(tools), snapshot);
+    };
+    const int code = run(run_program(process, settings, make_job));
+    if (!snapshot) return code;
+  } else {
+    auto files = read_files(settings.rehearse.snapshots, process.clock.wall_now());
+    if (!files) return failed(console, files.error(), exit_connection);
+    snapshot = *std::move(files);
+  }
+  if (!wanted->fleet) return play_drains(console, process.out, settings, *std::move(snapshot));
+  return play_fleet(console, process.out, settings, *std::move(wanted->fleet), *std::move(snapshot));
+}
+
+}  // namespace
+
+int rehearse(Process& process, const Settings& settings, const RunToEnd& run) {
+  Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<Sink&>(process.out);
+  Console console(text, process.err);
+  return finish_output(process.out, process.err, is_run_for_its_output(settings),
+                       rehearse(process, console, settings, run), -1);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,256 @@
+#include "cli/terminal/live_view.hpp"
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::EventType;
+using drain::PodOutcome;
+
+constexpr std::size_t widest_bar = 40;
+constexpr std::size_t narrowest_bar = 8;
+constexpr std::size_t narrowest_hold = 44;  // "blocked by PodDisruptionBudget shop/checkout"
+
+std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf8) {
+  const std::size_t filled = total == 0 ? 0 : width * done / total;
+  std::string result = utf8 ? "" : "[";
+  for (std::size_t i = 0; i < width; ++i) result += i < filled ? (utf8 ? "█" : "#") : (utf8 ? "░" : "-");
+  return result + (utf8 ? "" : "]");
+}
+
+// In whole seconds: faster digits only flicker.
+std::string elapsed(WallTime since, WallTime now) {
+  return format_duration(std::chrono::floor<std::chrono::seconds>(std::max(Duration::zero(), Duration(now - since))));
+}
+
+// Counted from what is listed below, so that both always agree: a pod that is being tried again is still waiting.
+std::size_t count(const LiveState& state, PodOutcome outcome) {
+  return static_cast<std::size_t>(std::count_if(state.held.begin(), state.held.end(),
+                                                [&](const auto& entry) { return entry.second.outcome == outcome; }));
+}
+
+std::string head_line(const LiveState& state, const Terminal& terminal, std::size_t width, WallTime now) {
+  const drain::Progress& progress = state.progress;
+  std::string counts = fmt::format("{}/{} gone", progress.vanished, progress.to_evict);
+  if (const auto terminating = count(state, PodOutcome::terminating); terminating != 0)
+    counts += fmt::format(", {} terminating", terminating);
+  if (const auto waiting = count(state, PodOutcome::waiting); waiting != 0)
+    counts += fmt::format(", {} waiting", waiting);
+  const auto elsewhere = std::count_if(state.attached.begin(), state.attached.end(),
+                                       [](const auto& entry) { return entry.second.elsewhere; });
+  if (const auto here = std::ssize(state.attached) - elsewhere; here != 0)
+    counts += fmt::format(", {} detaching", here);
+  if (elsewhere != 0) counts += fmt::format(", {} reattaching", elsewhere);
+  if (state.settling) counts += ", settling";
+  counts += "  " + elapsed(state.started, now);
+  const std::string name = "node/" + state.node;
+  const std::size_t used = columns(name) + columns(counts) + 4 + (terminal.utf8 ? 0 : 2);
+  if (used + narrowest_bar > width) return clipped(name + "  " + counts, width, terminal.utf8);
+  const std::size_t bar_width = std::min(widest_bar, width - used);
+  return name + "  " + bar(progress.vanished, progress.to_evict, bar_width, terminal.utf8) + "  " + counts;
+}
+
+// What holds a waiting pod; in a word where a diagnosis of this pod says it at length.
+std::string hold_of(const LivePod& pod, const LiveState& state) {
+  const std::string subject = "pod " + pod.key;
+  const bool told = std::any_of(state.diagnoses.begin(), state.diagnoses.end(),
+                                [&](const drain::Diagnosis& diagnosis) { return diagnosis.subject == subject; });
+  return pod.message.empty() || (told && !pod.reason.empty()) ? pod.reason
+                                                              : without_subject(printable(pod.message), subject);
+}
+
+// One line, or two where too little of the reason would be left on the first.
+std::vector<std::string> pod_lines(const LivePod& pod, const LiveState& state, std::size_t key_width, std::size_t width,
+                                   WallTime now) {
+  const bool waiting = pod.outcome == PodOutcome::waiting;
+  std::string line = fmt::format("  {} {} {:>6}", padded(waiting ? "waiting" : "terminating", 11),
+                                 padded(pod.key, key_width), elapsed(pod.since, now));
+  if (!waiting) return {line};
+  const std::string hold = hold_of(pod, state);
+  if (columns(line) + 2 + std::min(columns(hold), narrowest_hold) > width) return {line, "      " + hold};
+  return {line + "  " + hold};
+}
+
+// Waiting ones first, then the oldest.
+std::vector<const LivePod*> in_order(const LiveState& state) {
+  std::vector<const LivePod*> pods;
+  pods.reserve(state.held.size());
+  for (const auto& [uid, pod] : state.held) pods.push_back(&pod);
+  std::sort(pods.begin(), pods.end(), [](const LivePod* a, const LivePod* b) {
+    const auto rank = [](const LivePod* pod) {
+      return std::tuple(pod->outcome != PodOutcome::waiting, pod->since, std::string_view(pod->key));
+    };
+    return rank(a) < rank(b);
+  });
+  return pods;
+}
+
+// Below the pods: they come last.
+std::vector<std::string> volume_lines(const LiveState& state, std::size_t room, WallTime now) {
+  std::vector<std::string> lines;
+  std::size_t left = state.attached.size();
+  for (const auto& [attachment, volume] : state.attached) {
+    if (lines.size() == room) break;
+    if (lines.size() + 1 == room && left > 1) {
+      lines.push_back(fmt::format("  and {} volumes more", left));
+      break;
+    }
+    lines.push_back(fmt::format("  {} {} {:>6}  {}", padded(volume.elsewhere ? "reattaching" : "detaching", 11),
+                                volume.name, elapsed(volume.since, now), printable(volume.message)));
+    --left;
+  }
+  return lines;
+}
+
+std::string colored(std::string line, const char* code, const Terminal& terminal) {
+  return terminal.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, line) : line;
+}
+
+// Problems in full while they leave half of the screen to the pods, else a line for each.
+std::vector<std::string> note_lines(const LiveState& state, const Terminal& terminal, std::size_t width,
+                                    std::size_t room) {
+  std::vector<std::string> in_full;
+  std::vector<std::string> in_short;
+  const auto add = [&](const std::string& text, const char* color) {
+    const auto fit = [&](const std::string& line) {
+      return colored(clipped(line, width, terminal.utf8), color, terminal);
+    };
+    in_short.push_back(fit("  " + text));
+    std::string indent = "  ";
+    for (const std::string& line : wrapped(text, width > 6 ? width - 6 : width)) {
+      in_full.push_back(fit(indent + line));
+      indent = "      ";
+    }
+  };
+  for (const std::string& trouble : {state.connection, state.throttle})
+    if (!trouble.empty()) add(trouble, "31");
+  for (const drain::Diagnosis& diagnosis : state.diagnoses)
+    add(fmt::format("{} {}: {}", diagnosis.code, diagnosis.subject,
+                    without_subject(printable(diagnosis.message), diagnosis.subject)),
+        "33");
+  std::vector<std::string>& notes = in_full.size() * 2 <= room ? in_full : in_short;
+  notes.resize(std::min(notes.size(), room));
+  return std::move(notes);
+}
+
+}  // namespace
+
+void LiveState::apply(const drain::Event& event) {
+  if (event.node != node) *this = LiveState{};
+  if (node.empty()) {
+    node = event.node;
+    started = event.at;
+  }
+  progress = event.progress;
+  settling = event.type == EventType::settling;
+  switch (event.type) {
+    case EventType::eviction_sent: throttle.clear(); break;
+    case EventType::parked:
+    case EventType::terminating:
+    case EventType::evicted: {
+      if (event.pod == nullptr) break;
+      const bool parked = event.type == EventType::parked;
+      const PodOutcome outcome = parked ? PodOutcome::waiting : PodOutcome::terminating;
+      LivePod& pod = held[event.pod->uid];
+      if (pod.outcome != outcome) pod.since = event.at;
+      pod = {event.pod->key(), outcome, event.pod->reason, event.pod->message, pod.since};
+      break;
+    }
+    case EventType::vanished:
+    case EventType::left:
+      if (event.pod != nullptr) held.erase(event.pod->uid);
+      break;
+    case EventType::volume_waiting:
+      if (event.volume == nullptr) break;
+      if (event.volume->outcome != drain::VolumeOutcome::detaching)
+        attached.erase(event.volume->attachment);
+      else
+        attached[event.volume->attachment] = {event.volume->claim.empty() ? event.volume->volume : event.volume->claim,
+                                              event.volume->message, event.volume->unused_at.value_or(event.at), false};
+      break;
+    case EventType::volume_detached:
+      if (event.volume != nullptr) attached.erase(event.volume->attachment);
+      break;
+    case EventType::volume_reattach:
+      if (event.volume == nullptr) break;
+      if (event.volume->reattach != drain::Reattach::waiting)
+        attached.erase(event.volume->attachment);
+      else
+        attached[event.volume->attachment] = {event.volume->claim, event.volume->message,
+                                              event.volume->detached_at.value_or(event.at), true};
+      break;
+    case EventType::diagnosis_raised:
+    case EventType::diagnosis_withdrawn:
+      if (event.diagnosis == nullptr) break;
+      std::erase_if(diagnoses, [&](const drain::Diagnosis& known) {
+        return known.code == event.diagnosis->code && known.subject == event.diagnosis->subject;
+      });
+      if (event.type == EventType::diagnosis_raised) diagnoses.push_back(*event.diagnosis);
+      break;
+    case EventType::disconnected: connection = "waiting for the API server: " + printable(event.message); break;
+    case EventType::throttled: throttle = "evictions wait: " + printable(event.message); break;
+    case EventType::reconnected: connection.clear(); break;
+    default: break;
+  }
+}
+
+std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now) {
+  if (terminal.width < 2 || terminal.height < 2) return {};
+  const std::size_t width = terminal.width - 1;  // the last column makes some terminals wrap
+  const std::size_t room = terminal.height - 2;  // without the head and the cursor's line
+  const auto fit = [&](const std::string& line) { return clipped(line, width, terminal.utf8); };
+  std::vector<std::string> lines{head_line(state, terminal, width, now)};
+  const std::vector<std::string> notes = note_lines(state, terminal, width, room);
+
+  const std::vector<const LivePod*> pods = in_order(state);
+  const std::size_t pod_room = room - notes.size();
+  std::size_t key_width = 0;
+  for (std::size_t i = 0; i < std::min(pods.size(), pod_room); ++i)
+    key_width = std::max(key_width, columns(pods[i]->key));
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const std::vector<std::string> next = pod_lines(*pods[i], state, key_width, width, now);
+    const std::size_t line_of_the_rest = i + 1 < pods.size() ? 1 : 0;
+    if (used + next.size() + line_of_the_rest > pod_room) {
+      if (used < pod_room) lines.push_back(fit(fmt::format("  and {} more", pods.size() - i)));
+      break;
+    }
+    for (const std::string& line : next) lines.push_back(fit(line));
+    used += next.size();
+  }
+  const std::size_t volume_room = pod_room - used - (lines.size() > used + 1 ? 1 : 0);
+  for (std::string& line : volume_lines(state, volume_room, now)) lines.push_back(fit(line));
+  lines.insert(lines.end(), notes.begin(), notes.end());
+  return lines;
+}
+
+LiveView::LiveView(boost::asio::any_io_executor executor, Clock& clock, Console& console,
+                   std::function<Terminal()> measure)
+    : clock_(clock), console_(console), measure_(std::move(measure)), changed_(std::move(executor)) {}
+
+void LiveView::on_event(const drain::Event& event) {
+  state_.apply(event);
+  shown_ = event.type != EventType::finished;
+  changed_.notify();
+}
+
+boost::asio::awaitable<void> LiveView::run() {
+  for (;;) {
+    co_await changed_.wait_until(clock_, clock_.now() + tick);
+    draw();
+    co_await clock_.sleep_until(clock_.now() + shortest_gap);
+  }
+}
+
+void LiveView::clear() {
+  shown_ = false;
+  console_.set_block({});
+}
+
+void LiveView::draw() {
+  console_.set_block(shown_ ? render(state_, measure_(), clock_.wall_now()) : std::vector<std::string>{});
+}
+
+}  // namespace haulout::agent

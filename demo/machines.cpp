@@ -1,0 +1,47 @@
+#include "demo/machines.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace haulout::agent {
+namespace {
+
+// Short beside anything that happens on a node; three look-ups of a file each time.
+constexpr Duration look_every = std::chrono::milliseconds(20);
+
+// Nothing while the machine is off, or has not been set up.
+std::optional<std::string> boot_id(const std::filesystem::path& root) {
+  std::error_code ignored;
+  if (std::filesystem::exists(root / "off", ignored)) return std::nullopt;
+  std::ifstream file(root / "proc/sys/kernel/random/boot_id");
+  std::string line;
+  if (!std::getline(file, line) || line.empty()) return std::nullopt;
+  return line;
+}
+
+}  // namespace
+
+boost::asio::awaitable<void> follow_machines(Clock& clock, sim::Cluster& cluster, DemoJudge& judge,
+                                             std::string directory) {
+  std::map<std::string, std::optional<std::string>> seen;
+  while (true) {
+    for (const sim::Json& node : cluster.all("nodes")) {
+      const std::string name = sim::name_of(node);
+      const auto now = boot_id(std::filesystem::path(directory) / name);
+      const auto [known, first] = seen.emplace(name, now);
+      if (!first && known->second == now) continue;
+      known->second = now;
+      if (!now) {
+        judge.machine_down(name, clock.now());
+        cluster.node_down(name);
+        continue;
+      }
+      if (!first) judge.machine_up(name);
+      cluster.node_up(name, *now);
+    }
+    co_await clock.sleep_until(clock.now() + look_every);
+  }
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,128 @@
+#include "rehearse/fleet_machine.hpp"
+
+#include "agent/lifecycle/agent.hpp"
+#include "agent/service/make_slots.hpp"
+#include "agent/service/options_of_config.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+FleetMachine::FleetMachine(k8s::Node node, NodeGatesOptions gates, Surroundings around)
+    : node_(std::move(node)),
+      gates_(std::move(gates)),
+      around_(std::move(around)),
+      own_{node_.name, node_.uid},
+      boot_id_(node_.boot_id),
+      power_(around_.executor) {
+  story_.name = node_.name;
+}
+
+asio::awaitable<void> FleetMachine::live() {
+  for (bool booted = false;; booted = true) {
+    while (!powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
+    if (booted) co_await around_.clock.sleep_until(around_.clock.now() + agent_start);
+    co_await with_task_group([this](TaskGroup& group) {
+      group.spawn(one_life());
+      return until_down();
+    });
+  }
+}
+
+asio::awaitable<void> FleetMachine::until_down() {
+  while (powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
+}
+
+asio::awaitable<void> FleetMachine::one_life() {
+  const AgentConfig& config = around_.input.config;
+  k8s::Client client(around_.cluster.api(), around_.clock, {k8s::FieldValidation::strict, drain::Options{}.page_size});
+  const HostRoot root(config.host_root);
+  auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
+  if (!slots) {
+    tell({State::unknown, "SlotsUnavailable", slots.error().message(), around_.clock.wall_now()});
+    co_return;
+  }
+  NodeGates gates(client, around_.rng, nullptr, gates_);
+  AgentOptions options = agent_options_of(config);
+  options.node = node_.name;
+  Agent agent({.client = client,
+               .rng = around_.rng,
+               .host = *this,
+               .backend = *this,
+               .slots = *slots->slots,
+               .gates = gates,
+               .drain_observer = around_.drains,
+               .tell = [this](const Status& status) { tell(status); }},
+              std::move(options));
+  co_await agent.run();
+}
+
+void FleetMachine::tell(const Status& status) {
+  const WallTime now = around_.clock.wall_now();
+  story_.reason = status.reason;
+  story_.message = status.message;
+  if (!story_.phases.empty() && story_.state == status.state) return;
+  if (!story_.phases.empty()) story_.phases.back().until = now;
+  story_.state = status.state;
+  story_.phases.push_back({status.state, now, std::nullopt});
+  if (status.state == State::ready || finished()) around_.moved();
+}
+
+bool FleetMachine::finished() const {
+  return (story_.updated && story_.state == State::idle) || story_.state == State::degraded;
+}
+
+asio::awaitable<Pending> FleetMachine::pending(TimePoint) {
+  if (story_.updated) co_return Pending{.need = Need::no};
+  co_return Pending{.need = Need::yes, .reasons = {"the rehearsed update"}};
+}
+
+Task<std::string> FleetMachine::booted(TimePoint) {
+  co_return std::string();
+}
+
+Task<> FleetMachine::apply(std::string, TimePoint) {
+  co_return Result<>();
+}
+
+asio::awaitable<void> FleetMachine::changed() {
+  co_await around_.clock.sleep_until(TimePoint::max());
+}
+
+Task<MachineStart> FleetMachine::started(TimePoint) {
+  co_return MachineStart{};
+}
+
+Task<> FleetMachine::can_reboot(TimePoint) {
+  co_return Result<>();
+}
+
+Task<std::string> FleetMachine::blocked_by(TimePoint) {
+  co_return std::string();
+}
+
+Task<> FleetMachine::reboot(std::size_t, TimePoint) {
+  around_.going_down();
+  powered_ = false;
+  power_.notify();
+  around_.cluster.node_down(node_.name);
+  around_.cluster.after(around_.input.reboot_time, [this] { boot(); });
+  // The agent goes down with its machine.
+  co_await around_.clock.sleep_until(TimePoint::max());
+  co_return Result<>();
+}
+
+void FleetMachine::boot() {
+  story_.updated = true;
+  boot_id_ += "-rehearsed";
+  around_.cluster.node_up(node_.name, boot_id_);
+  powered_ = true;
+  power_.notify();
+  around_.moved();
+}
+
+Task<bool> FleetMachine::boot_complete(TimePoint) {
+  co_return true;
+}
+
+}  // namespace haulout::agent

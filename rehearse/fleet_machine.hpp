@@ -1,0 +1,73 @@
+// A machine of a rehearsed fleet: wants one reboot, takes it in the time that is assumed, and runs the agent of its
+// Node whenever it is up, as the kubelet would. Borrows what stands in Surroundings.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+
+#include "agent/gates/node_gates.hpp"
+#include "agent/node/node_status.hpp"
+#include "agent/node/own_node.hpp"
+#include "agent/ports/backend.hpp"
+#include "agent/ports/host.hpp"
+#include "rehearse/fleet_rehearsal.hpp"
+#include "retry/notifier.hpp"
+#include "sim/cluster.hpp"
+
+namespace haulout::agent {
+
+// From the boot to the agent's start.
+inline constexpr Duration agent_start = std::chrono::seconds(15);
+
+class FleetMachine final : public Host, public Backend {
+ public:
+  struct Surroundings {
+    boost::asio::any_io_executor executor;
+    sim::Cluster& cluster;
+    Clock& clock;
+    Rng& rng;
+    const FleetInput& input;
+    drain::DrainObserver& drains;
+    std::function<void()> moved;       // something came nearer to its end
+    std::function<void()> going_down;  // drained, and about to reboot
+  };
+  // `gates`: of this node.
+  FleetMachine(k8s::Node node, NodeGatesOptions gates, Surroundings around);
+
+  // Until cancelled.
+  boost::asio::awaitable<void> live();
+  // Updated and idle, or stopped for a person.
+  bool finished() const;
+  const FleetNode& story() const { return story_; }
+
+  std::string name() const override { return "rehearsal"; }
+  boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
+  Task<std::string> booted(TimePoint deadline) override;
+  Task<> apply(std::string target, TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override;
+  Result<std::string> boot_id() override { return boot_id_; }
+  Task<MachineStart> started(TimePoint deadline) override;
+  std::vector<std::string> reboot_methods() const override { return {"rehearsal"}; }
+  Task<> can_reboot(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
+  Task<> reboot(std::size_t method, TimePoint deadline) override;
+  Task<bool> boot_complete(TimePoint deadline) override;
+  Result<> show_ready(bool) override { return {}; }
+
+ private:
+  boost::asio::awaitable<void> one_life();
+  boost::asio::awaitable<void> until_down();
+  void boot();
+  void tell(const Status& status);
+
+  k8s::Node node_;
+  NodeGatesOptions gates_;
+  Surroundings around_;
+  OwnNode own_;
+  std::string boot_id_;
+  bool powered_ = true;
+  Notifier power_;
+  FleetNode story_;
+};
+
+}  // namespace haulout::agent

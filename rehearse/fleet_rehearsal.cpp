@@ -1,0 +1,229 @@
+#include "rehearse/fleet_rehearsal.hpp"
+
+#include "agent/service/gates_of_config.hpp"
+#include "agent/service/make_slots.hpp"
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "rehearse/fleet_assumptions.hpp"
+#include "rehearse/fleet_machine.hpp"
+#include "rehearse/fleet_world_json.hpp"
+#include "rehearse/stage.hpp"
+#include "rehearse/world_json.hpp"
+#include "rehearse/world_volumes_json.hpp"
+#include "retry/task_group.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration look = 10s;
+// A window that comes once a month is played, too.
+constexpr Duration horizon = std::chrono::days(30);
+// Agents outside their window look at the wall clock every ten minutes: it may be put forward up to here.
+constexpr Duration before_opening = 15min;
+
+bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
+    return node->state == State::pending && (node->reason == "OutsideWindow" || node->reason == "WindowTooShort");
+  });
+}
+
+// Tells of what brings a drain nearer to its end.
+class Progress final : public drain::DrainObserver {
+ public:
+  Progress(Timeline& timeline, std::function<void()> moved) : timeline_(timeline), moved_(std::move(moved)) {}
+  void on_event(const drain::Event& event) override {
+    using enum drain::EventType;
+    timeline_.on_event(event);
+    if (event.type == evicted || event.type == vanished || event.type == volume_detached) moved_();
+  }
+
+ private:
+  Timeline& timeline_;
+  std::function<void()> moved_;
+};
+
+class Fleet {
+ public:
+  explicit Fleet(const FleetInput& input)
+      : input_(input), stage_(input.assumptions, input.seed, drain::Options{}.page_size) {}
+
+  Result<FleetRehearsal> play() {
+    if (auto problem = unplayable(input_.config)) return std::move(*problem);
+    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
+    result_.assumed = stage_.assumed();
+    for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
+    result_.given_up_after = patience();
+    if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
+    if (error_) return std::move(*error_);
+    return std::move(result_);
+  }
+
+ private:
+  // What is slow, but comes to an end, must not look stuck.
+  Duration patience() const {
+    const AgentConfig& config = input_.config;
+    const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
+    const Assumptions& assumed = input_.assumptions;
+    return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
+           input_.reboot_time + config.drain_deadline + config.lb_drain_wait + config.canary;
+  }
+
+  asio::awaitable<void> act() {
+    co_await stage_.come_to_rest();
+    const auto prepared = co_await prepare();
+    if (!prepared) {
+      error_ = prepared.error();
+      co_return;
+    }
+    for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, with_agents()))
+      result_.assumed.push_back(std::move(phrase));
+    homeless_before_ = homeless(stage_.cluster);
+    result_.began = stage_.clock.wall_now();
+    moved();
+    co_await with_task_group([this](TaskGroup& group) {
+      for (const auto& machine : machines_) group.spawn(machine->live());
+      return watch_over();
+    });
+    sum_up();
+    co_await stage_.come_to_rest();
+    note_no_room();
+    assume_later_room(result_.assumed, room_later_, result_.no_room);
+    assume_no_preemption(result_.assumed, result_.no_room);
+  }
+
+  Task<> prepare() {
+    CO_TRY(const auto nodes, co_await stage_.client.list_nodes("", stage_.clock.now() + Stage::request_limit));
+    for (const k8s::Node& node : nodes.items) {
+      if (!node.ready) {
+        result_.nodes.push_back({.name = node.name, .left_out = "it is not Ready"});
+        continue;
+      }
+      CO_TRY(NodeGatesOptions gates, gates_of_config(input_.config, node.name, [this](const k8s::Node& own) {
+               return own_pool(input_.config, own);
+             }));
+      schedule_ = gates.schedule;
+      machines_.push_back(std::make_unique<FleetMachine>(
+          node, std::move(gates),
+          FleetMachine::Surroundings{stage_.executor(), stage_.cluster, stage_.clock, stage_.rng, input_, progress_,
+                                     [this] { moved(); }, [this] { note_no_room(); }}));
+      for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
+    }
+    if (machines_.empty())
+      co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
+                                                 count_of(nodes.items.size(), "node")));
+    co_return Result<>();
+  }
+
+  std::vector<std::string> with_agents() const {
+    std::vector<std::string> names;
+    names.reserve(machines_.size());
+    for (const auto& machine : machines_) names.push_back(machine->story().name);
+    return names;
+  }
+
+  void moved() { moved_at_ = stage_.clock.wall_now(); }
+
+  asio::awaitable<void> watch_over() {
+    const WallTime last = result_.began + std::chrono::duration_cast<WallTime::duration>(horizon);
+    for (;;) {
+      co_await stage_.clock.sleep_until(stage_.clock.now() + look);
+      const auto unfinished = still_at_work();
+      if (unfinished.empty()) {
+        result_.end = FleetEnd::over;
+        co_return;
+      }
+      if (wait_for_time(unfinished)) {
+        put_clock_forward(unfinished, last);
+        moved();
+      }
+      result_.end = FleetEnd::stuck;
+      if (stage_.clock.wall_now() - moved_at_ >= result_.given_up_after) co_return;
+      result_.end = FleetEnd::horizon;
+      if (stage_.clock.wall_now() >= last) co_return;
+    }
+  }
+
+  std::vector<const FleetNode*> still_at_work() const {
+    std::vector<const FleetNode*> nodes;
+    for (const auto& machine : machines_)
+      if (!machine->finished()) nodes.push_back(&machine->story());
+    return nodes;
+  }
+
+  // Time alone brings them on.
+  static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
+    const auto soaks = [](const FleetNode* node) { return node->state == State::soaking; };
+    return std::any_of(nodes.begin(), nodes.end(), soaks) || all_outside_window(nodes);
+  }
+
+  // Days in which nothing can happen need not be played.
+  void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
+    const WallTime now = stage_.clock.wall_now();
+    const Schedule::State state = schedule_.at(now);
+    if (!all_outside_window(nodes) || state.open) return;
+    const WallTime next = std::min(state.next_open.value_or(last), last);
+    if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
+  }
+
+  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for. Pods that
+  // are terminating on other nodes keep their room as long as they are there: who waits only for that has room.
+  void note_no_room() {
+    std::vector<NoRoom> pods = no_room(stage_.cluster, homeless_before_);
+    std::erase_if(pods, [](const NoRoom& pod) { return pod.message.empty(); });
+    for (NoRoom& pod : take_with_room_later(pods, stage_.cluster, stage_.clock.wall_now()))
+      if (waited_.insert(pod.pod).second) room_later_.push_back(std::move(pod));
+    for (NoRoom& pod : pods)
+      if (known_.insert(pod.pod).second) result_.no_room.push_back(std::move(pod));
+  }
+
+  void sum_up() {
+    WallTime last = result_.began;
+    for (const auto& machine : machines_) {
+      FleetNode node = machine->story();
+      last = std::max(last, node.phases.empty() ? last : node.phases.back().from);
+      if (is_out(node.state)) node.holds_up = held_up_at(node.name);
+      result_.nodes.push_back(std::move(node));
+    }
+    result_.ended = result_.end == FleetEnd::over ? last : stage_.clock.wall_now();
+    result_.most_out = most_out_at_once(result_.nodes);
+    std::sort(result_.nodes.begin(), result_.nodes.end(), [](const FleetNode& a, const FleetNode& b) {
+      const auto key = [](const FleetNode& node) {
+        return std::tuple(!node.left_out.empty(), turn_of(node).value_or(WallTime::max()), node.name);
+      };
+      return key(a) < key(b);
+    });
+  }
+
+  std::vector<std::string> held_up_at(const std::string& node) const {
+    std::vector<std::string> pods;
+    for (const Timeline::Row& row : result_.timeline.rows())
+      if (row.node == node && !row.vanished && !row.waits.empty() && !row.waits.back().until)
+        pods.push_back(row.pod + ": " + row.waits.back().message);
+    return pods;
+  }
+
+  const FleetInput& input_;
+  Stage stage_;
+  FleetRehearsal result_;
+  Progress progress_{result_.timeline, [this] { moved(); }};
+  std::vector<std::unique_ptr<FleetMachine>> machines_;
+  Schedule schedule_;
+  std::set<std::string> homeless_before_;
+  std::set<std::string> known_;     // pods of result_.no_room
+  std::vector<NoRoom> room_later_;  // while a node was away
+  std::set<std::string> waited_;    // pods of room_later_
+  WallTime moved_at_{};
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
+  return Fleet(input).play();
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,52 @@
+// What the phases of a node say. Pure.
+#include "rehearse/fleet_rehearsal.hpp"
+
+namespace haulout::agent {
+namespace {
+
+template <class Predicate>
+Duration time_in(const FleetNode& node, WallTime end, Predicate counts) {
+  Duration sum{};
+  for (const FleetPhase& phase : node.phases)
+    if (counts(phase.state)) sum += phase.until.value_or(end) - phase.from;
+  return sum;
+}
+
+}  // namespace
+
+bool is_out(State state) {
+  return state == State::draining || state == State::ready || state == State::rebooting || state == State::verifying ||
+         state == State::uncordoning;
+}
+
+std::optional<WallTime> turn_of(const FleetNode& node) {
+  for (const FleetPhase& phase : node.phases)
+    if (phase.state == State::draining) return phase.from;
+  return std::nullopt;
+}
+
+Duration drained_in(const FleetNode& node, WallTime end) {
+  return time_in(node, end, [](State state) { return state == State::draining; });
+}
+
+Duration out_of_service(const FleetNode& node, WallTime end) {
+  return time_in(node, end, is_out);
+}
+
+std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
+  // Who leaves at the moment at which another one comes was not out together with it: -1 sorts first.
+  std::vector<std::pair<WallTime, int>> steps;
+  for (const FleetNode& node : nodes)
+    for (const FleetPhase& phase : node.phases) {
+      if (!is_out(phase.state)) continue;
+      steps.emplace_back(phase.from, 1);
+      if (phase.until) steps.emplace_back(*phase.until, -1);
+    }
+  std::sort(steps.begin(), steps.end());
+  int out = 0;
+  int most = 0;
+  for (const auto& [at, step] : steps) most = std::max(most, out += step);
+  return static_cast<std::size_t>(most);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,56 @@
+#include "rehearse/fleet_svg.hpp"
+#include "base/duration.hpp"
+#include "rehearse/svg_chart.hpp"
+
+namespace haulout::agent {
+namespace {
+
+// Nothing is drawn of a node in whose state nothing is done.
+std::string_view class_of(State state) {
+  switch (state) {
+    case State::draining: return "drains";
+    case State::ready:
+    case State::rebooting:
+    case State::verifying:
+    case State::uncordoning: return "reboots";
+    case State::soaking: return "soaks";
+    case State::degraded: return "stopped";
+    case State::pending:
+    case State::waiting: return "in-line";
+    case State::unknown:
+    case State::idle: return {};
+  }
+  return {};
+}
+
+std::string drawn(const SvgChart& chart, const FleetNode& node, std::size_t row, WallTime end) {
+  std::string out = "<g>" + chart.name(row, node.left_out.empty() ? node.name : node.name + " (left out)");
+  for (const FleetPhase& phase : node.phases) {
+    const WallTime until = std::min(phase.until.value_or(end), end);
+    if (class_of(phase.state).empty() || until < phase.from) continue;
+    // Why it is in its last state is known.
+    const std::string why = phase.until || node.message.empty() ? std::string() : ": " + node.message;
+    out += chart.bar(
+        class_of(phase.state), row, phase.from, until,
+        fmt::format("{} was {} for {}{}", node.name, to_string(phase.state), format_duration(until - phase.from), why));
+  }
+  return out + "</g>\n";
+}
+
+}  // namespace
+
+std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title) {
+  const SvgChart chart(rehearsal.began, rehearsal.ended, rehearsal.nodes.size());
+  std::string inside;
+  for (std::size_t i = 0; i < rehearsal.nodes.size(); ++i)
+    inside += drawn(chart, rehearsal.nodes[i], i, rehearsal.ended);
+  return chart.file(title,
+                    {{"in-line", "#ddd", "waits for window, gate or turn"},
+                     {"drains", "#e9a23b", "drains"},
+                     {"reboots", "#3b7dd8", "reboots, and is looked at"},
+                     {"soaks", "#9cc79c", "is watched"},
+                     {"stopped", "#c33", "stopped for a person"}},
+                    {}, 0, inside);
+}
+
+}  // namespace haulout::agent

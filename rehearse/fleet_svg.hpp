@@ -1,0 +1,13 @@
+// The picture of a rehearsed fleet. Pure.
+#pragma once
+
+#include <string>
+
+#include "rehearse/fleet_rehearsal.hpp"
+
+namespace haulout::agent {
+
+// One self-contained SVG file: a bar per node.
+std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title);
+
+}  // namespace haulout::agent

@@ -1,0 +1,66 @@
+#include "rehearse/timeline.hpp"
+
+namespace haulout::agent {
+
+using drain::EventType;
+
+Timeline::Node& Timeline::node_of(const drain::Event& event) {
+  for (Node& node : nodes_)
+    if (node.name == event.node) return node;
+  return nodes_.emplace_back(Node{event.node, event.at, {}, {}, {}});
+}
+
+Timeline::Row& Timeline::row_of(const drain::Event& event) {
+  const auto [entry, first] = by_uid_.emplace(event.pod->uid, rows_.size());
+  if (first) {
+    Row row;
+    row.node = event.node;
+    row.pod = event.pod->key();
+    row.controller = event.pod->controller;
+    rows_.push_back(std::move(row));
+  }
+  return rows_[entry->second];
+}
+
+// Nobody waits for a pod any more once its drain is over, whatever became of it.
+void Timeline::end_waits(const drain::Event& event) {
+  for (Row& row : rows_)
+    if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
+}
+
+void Timeline::on_event(const drain::Event& event) {
+  last_ = std::max(last_, event.at);
+  Node& node = node_of(event);
+  if (event.type == EventType::cordoned) node.cordoned = event.at;
+  if (event.type == EventType::finished) {
+    node.ended = event.at;
+    node.outcome = event.message;
+    end_waits(event);
+  }
+  // A pod whose eviction is only a signal goes on waiting.
+  if (event.pod == nullptr || event.type == EventType::signal_sent) return;
+  Row& row = row_of(event);
+  const bool waits = event.type == EventType::parked;
+  if (!row.waits.empty() && !row.waits.back().until) {
+    Wait& open = row.waits.back();
+    // Another message about the same reason is the same wait.
+    if (waits && open.reason == event.pod->reason) {
+      open.message = event.pod->message;
+      return;
+    }
+    open.until = event.at;
+  }
+  if (waits) row.waits.push_back({event.at, std::nullopt, event.pod->reason, event.pod->message});
+  if (event.type == EventType::eviction_sent && !row.sent) row.sent = event.at;
+  if (event.type == EventType::evicted || event.type == EventType::terminating) row.leaving = event.at;
+  if (event.type == EventType::vanished) row.vanished = event.at;
+  if (event.type == EventType::left) row.left = event.at;
+}
+
+Duration waited(const Timeline::Row& row, WallTime now) {
+  Duration sum{};
+  for (const Timeline::Wait& wait : row.waits) sum += wait.until.value_or(now) - wait.from;
+  return sum;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,306 @@
+#include "rehearse/world_json.hpp"
+
+#include "base/duration.hpp"
+#include "base/text.hpp"
+#include "k8s/codec.hpp"
+#include "placement/room.hpp"
+#include "sim/budgets.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using sim::Json;
+
+std::string key_of(const Json& pod) {
+  return sim::ns_of(pod) + "/" + sim::name_of(pod);
+}
+
+std::string controller_of(const Json& pod) {
+  const Json& owner = sim::controller_of(pod);
+  return owner.is_null() ? "" : sim::text(owner, "/kind") + "/" + sim::text(owner, "/name");
+}
+
+bool is_starting(const Json& pod) {
+  return !sim::text(pod, "/spec/nodeName").empty() && sim::text(pod, "/status/phase") == "Pending";
+}
+
+// What ails it is not in the snapshot; it does not heal either.
+bool is_ailing(const Json& pod) {
+  return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
+}
+
+// Nothing: no pods of that kind are made here.
+const sim::ResourceInfo* played_kind(const std::string& kind) {
+  const sim::ResourceInfo* info = sim::find_kind(kind);
+  const bool played =
+      info && (info->resource == "replicasets" || info->resource == "statefulsets" || info->resource == "daemonsets");
+  return played ? info : nullptr;
+}
+
+// Somebody makes another one when it goes, but not here.
+bool is_of_nobody_here(const sim::Cluster& cluster, const Json& pod) {
+  const Json& owner = sim::controller_of(pod);
+  if (owner.is_null() || sim::is_mirror(pod) || sim::pod_finished(pod)) return false;
+  const sim::ResourceInfo* info = played_kind(sim::text(owner, "/kind"));
+  const sim::Object set =
+      info ? cluster.store().get({std::string(info->resource), sim::ns_of(pod), sim::text(owner, "/name")}) : nullptr;
+  return !set || sim::uid_of(*set) != sim::text(owner, "/uid");
+}
+
+std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
+  std::vector<sim::Object> pods = cluster.store().list("pods", {}, sim::By::node, "");
+  std::erase_if(pods, [](const sim::Object& pod) { return !sim::waits_for_node(*pod); });
+  return pods;
+}
+
+// ResourceQuotas that count pods, or what pods ask for.
+std::vector<std::string> quotas_of_pods(const sim::Cluster& cluster) {
+  const auto is_of_pods = [](const std::string& resource) {
+    return resource == "pods" || resource == "count/pods" || resource == "cpu" || resource == "memory" ||
+           ((resource.starts_with("requests.") || resource.starts_with("limits.")) && resource != "requests.storage");
+  };
+  std::vector<std::string> quotas;
+  for (const sim::Object& quota : cluster.store().list("resourcequotas")) {
+    const Json& hard = sim::at(*quota, "/spec/hard");
+    bool counts = false;
+    if (hard.is_object())
+      for (const auto& limit : hard.items()) counts = counts || is_of_pods(limit.key());
+    if (counts) quotas.push_back(key_of(*quota));
+  }
+  return quotas;
+}
+
+bool has_any(const Json& list, std::initializer_list<const char*> wanted) {
+  return list.is_array() && std::any_of(list.begin(), list.end(), [&](const Json& entry) {
+           return std::any_of(wanted.begin(), wanted.end(), [&](const char* one) { return entry == one; });
+         });
+}
+
+// Admission webhooks that are asked about evictions.
+std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const char* resource : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
+    for (const sim::Object& configuration : cluster.store().list(resource))
+      for (const Json& webhook : sim::at(*configuration, "/webhooks")) {
+        const Json& rules = sim::at(webhook, "/rules");
+        const bool asked = rules.is_array() && std::any_of(rules.begin(), rules.end(), [](const Json& rule) {
+                             return has_any(sim::at(rule, "/operations"), {"CREATE", "*"}) &&
+                                    has_any(sim::at(rule, "/apiGroups"), {"", "*"}) &&
+                                    has_any(sim::at(rule, "/resources"), {"pods/eviction", "pods/*", "*/*"});
+                           });
+        if (asked) names.push_back(sim::text(webhook, "/name"));
+      }
+  return names;
+}
+
+// Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
+constexpr Duration kubelet_report = std::chrono::milliseconds(15);
+// Whether a volume has been let go by another node; the attach-detach controller looks ten times as often.
+constexpr Duration attach_retry = std::chrono::seconds(1);
+// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
+// again as a volume takes to be detached and attached, and its pod to be Ready.
+constexpr Duration come_to_rest = std::chrono::seconds(5);
+
+// Beside its creation what changes while it is there.
+std::vector<std::string> times_of(const Json& object) {
+  std::vector<std::string> times{sim::text(object, "/metadata/creationTimestamp"),
+                                 sim::text(object, "/spec/renewTime")};
+  for (const Json& manager : sim::at(object, "/metadata/managedFields")) times.push_back(sim::text(manager, "/time"));
+  for (const Json& condition : sim::at(object, "/status/conditions"))
+    for (const char* field : {"/lastHeartbeatTime", "/lastTransitionTime", "/lastUpdateTime"})
+      times.push_back(sim::text(condition, field));
+  return times;
+}
+
+// A deletionTimestamp lies ahead by the grace period.
+std::optional<WallTime> deletion_asked(const Json& object) {
+  const auto end = k8s::parse_time(sim::text(object, "/metadata/deletionTimestamp"));
+  if (!end) return std::nullopt;
+  constexpr std::int64_t longest = 1'000'000'000;
+  const std::int64_t grace = sim::number(object, "/metadata/deletionGracePeriodSeconds");
+  return *end - std::chrono::seconds(std::clamp<std::int64_t>(grace, 0, longest));
+}
+
+}  // namespace
+
+std::optional<WallTime> newest_time(const std::vector<Json>& objects, WallTime now) {
+  std::optional<WallTime> newest;
+  const auto weigh = [&](std::optional<WallTime> time) {
+    if (time <= now) newest = std::max(newest, time);
+  };
+  for (const Json& object : objects) {
+    weigh(deletion_asked(object));
+    for (const std::string& time : times_of(object))
+      if (const auto parsed = k8s::parse_time(time)) weigh(*parsed);
+  }
+  return newest;
+}
+
+std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const sim::Object& node : cluster.store().list("nodes"))
+    if (sim::text(sim::condition(*node, "Ready"), "/status") == "Unknown") names.push_back(sim::name_of(*node));
+  return names;
+}
+
+std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster) {
+  std::vector<std::string> pods;
+  if (!cluster.store().list("daemonsets").empty()) return pods;
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    if (sim::text(sim::controller_of(*pod), "/kind") == "DaemonSet") pods.push_back(key_of(*pod));
+  return pods;
+}
+
+void keep_expectations(sim::Cluster& cluster) {
+  for (const sim::Object& budget : cluster.store().list("poddisruptionbudgets")) {
+    const std::int64_t expected = sim::number(*budget, "/status/expectedPods");
+    if (expected <= 0 || sim::text(sim::condition(*budget, "DisruptionAllowed"), "/reason") == "SyncFailed") continue;
+    const auto pods = sim::pods_of_budget(cluster.store(), *budget);
+    if (std::any_of(pods.begin(), pods.end(), [&](const auto& pod) { return is_of_nobody_here(cluster, *pod); }))
+      cluster.patch("poddisruptionbudgets", sim::ns_of(*budget), sim::name_of(*budget),
+                    {{"metadata", {{"annotations", {{"sim.haulout.dev/expects-pods", std::to_string(expected)}}}}}});
+  }
+}
+
+Duration rest_of(const Assumptions& assumptions) {
+  return come_to_rest + assumptions.detach_within + assumptions.attach_within + assumptions.ready_after;
+}
+
+sim::Timing timing_of(const Assumptions& assumptions) {
+  sim::Timing timing;
+  timing.pod_start = assumptions.ready_after;
+  timing.kubelet_report = kubelet_report;
+  if (assumptions.terminate_within) timing.termination_limit = *assumptions.terminate_within;
+  timing.unmount = std::min(timing.unmount, assumptions.detach_within);
+  timing.detach = assumptions.detach_within - timing.unmount;
+  timing.attach = assumptions.attach_within;
+  timing.attach_retry = attach_retry;
+  return timing;
+}
+
+std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
+  std::vector<std::string> waiting, gated, starting, ailing, not_replaced;
+  const std::vector<std::string> silent = silent_nodes(cluster);
+  const auto is_on_silent_node = [&](const Json& pod) {
+    return std::find(silent.begin(), silent.end(), sim::text(pod, "/spec/nodeName")) != silent.end();
+  };
+  for (const sim::Object& pod : cluster.store().list("pods")) {
+    if (is_of_nobody_here(cluster, *pod)) not_replaced.push_back(key_of(*pod));
+    if (sim::terminating(*pod)) continue;
+    if (sim::waits_for_node(*pod))
+      (placement::has_scheduling_gates(*pod) ? gated : waiting).push_back(key_of(*pod));
+    else if (is_on_silent_node(*pod))
+      continue;
+    else if (is_starting(*pod))
+      starting.push_back(key_of(*pod));
+    else if (is_ailing(*pod))
+      ailing.push_back(key_of(*pod));
+  }
+  std::vector<std::string> assumed{
+      fmt::format("a new pod is Ready {} after it found a node", format_whole_seconds(assumptions.ready_after)),
+      "a pod terminates " + (assumptions.terminate_within
+                                 ? "within " + format_whole_seconds(*assumptions.terminate_within)
+                                 : "after its whole grace period, the longest that it may take")};
+  if (!silent.empty())
+    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node " +
+                      some_of(silent));
+  if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
+  if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
+  if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));
+  if (!ailing.empty())
+    assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
+                      some_of(ailing));
+  const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
+  if (!of_daemon_sets.empty())
+    assumed.push_back(
+        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so those of these pods are "
+        "taken to exist: " +
+        some_of(of_daemon_sets));
+  if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
+    assumed.push_back("quotas hold no new pod back, though real ones may until old pods have gone: ResourceQuota " +
+                      some_of(quotas));
+  if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
+    assumed.push_back(
+        "what webhooks make of evictions is unknown: they are taken to admit them and to move no pod, "
+        "though a pod that its budget never lets go may go because it is asked for: " +
+        some_of(webhooks));
+  if (!not_replaced.empty())
+    assumed.push_back("no replacement comes for pods whose controllers are not played or not in the snapshot: " +
+                      some_of(not_replaced));
+  return assumed;
+}
+
+std::set<std::string> homeless(const sim::Cluster& cluster) {
+  std::set<std::string> uids;
+  for (const sim::Object& pod : without_node(cluster)) uids.insert(sim::uid_of(*pod));
+  return uids;
+}
+
+std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before) {
+  std::vector<NoRoom> result;
+  for (const sim::Object& pod : without_node(cluster))
+    if (before.count(sim::uid_of(*pod)) == 0)
+      result.push_back({key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
+                        sim::text(*pod, "/status/nominatedNodeName")});
+  return result;
+}
+
+std::optional<WallTime> last_to_go(const sim::Cluster& cluster) {
+  std::optional<WallTime> last;
+  for (const sim::Object& pod : cluster.store().list("pods"))
+    if (const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp")))
+      last = last ? std::max(*last, *end) : *end;
+  return last;
+}
+
+std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now) {
+  placement::Room room(cluster.store().list("nodes"), placement::Room::Unstated::no_end);
+  for (const sim::Object& pod : cluster.store().list("pods")) {
+    const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp"));
+    const std::string node = sim::text(*pod, "/spec/nodeName");
+    if (!node.empty() && !(end && *end >= now)) room.put(pod, node);
+  }
+  std::set<std::string> found;
+  for (const sim::Object& pod : without_node(cluster)) {
+    const placement::Place place = placement::has_scheduling_gates(*pod) ? placement::Place() : room.find(*pod);
+    if (place.node.empty()) continue;
+    room.put(pod, place.node);
+    found.insert(key_of(*pod));
+  }
+  std::vector<NoRoom> taken;
+  for (const NoRoom& pod : no_room)
+    if (found.contains(pod.pod)) taken.push_back(pod);
+  std::erase_if(no_room, [&](const NoRoom& pod) { return found.contains(pod.pod); });
+  return taken;
+}
+
+void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
+                       const std::vector<NoRoom>& now) {
+  std::vector<std::string> later;
+  for (const NoRoom& pod : first)
+    if (std::none_of(now.begin(), now.end(), [&](const NoRoom& still) { return still.pod == pod.pod; }))
+      later.push_back(pod.pod);
+  if (!later.empty())
+    assumed.push_back("no node has room until pods that are terminating elsewhere have gone for " + some_of(later));
+}
+
+void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room) {
+  std::vector<std::string> pods;
+  for (const NoRoom& pod : no_room)
+    if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
+  if (!pods.empty())
+    assumed.push_back("pods of lower priority keep their places, though they may have to give them to " +
+                      some_of(pods));
+}
+
+std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node) {
+  std::vector<std::string> result;
+  for (const sim::Object& pod : cluster.store().list("pods", {}, sim::By::node, node)) {
+    if (sim::may_stay(*pod)) continue;
+    const std::vector<std::string> why = placement::not_weighed(*pod);
+    if (!why.empty()) result.push_back(key_of(*pod) + " (" + joined(why, ", ") + ")");
+  }
+  return result;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,45 @@
+// The watch against the machine's own clock, where nothing but inotify wakes it within the time of a test.
+#include "agent/backends/file_watch.hpp"
+
+#include <gmock/gmock.h>
+
+#include "agent/backends/file_backend.hpp"
+#include "retry/deadline.hpp"
+#include "tests/k8s/temp_dir.hpp"
+#include "tests/support/real_time.hpp"
+
+namespace haulout::agent {
+namespace {
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+
+class FileWatchTest : public haulout::testing::RealTimeTest {
+ protected:
+  haulout::testing::TempDir dir;
+  SeededRng rng{1};
+
+  // Waits as often as it takes: a watch may wake without cause.
+  Task<> until_yes(Backend& backend) {
+    for (;;) {
+      const Pending answer = co_await backend.pending(soon());
+      if (answer.need == Need::yes) co_return Result<>();
+      co_await backend.changed();
+    }
+  }
+};
+
+TEST_F(FileWatchTest, EventsReachIt) {
+  FileBackend backend(HostRoot(dir.path()), clock, rng, "/run/a/sentinel");
+  asio::post(context, [&] {
+    fs::create_directories(dir / "run");
+    asio::post(context, [&] {
+      fs::create_directories(dir / "run/a");
+      asio::post(context, [&] { dir.write("run/a/sentinel", ""); });
+    });
+  });
+  const auto seen = run(with_deadline(clock, soon(), until_yes(backend)));
+  EXPECT_TRUE(seen) << "never woken";
+}
+
+}  // namespace
+}  // namespace haulout::agent

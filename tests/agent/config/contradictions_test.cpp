@@ -1,0 +1,116 @@
+// What options mean together. Each row that is refused has a neighbour that is not.
+#include "tests/agent/config/support.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string ok;
+
+struct Row {
+  FlagValues flags;
+  std::string says;  // ok: nothing is wrong
+};
+
+void check(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const std::string problems = problems_of(row.flags);
+    if (row.says == ok)
+      EXPECT_EQ(problems, "") << ::testing::PrintToString(row.flags);
+    else
+      EXPECT_THAT(problems, HasSubstr(row.says)) << ::testing::PrintToString(row.flags);
+    EXPECT_EQ(problems.find('\n'), std::string::npos) << problems;
+  }
+}
+
+TEST(ContradictionsTest, Turns) {
+  check({
+      {{{"slots", "fleetlock"}}, "set fleetlock-url"},
+      {{{"slots", "fleetlock"}, {"fleetlock-url", "http://f"}}, ok},
+      {{{"fleetlock-url", "http://f"}}, "set slots to fleetlock, or remove fleetlock-url"},
+      {{{"slots", "none"}, {"fleetlock-url", "http://f"}}, "set slots to fleetlock, or remove fleetlock-url"},
+      {{{"authority", "kubelet"}}, "the kubelet's credentials may not write Leases"},
+      {{{"authority", "kubelet"}, {"slots", "none"}}, ok},
+      {{{"authority", "kubelet"}, {"slots", "fleetlock"}, {"fleetlock-url", "http://f"}}, ok},
+      {{{"pool", "a"}, {"pool-label", "b"}}, "remove one of them"},
+      {{{"pool-label", "b"}}, ok},
+      {{{"slots", "none"}, {"max-unavailable", "2"}}, "only slots lease counts by it"},
+      {{{"slots", "none"}, {"zone-label", "z"}}, "only slots lease counts per zone"},
+      {{{"max-unavailable", "2"}, {"zone-label", "z"}}, ok},
+  });
+}
+
+TEST(ContradictionsTest, OperatingSystem) {
+  check({
+      {{{"backend", "file"}}, "set sentinel"},
+      {{{"backend", "file"}, {"sentinel", "/s"}}, ok},
+      {{{"backend", "command"}}, "set sentinel-command"},
+      {{{"backend", "command"}, {"sentinel-command", "/s"}}, ok},
+      {{{"backend", "debian"}, {"sentinel", "/s"}}, "set backend to file, or remove sentinel"},
+      {{{"backend", "debian"}, {"sentinel-command", "/s"}}, "set backend to command, or remove sentinel-command"},
+      {{{"sentinel", "/s"}, {"sentinel-command", "/s"}}, "remove one of them"},
+      {{{"sentinel-exit-codes", "1=yes"}}, "set sentinel-command, or remove sentinel-exit-codes"},
+      {{{"sentinel-exit-codes", "1=yes"}, {"sentinel-command", "/s"}}, ok},
+      {{{"sentinel-interval", "1h"}}, "set sentinel-command, or remove sentinel-interval"},
+      {{{"sentinel-interval", "1h"}, {"sentinel-command", "/s"}}, ok},
+      {{{"reboot-method", "logind,command"}}, "set reboot-command"},
+      {{{"reboot-method", "logind,command"}, {"reboot-command", "/r"}}, ok},
+      {{{"reboot-command", "/r"}}, "add command to reboot-method, or remove reboot-command"},
+      {{{"reboot-method", "logind,none"}}, "write none alone"},
+      {{{"reboot-method", "none"}}, ok},
+  });
+}
+
+TEST(ContradictionsTest, Prometheus) {
+  const std::pair<std::string, std::string> url = {"prometheus-url", "http://p"};
+  const std::pair<std::string, std::string> tls = {"prometheus-url", "https://p"};
+  check({
+      {{{"prometheus-token-file", "/t"}}, "set prometheus-url"},
+      {{{"prometheus-fail-mode", "open"}}, "set prometheus-url"},
+      {{{"prometheus-max-age", "1h"}}, "set prometheus-url"},
+      {{{"prometheus-query", "up"}}, "set prometheus-url"},
+      {{url, {"prometheus-token-file", "/t"}, {"prometheus-fail-mode", "open"}, {"prometheus-max-age", "1h"}}, ok},
+      {{url, {"prometheus-username", "u"}}, "prometheus-username and prometheus-password-file go together"},
+      {{url, {"prometheus-password-file", "/p"}}, "prometheus-username and prometheus-password-file go together"},
+      {{url, {"prometheus-username", "u"}, {"prometheus-password-file", "/p"}}, ok},
+      {{url, {"prometheus-username", "u"}, {"prometheus-password-file", "/p"}, {"prometheus-token-file", "/t"}},
+       "two ways to log in"},
+      {{tls, {"prometheus-cert-file", "/c"}}, "prometheus-cert-file and prometheus-key-file go together"},
+      {{tls, {"prometheus-key-file", "/k"}}, "prometheus-cert-file and prometheus-key-file go together"},
+      {{tls, {"prometheus-cert-file", "/c"}, {"prometheus-key-file", "/k"}, {"prometheus-ca-file", "/ca"}}, ok},
+      {{url, {"prometheus-ca-file", "/ca"}}, "prometheus-url is not https"},
+  });
+}
+
+TEST(ContradictionsTest, TheRest) {
+  check({
+      {{{"drain-deadline", "5s"}}, "make drain-deadline longer, or settle shorter"},
+      {{{"drain-deadline", "6s"}}, ok},
+      {{{"drain-deadline", "1s"}, {"settle", "0"}}, ok},
+      {{{"drain-deadline", "2m"}, {"lb-drain-wait", "2m"}}, "lb-drain-wait shorter"},
+      {{{"drain-deadline", "2m"}, {"lb-drain-wait", "1m"}}, ok},
+      {{{"lb-drain-wait", "2m"}}, ok},
+      {{{"settle", "1h"}}, ok},
+      {{{"backoff", "1h"}}, ok},
+      {{{"backoff", "61m"}}, "shorten it"},
+      {{{"check", "true"}, {"release", "true"}}, "give one of them"},
+      {{{"check", "true"}, {"release", "false"}}, ok},
+      {{{"release", "true"}}, ok},
+  });
+}
+
+TEST(ContradictionsTest, ComeFromDifferentSourcesToo) {
+  EXPECT_THAT(problems_of({{"slots", "fleetlock"}}, {}, a_file("pool: a\n")), HasSubstr("set fleetlock-url"));
+  EXPECT_EQ(problems_of({{"slots", "fleetlock"}}, {{"HAULOUT_FLEETLOCK_URL", "http://f"}}), "");
+  EXPECT_EQ(problems_of({{"pool-label", ""}}, {}, a_file("pool: a\npool-label: b\n")), "") << "taken back by the flag";
+}
+
+TEST(ContradictionsTest, ASentinelSaysWhichBackEndReadsIt) {
+  EXPECT_EQ(config_of({{"sentinel", "/s"}}).backend, BackendChoice::file);
+  EXPECT_EQ(config_of({{"sentinel-command", "/s"}}).backend, BackendChoice::command);
+  EXPECT_EQ(config_of({}).backend, BackendChoice::automatic);
+}
+
+}  // namespace
+}  // namespace haulout::agent

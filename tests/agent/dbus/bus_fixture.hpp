@@ -1,0 +1,131 @@
+// An agent's bus, the services it talks to and the daemon between them: one io_context, real sockets.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <set>
+
+#include "agent/dbus/bus.hpp"
+#include "agent/dbus/bus_address.hpp"
+#include "retry/real_clock.hpp"
+#include "retry/task_group.hpp"
+#include "tests/agent/dbus/fakes.hpp"
+#include "tests/agent/dbus/private_bus.hpp"
+#include "tests/k8s/temp_dir.hpp"
+
+namespace haulout::testing {
+
+using boost::asio::awaitable;
+
+// The real clock, which knows who is to be woken when.
+class WatchedClock final : public Clock {
+ public:
+  TimePoint now() const override { return clock_.now(); }
+  WallTime wall_now() const override { return clock_.wall_now(); }
+  std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
+                                   std::function<void()> ring) override {
+    struct Watched final : Alarm {
+      Watched(std::multiset<TimePoint>& due, TimePoint when) : all(due), self(due.insert(when)) {}
+      ~Watched() override { all.erase(self); }
+      std::multiset<TimePoint>& all;
+      std::multiset<TimePoint>::iterator self;
+      std::unique_ptr<Alarm> real;
+    };
+    auto watched = std::make_unique<Watched>(due_, when);
+    watched->real = clock_.set_alarm(std::move(executor), when, std::move(ring));
+    return watched;
+  }
+  bool wakes_within(Duration from, Duration to) const {
+    const auto next = due_.lower_bound(now() + from);
+    return next != due_.end() && *next <= now() + to;
+  }
+  // Sleepers that time will wake.
+  std::size_t due() const {
+    return static_cast<std::size_t>(std::distance(due_.begin(), due_.lower_bound(TimePoint::max())));
+  }
+
+ private:
+  RealClock clock_;
+  std::multiset<TimePoint> due_;
+};
+
+class BusTest : public ::testing::Test {
+ protected:
+  boost::asio::io_context context{1};
+  WatchedClock clock;
+  SeededRng rng{1};
+  TempDir root;
+  Notifier event{context.get_executor()};
+  agent::Bus bus{context.get_executor(), clock, rng, agent::system_bus_addresses(root.path(), nullptr)};
+
+  TimePoint in(Duration delta) const { return clock.now() + delta; }
+  // Far enough never to strike in a good run.
+  TimePoint soon() const { return in(std::chrono::seconds(50)); }
+  // Near enough to wait for.
+  TimePoint shortly() const { return in(std::chrono::milliseconds(100)); }
+
+  // Waits until `holds`, looking at each event.
+  awaitable<void> until(std::function<bool()> holds) {
+    while (!holds()) {
+      const bool happened = co_await event.wait_until(clock, soon());
+      if (!happened) throw std::runtime_error("what the test waits for did not happen");
+    }
+  }
+
+  // Runs `body`, and beside it the bus and the services, which are already connected.
+  void run(std::vector<FakeService*> services, std::function<awaitable<void>(TaskGroup&)> body) {
+    bool ended = false;
+    std::exception_ptr failure;
+    boost::asio::co_spawn(context, with_task_group([&](TaskGroup& group) {
+                            group.spawn(bus.run());
+                            for (FakeService* const service : services) group.spawn(service->serve());
+                            return body(group);
+                          }),
+                          [&](std::exception_ptr thrown) {
+                            ended = true;
+                            for (FakeService* const service : services) service->end();
+                            failure = thrown;
+                          });
+    context.run_for(std::chrono::seconds(60));
+    if (failure) std::rethrow_exception(failure);
+    ASSERT_TRUE(ended) << "hung";
+  }
+};
+
+// With a bus that runs from the start.
+class LiveBusTest : public BusTest {
+ protected:
+  explicit LiveBusTest(std::string rules = "") : daemon(root.path(), std::move(rules)) { daemon.start(); }
+
+  // Whether a wait for changes, of which there are none, ends by the clock between eight and twelve minutes from now.
+  bool looks_again(std::function<awaitable<void>()> changed) {
+    const auto wait = [&]() -> awaitable<void> {
+      for (;;) co_await changed();
+    };
+    bool looks = false;
+    run({}, [&](TaskGroup& group) -> awaitable<void> {
+      co_await changed();  // the connection
+      group.spawn(wait());
+      co_await boost::asio::post(context, boost::asio::use_awaitable);
+      looks = clock.wakes_within(std::chrono::minutes(7), std::chrono::minutes(12));
+    });
+    return looks;
+  }
+
+  PrivateBus daemon;
+  FakeLogin1 login1{context.get_executor(), clock, event};
+  FakeSystemd1 systemd1{context.get_executor(), clock, event};
+  FakeUpdate1 update1{context.get_executor(), clock, event};
+  FakeRpmOstree1 rpm_ostree1{context.get_executor(), clock, event};
+};
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (result) throw std::runtime_error("a failure was expected");
+  return result.error();
+}
+
+}  // namespace haulout::testing

@@ -1,0 +1,107 @@
+#include "tests/agent/dbus/fake_units.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace haulout::testing {
+namespace {
+
+const std::string manager = "org.freedesktop.systemd1.Manager";
+using Auxiliary = sdbus::Struct<std::string, std::vector<FakeUnits::Property>>;
+
+std::string path_of(const std::string& name) {
+  std::string path = "/org/freedesktop/systemd1/unit/";
+  for (const char c : name) path += std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c) : "_";
+  return path;
+}
+
+}  // namespace
+
+void FakeUnits::publish(sdbus::IObject& object) {
+  object.registerMethod("Subscribe").onInterface(manager).implementedAs([this] { note("Subscribe"); });
+  object.registerMethod("StartTransientUnit")
+      .onInterface(manager)
+      .implementedAs([this](const std::string& name, const std::string& mode, const std::vector<Property>& properties,
+                            const std::vector<Auxiliary>&) {
+        if (mode != "fail") throw sdbus::Error("org.example.Mode", mode);
+        return start(name, properties);
+      });
+  object.registerMethod("GetUnit").onInterface(manager).implementedAs([this](const std::string& name) {
+    if (!units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
+    return sdbus::ObjectPath(path_of(name));
+  });
+  for (const char* method : {"RefUnit", "UnrefUnit"})
+    object.registerMethod(method).onInterface(manager).implementedAs([this, method](const std::string& name) {
+      note(fmt::format("{}({})", method, name));
+      if (!units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
+    });
+  object.registerMethod("StopUnit")
+      .onInterface(manager)
+      .implementedAs([this](const std::string& name, const std::string&) {
+        note(fmt::format("StopUnit({})", name));
+        return sdbus::ObjectPath("/org/freedesktop/systemd1/job/2");
+      });
+  object.registerSignal("JobRemoved")
+      .onInterface(manager)
+      .withParameters<std::uint32_t, sdbus::ObjectPath, std::string, std::string>();
+}
+
+sdbus::ObjectPath FakeUnits::start(const std::string& name, const std::vector<Property>& properties) {
+  if (refusal) throw sdbus::Error(*refusal);
+  if (units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.UnitExists", "was already loaded");
+  for (const Property& property : properties) units[name].properties[std::get<0>(property)] = std::get<1>(property);
+  publish_unit(name);
+  note(fmt::format("Start({})", name));
+  return sdbus::ObjectPath("/org/freedesktop/systemd1/job/1");
+}
+
+void FakeUnits::publish_unit(const std::string& name) {
+  Unit& unit = units[name];
+  unit.object = sdbus::createObject(connection(), path_of(name));
+  const std::string unit_interface = "org.freedesktop.systemd1.Unit";
+  const std::string service = "org.freedesktop.systemd1.Service";
+  unit.object->registerProperty("ActiveState").onInterface(unit_interface).withGetter([&unit] {
+    return unit.active_state;
+  });
+  unit.object->registerProperty("Job").onInterface(unit_interface).withGetter([&unit] {
+    return Job{unit.job, sdbus::ObjectPath("/")};
+  });
+  unit.object->registerProperty("Result").onInterface(service).withGetter([&unit] { return unit.result; });
+  unit.object->registerProperty("ExecMainCode").onInterface(service).withGetter([&unit] { return unit.code; });
+  unit.object->registerProperty("ExecMainStatus").onInterface(service).withGetter([&unit] { return unit.status; });
+  unit.object->finishRegistration();
+}
+
+void FakeUnits::add_running(const std::string& name) {
+  units[name].active_state = "activating";
+  publish_unit(name);
+}
+
+void FakeUnits::end_unit(const std::string& name, const std::string& result, std::int32_t code, std::int32_t status,
+                         const std::string& errors) {
+  Unit& unit = units.at(name);
+  if (const auto found = unit.properties.find("StandardErrorFileDescriptor"); found != unit.properties.end()) {
+    const auto file = found->second.get<sdbus::UnixFd>();
+    if (::write(file.get(), errors.data(), errors.size()) < 0) throw std::runtime_error("write");
+  }
+  unit.active_state = result == "success" ? "inactive" : "failed";
+  unit.result = result;
+  unit.code = code;
+  unit.status = status;
+  unit.job = 0;
+  object()
+      .emitSignal("JobRemoved")
+      .onInterface(manager)
+      .withArguments(std::uint32_t{1}, sdbus::ObjectPath("/org/freedesktop/systemd1/job/1"), name,
+                     std::string(result == "success" ? "done" : "failed"));
+}
+
+void FakeUnits::collect(const std::string& name) {
+  units.erase(name);
+  object()
+      .emitSignal("JobRemoved")
+      .onInterface(manager)
+      .withArguments(std::uint32_t{1}, sdbus::ObjectPath("/org/freedesktop/systemd1/job/1"), name, std::string("done"));
+}
+
+}  // namespace haulout::testing

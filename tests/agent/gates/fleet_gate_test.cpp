@@ -1,0 +1,76 @@
+// Which failures elsewhere hold a node back.
+#include "agent/gates/fleet_health.hpp"
+#include "agent/node/node_status.hpp"
+
+#include <gmock/gmock.h>
+
+namespace haulout::agent {
+namespace {
+
+using Verdict = Gate::Verdict;
+
+Record failed(const std::string& target, std::vector<std::string> reasons = {"kernel"}) {
+  Record record;
+  record.state = State::degraded;
+  record.cause = "RolledBack";
+  record.reboots = {{.reasons = std::move(reasons), .target = target}};
+  return record;
+}
+
+k8s::Node node(const std::string& name, const Record& record) {
+  k8s::Node node;
+  node.name = name;
+  node.labels[std::string(reason_label)] = record.cause;
+  node.annotations[std::string(record_annotation)] = encode_record(record);
+  return node;
+}
+
+TEST(FleetGateTest, AnUpdateThatWentWrongElsewhereIsNotBegun) {
+  struct Row {
+    Record other;
+    Pending wanted;
+    bool closed;
+    const char* why;
+  };
+  const auto wants = [](const std::string& target, std::vector<std::string> reasons = {"kernel"}) {
+    return Pending{Need::yes, std::move(reasons), target};
+  };
+  Record well = failed("1.1");
+  well.state = State::idle;
+  Record reboot_failed = failed("1.1");
+  reboot_failed.uncordon = true;
+  Record served = failed("1.1");
+  served.reboots.back().cleared = true;
+  Record before = failed("1.1");
+  before.reboots.push_back({.target = "1.2"});
+  Record none = failed("1.1");
+  none.reboots.clear();
+  const std::vector<Row> rows = {
+      {failed("1.1"), wants("1.1"), true, "the same version"},
+      {failed("1.1"), wants("1.2"), false, "another version"},
+      {failed(""), wants(""), true, "the same reasons"},
+      {failed("", {"kernel", "libc"}), wants(""), true, "all of our reasons are among its own"},
+      {failed(""), wants("", {"kernel", "libc"}), false, "we want more than it did"},
+      {failed("", {}), wants("", {}), false, "nothing tells what it was for"},
+      {served, wants("1.1"), true, "that it wants nothing more does not make it well"},
+      {well, wants("1.1"), false, "it has become well"},
+      {reboot_failed, wants("1.1"), false, "its reboot did not even happen"},
+      {before, wants("1.1"), false, "another update has been tried since"},
+      {none, wants("1.1"), false, "it was never rebooted"},
+      {failed("1.1"), Pending{Need::no, {}, "1.1"}, false, "nothing is needed: a person requested it"},
+  };
+  for (const Row& row : rows) {
+    const Gate gate = fleet_gate({node("n2", row.other)}, "n1", row.wanted);
+    EXPECT_EQ(gate.closed(), row.closed) << row.why;
+    if (!row.closed) continue;
+    EXPECT_EQ(gate.reason, "UpdateFailedElsewhere");
+    EXPECT_THAT(gate.message, ::testing::HasSubstr("node n2 has been degraded (RolledBack)"));
+  }
+  EXPECT_FALSE(fleet_gate({node("n1", failed("1.1"))}, "n1", wants("1.1")).closed()) << "itself";
+  k8s::Node unreadable = node("n2", failed("1.1"));
+  unreadable.annotations[std::string(record_annotation)] = "{";
+  EXPECT_FALSE(fleet_gate({unreadable}, "n1", wants("1.1")).closed());
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,201 @@
+#include "agent/node/node_status.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace haulout::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+k8s::Node a_node() {
+  k8s::Node node;
+  node.name = "n1";
+  node.uid = "u1";
+  node.resource_version = "42";
+  return node;
+}
+
+TEST(NodeStatus, LabelsMessageAndRecordAreOneGuardedPatch) {
+  Record record;
+  record.state = State::pending;
+  const auto patch = status_patch(a_node(), record, {State::pending, "Paused", "paused: audit"}, Need::yes, false);
+  ASSERT_TRUE(patch);
+  const Json json = Json::parse(*patch);
+  EXPECT_EQ(json["metadata"]["resourceVersion"], "42");
+  EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/state"], "pending");
+  EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/reason"], "Paused");
+  EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/reboot-required"], "true");
+  EXPECT_EQ(json["metadata"]["annotations"]["haulout.dev/message"], "paused: audit");
+  EXPECT_EQ(decode_record(json["metadata"]["annotations"]["haulout.dev/record"].get<std::string>()), record);
+  EXPECT_FALSE(json.contains("spec"));
+}
+
+TEST(NodeStatus, NothingIsWrittenTwice) {
+  k8s::Node node = a_node();
+  const Record record;
+  node.labels = {{"haulout.dev/state", "unknown"}, {"haulout.dev/reboot-required", "unknown"}};
+  node.annotations = {{"haulout.dev/record", encode_record(record)}};
+  EXPECT_EQ(status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false), std::nullopt);
+}
+
+// What others have written may be in it, and the server refuses annotations of more than 256 KiB together.
+TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
+  std::string invisible = "xxx";
+  for (int i = 0; i < 100'000; ++i) invisible += "\u200b";
+  k8s::Node empty = a_node();
+  const Json cut = Json::parse(*status_patch(empty, Record{}, {State::draining, "", invisible}, Need::yes, false));
+  EXPECT_LE(cut["metadata"]["annotations"]["haulout.dev/message"].get<std::string>().size(), 4096u);
+
+  const Status status{State::draining, "BlockedByBudget", std::string(300'000, 'x')};
+  Record record;
+  record.state = State::draining;
+  k8s::Node node = a_node();
+  const Json json = Json::parse(*status_patch(node, record, status, Need::yes, false));
+  const auto message = json["metadata"]["annotations"]["haulout.dev/message"].get<std::string>();
+  EXPECT_LE(message.size(), 1100u);
+  EXPECT_TRUE(message.starts_with("xxx")) << message;
+  node.annotations["haulout.dev/message"] = message;
+  const auto again = status_patch(node, record, status, Need::yes, false);
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(Json::parse(*again)["metadata"]["annotations"].contains("haulout.dev/message")) << "not written twice";
+}
+
+TEST(NodeStatus, AReasonThatHasGoneIsRemovedAndForeignKeysStay) {
+  k8s::Node node = a_node();
+  node.labels = {{"haulout.dev/reason", "Paused"}, {"team", "blue"}};
+  node.annotations = {{"haulout.dev/message", "paused"}, {"haulout.dev/request", "reboot"}, {"x", "y"}};
+  const Json json = Json::parse(*status_patch(node, Record{}, {State::idle, {}, {}}, Need::no, true));
+  EXPECT_TRUE(json["metadata"]["labels"]["haulout.dev/reason"].is_null());
+  EXPECT_TRUE(json["metadata"]["annotations"]["haulout.dev/message"].is_null());
+  EXPECT_TRUE(json["metadata"]["annotations"]["haulout.dev/request"].is_null());
+  EXPECT_FALSE(json["metadata"]["labels"].contains("team"));
+  EXPECT_FALSE(json["metadata"]["annotations"].contains("x"));
+}
+
+TEST(NodeStatus, ARequestIsExactlyTheWord) {
+  k8s::Node node = a_node();
+  EXPECT_FALSE(reboot_requested(node));
+  node.annotations["haulout.dev/request"] = "reboot please";
+  EXPECT_FALSE(reboot_requested(node));
+  node.annotations["haulout.dev/request"] = "reboot";
+  EXPECT_TRUE(reboot_requested(node));
+}
+
+TEST(NodeStatus, WhoIsAskedHasATicket) {
+  Record record;
+  record.state = State::draining;
+  record.hooks_asked = WallTime(std::chrono::seconds(5));
+  k8s::Node node = a_node();
+  const Json json = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes, false));
+  EXPECT_EQ(json["metadata"]["annotations"]["haulout.dev/hook"], "before-drain@1970-01-01T00:00:05.000000Z");
+  record.hooks_asked.reset();
+  node.annotations["haulout.dev/hook"] = "before-drain@1970-01-01T00:00:05.000000Z";
+  const Json after = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes, false));
+  EXPECT_TRUE(after["metadata"]["annotations"]["haulout.dev/hook"].is_null());
+}
+
+// P5
+TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
+  const std::string key = "node.kubernetes.io/exclude-from-external-load-balancers";
+  k8s::Node node = a_node();
+  EXPECT_EQ(exclude_patch(node, false), std::nullopt);
+  const Json set = Json::parse(exclude_patch(node, true).value());
+  EXPECT_EQ(set["metadata"]["resourceVersion"], "42");
+  EXPECT_EQ(set["metadata"]["labels"][key], "haulout");
+  node.labels[key] = "haulout";
+  EXPECT_EQ(exclude_patch(node, true), std::nullopt);
+  EXPECT_TRUE(Json::parse(exclude_patch(node, false).value())["metadata"]["labels"][key].is_null());
+  for (const char* foreign : {"", "true", "karpenter"}) {
+    node.labels[key] = foreign;
+    EXPECT_EQ(exclude_patch(node, true), std::nullopt);
+    EXPECT_EQ(exclude_patch(node, false), std::nullopt);
+  }
+}
+
+TEST(NodeStatus, MaintenanceLastsFromTheCordonUntilItIsTakenBack) {
+  const struct {
+    State state;
+    bool uncordon;
+    const char* run;
+    bool maintenance;
+  } rows[] = {
+      {State::idle, false, "", false},          {State::waiting, false, "", false},
+      {State::draining, false, "run-1", true},  {State::rebooting, false, "run-1", true},
+      {State::verifying, false, "run-1", true}, {State::soaking, false, "", false},
+      {State::degraded, false, "run-1", true},  {State::degraded, true, "", false},
+      {State::degraded, true, "run-1", true},  // not yet
+      {State::pending, false, "run-1", true},  // likewise
+      {State::verifying, false, "", false},    // went down while it soaked, and has taken pods again
+      {State::degraded, false, "", false},     // likewise
+  };
+  for (const auto& row : rows) {
+    Record record;
+    record.state = row.state;
+    record.uncordon = row.uncordon;
+    record.run = row.run;
+    EXPECT_EQ(in_maintenance(record), row.maintenance) << to_string(row.state) << " " << row.run;
+  }
+  EXPECT_TRUE(in_maintenance(decode_record("{"))) << "nobody knows";
+}
+
+TEST(NodeStatus, ThePoolIsALabel) {
+  k8s::Node node = a_node();
+  Record record;
+  record.pool = "db";
+  const auto pool_in = [&] {
+    const auto patch = status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false);
+    const Json labels = patch ? Json::parse(*patch)["metadata"].value("labels", Json::object()) : Json::object();
+    return labels.value("haulout.dev/pool", "untouched");
+  };
+  EXPECT_EQ(pool_in(), "db");
+  node.labels["haulout.dev/pool"] = "db";
+  node.annotations["haulout.dev/record"] = encode_record(record);
+  EXPECT_EQ(pool_in(), "untouched");
+  EXPECT_TRUE(Json::parse(no_status_patch(node).value())["metadata"]["labels"]["haulout.dev/pool"].is_null());
+  record.pool = "web";
+  EXPECT_EQ(pool_in(), "web") << "it has moved to another one";
+  node.labels["haulout.dev/pool"] = "blue";
+  EXPECT_EQ(pool_in(), "untouched") << "a person wrote that";
+  EXPECT_FALSE(Json::parse(no_status_patch(node).value())["metadata"].contains("labels"));
+  record.pool.clear();
+  node.labels.clear();
+  EXPECT_EQ(pool_in(), "untouched");
+}
+
+TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
+  k8s::Node node = a_node();
+  EXPECT_EQ(no_status_patch(node), std::nullopt);
+  EXPECT_EQ(no_condition_patch(node), std::nullopt);
+  node.labels = {{"haulout.dev/state", "idle"}, {"haulout.dev/pool", "blue"}};
+  node.annotations = {{"haulout.dev/record", "{}"}, {"haulout.dev/pause", "; audit"}, {"haulout.dev/hook", "x"}};
+  const Json json = Json::parse(no_status_patch(node).value());
+  EXPECT_EQ(json["metadata"]["labels"], (Json{{"haulout.dev/state", nullptr}}));
+  EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
+}
+
+// A newer version can read what we cannot.
+TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
+  k8s::Node node;
+  node.annotations = {{"haulout.dev/record", R"({"v":2})"}};
+  const Record record = decode_record(shown_record(node));
+  const Json json =
+      Json::parse(status_patch(node, record, {.state = record.state, .reason = record.cause}, Need::no, false).value());
+  EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/state"], "degraded");
+  EXPECT_FALSE(json["metadata"].value("annotations", Json::object()).contains("haulout.dev/record"));
+}
+
+TEST(NodeStatus, TheConditionSaysNowAndThenThatItsAgentLives) {
+  const WallTime now(std::chrono::hours(1000));
+  k8s::Node node;
+  node.conditions = {{std::string(maintenance_condition), "True", "Draining", now}};
+  const Status status{.state = State::draining};
+  EXPECT_FALSE(condition_patch(node, true, status, now + std::chrono::minutes(1)));
+  EXPECT_TRUE(condition_patch(node, true, status, now + std::chrono::minutes(5)));
+  node.conditions[0].status = "False";
+  EXPECT_FALSE(condition_patch(node, false, status, now + std::chrono::hours(24))) << "nothing is heard of the idle";
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,96 @@
+#include "agent/node/record.hpp"
+
+#include <gmock/gmock.h>
+
+namespace haulout::agent {
+namespace {
+
+using testing::HasSubstr;
+
+WallTime seconds(int s) {
+  return WallTime(std::chrono::seconds(s));
+}
+
+Record full() {
+  Record record;
+  record.state = State::rebooting;
+  record.since = seconds(100);
+  record.boot_id = "5f3c";
+  record.slot = "fleetlock/web";
+  record.run = "n1.17";
+  record.requested = true;
+  record.reasons = {"linux-image-6.1.0-30", "libc6 \"quoted\" \xff"};
+  record.from = "1.0";
+  record.to = "1.1";
+  record.method = 1;
+  record.asked = true;
+  record.marks = BootMarks{"b007", {"systemd", 5'000'000}};
+  record.deadline = seconds(200);
+  record.failures = 3;
+  record.not_before = seconds(300);
+  record.began = seconds(50);
+  record.judged = true;
+  record.verified_at = seconds(20);
+  record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}, {seconds(12), {}, "1.1", false, true}};
+  record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
+  record.bad_targets = {"0.8"};
+  record.cause = "RebootFailed";
+  record.cause_message = "why";
+  record.uncordon = true;
+  record.hooks_passed = {"before-drain"};
+  record.hooks_asked = seconds(70);
+  record.leaked = {"va-1", "va-2"};
+  record.pinned = {"shop/StatefulSet/db"};
+  record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
+  record.authority = "impersonation";
+  record.pool = "db";
+  return record;
+}
+
+TEST(Records, ComeBackAsTheyWere) {
+  Record record = full();
+  record.reasons = {"linux-image-6.1.0-30"};
+  EXPECT_EQ(decode_record(encode_record(record)), record);
+  EXPECT_EQ(decode_record(encode_record(Record{})), Record{});
+}
+
+TEST(Records, AreOneLineWhateverIsInThem) {
+  EXPECT_EQ(encode_record(full()).find('\n'), std::string::npos);
+  EXPECT_EQ(decode_record(encode_record(full())).state, State::rebooting);
+}
+
+TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
+  const std::string before =
+      R"({"v":1,"state":"idle","since":0,"reboots":[{"at":10000000,"reasons":["a"],"target":"0.9"}],"durations":[600]})";
+  const Record record = decode_record(before);
+  EXPECT_THAT(record.reboots, testing::ElementsAre(PastReboot{seconds(10), {"a"}, "0.9", false}));
+  EXPECT_THAT(record.durations, testing::ElementsAre(std::chrono::seconds(600)));
+  EXPECT_THAT(encode_record(record), testing::Not(HasSubstr("cleared")));
+}
+
+// P4: what cannot be read is not taken for an idle node.
+TEST(Records, ThatCannotBeReadStopTheAgent) {
+  for (const char* text :
+       {"", "{", "null", "[]", "{}", "7", R"({"v":2,"state":"idle","since":0})", R"({"v":1,"state":"busy","since":0})",
+        R"({"v":1,"state":"idle","since":"now"})", R"({"v":1,"state":"idle","since":0,"reboots":[{}]})",
+        // What is no whole number, or too large for what it counts, is not bent until it fits.
+        R"({"v":1,"state":"idle","since":1e300})", R"({"v":1.5,"state":"idle","since":0})",
+        R"({"v":1,"state":"idle","since":0,"failures":-1})", R"({"v":1,"state":"idle","since":0,"method":-1})",
+        R"({"v":1,"state":"idle","since":0,"failures":4294967296})",
+        R"({"v":1,"state":"idle","since":0,"durations":[true]})"}) {
+    const Record record = decode_record(text);
+    EXPECT_EQ(record.state, State::degraded) << text;
+    EXPECT_EQ(record.cause, "RecordUnreadable") << text;
+    EXPECT_THAT(record.cause_message, HasSubstr("kubectl annotate node")) << text;
+  }
+}
+
+// What is wrong with it is written into the next one.
+TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
+  const Record record = decode_record("{\"v\":1,\xff");
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_EQ(decode_record(encode_record(record)), record);
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,88 @@
+#include "agent/node/state.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace haulout::agent {
+namespace {
+
+TEST(States, NamesGoBothWays) {
+  std::set<std::string_view> names;
+  for (const State state : all_states) {
+    EXPECT_EQ(state_of(to_string(state)), state);
+    names.insert(to_string(state));
+  }
+  EXPECT_EQ(names.size(), all_states.size());
+  EXPECT_EQ(state_of("busy"), std::nullopt);
+}
+
+TEST(Transitions, EachEventOfAStateLeadsToOnePlace) {
+  std::set<std::pair<State, Event>> seen;
+  for (const Row& row : transitions())
+    EXPECT_TRUE(seen.emplace(row.from, row.event).second) << to_string(row.from) << " " << to_string(row.event);
+}
+
+std::set<State> reachable_from(State start) {
+  std::set<State> found{start};
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const Row& row : transitions())
+      if (found.contains(row.from)) grew = found.insert(row.to).second || grew;
+  }
+  return found;
+}
+
+TEST(Transitions, NoStateIsADeadEnd) {
+  for (const State state : all_states)
+    EXPECT_TRUE(reachable_from(state).contains(State::idle)) << to_string(state) << " never comes to rest";
+  EXPECT_EQ(reachable_from(State::unknown).size(), all_states.size());
+}
+
+// P6, P3: the only way to a reboot leads through a turn, an empty node and the proof.
+TEST(Transitions, TheWayToARebootLeavesNothingOut) {
+  for (const Row& row : transitions()) {
+    if (row.to == State::rebooting && row.from != State::rebooting) {
+      EXPECT_EQ(row.from, State::ready);
+      EXPECT_EQ(row.event, Event::reboot_due);
+    }
+    // Back from `rebooting` it is proved anew.
+    if (row.to == State::ready && row.from != State::rebooting) {
+      EXPECT_EQ(row.from, State::draining);
+      EXPECT_EQ(row.event, Event::drained);
+    }
+    if (row.to == State::ready && row.from == State::rebooting) EXPECT_EQ(row.event, Event::reboot_blocked);
+    if (row.to == State::draining && row.from == State::waiting) EXPECT_EQ(row.event, Event::turn_taken);
+  }
+}
+
+TEST(Transitions, WhoeverUncordonsIsNotAnsweredWithACordon) {
+  for (const Row& row : transitions())
+    if (row.event == Event::cordon_lost) EXPECT_EQ(row.to, State::pending) << to_string(row.from);
+}
+
+// A turn is given back, and a node takes pods again, only where nothing of the update is under way.
+TEST(Duties, FollowTheState) {
+  for (const State state : {State::unknown, State::idle, State::pending}) {
+    EXPECT_EQ(duties_of(state).turn, Duty::no) << to_string(state);
+    EXPECT_EQ(duties_of(state).cordon, Duty::no) << to_string(state);
+  }
+  for (const State state : {State::draining, State::ready, State::rebooting, State::verifying}) {
+    EXPECT_EQ(duties_of(state).turn, Duty::yes) << to_string(state);
+    EXPECT_EQ(duties_of(state).cordon, Duty::yes) << to_string(state);
+  }
+  EXPECT_EQ(duties_of(State::uncordoning).cordon, Duty::no);
+  EXPECT_EQ(duties_of(State::uncordoning).turn, Duty::yes);
+  EXPECT_EQ(duties_of(State::soaking).turn, Duty::yes);
+  EXPECT_EQ(duties_of(State::degraded).turn, Duty::keep);
+  for (const State state : all_states) EXPECT_EQ(duties_of(state).shows_ready, state == State::ready);
+}
+
+TEST(Transitions, WhatHasNoMeaningLeadsNowhere) {
+  EXPECT_EQ(next_state(State::idle, Event::reboot_due), std::nullopt);
+  EXPECT_EQ(next_state(State::pending, Event::drained), std::nullopt);
+  EXPECT_EQ(next_state(State::draining, Event::reboot_due), std::nullopt);
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,202 @@
+// Every finding of a drain that can be found out by looking is told by `haulout explain`.
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <map>
+
+#include "agent/report/reasons.hpp"
+#include "cli/people/explanation.hpp"
+#include "drain/controllers.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+const WallTime now{1000h};
+
+k8s::Pod a_pod() {
+  k8s::Pod pod;
+  pod.ns = "shop";
+  pod.name = "web-0";
+  pod.uid = "u";
+  pod.phase = k8s::PodPhase::running;
+  pod.ready = true;
+  pod.labels = {{"app", "web"}};
+  pod.claims = {"data"};
+  pod.controller = k8s::OwnerReference{"apps/v1", "StatefulSet", "web", "sts", true};
+  return pod;
+}
+
+k8s::PodDisruptionBudget a_budget() {
+  k8s::PodDisruptionBudget budget;
+  budget.ns = "shop";
+  budget.name = "web";
+  budget.uid = "pdb";
+  budget.selector = *k8s::parse_label_selector("app=web");
+  budget.min_available = "2";
+  budget.current_healthy = 2;
+  budget.desired_healthy = 2;
+  budget.expected_pods = 3;
+  return budget;
+}
+
+using Change = std::function<void(NodeFacts&)>;
+
+Change of_budget(const std::function<void(k8s::PodDisruptionBudget&)>& change) {
+  return [=](NodeFacts& facts) {
+    facts.budgets = {a_budget()};
+    change(facts.budgets[0]);
+  };
+}
+
+Change of_volume(const std::function<void(k8s::VolumeAttachment&)>& change) {
+  return [=](NodeFacts& facts) {
+    k8s::VolumeAttachment attachment;
+    attachment.name = attachment.uid = "csi-1";
+    attachment.node_name = facts.node.name;
+    attachment.attacher = "csi.example.com";
+    attachment.persistent_volume = "pv-1";
+    change(attachment);
+    facts.asked.volumes = {{attachment, "shop/old"}};
+  };
+}
+
+Change of_controller(const std::function<void(drain::Controller&)>& change) {
+  return [=](NodeFacts& facts) {
+    drain::Controller controller = drain::nothing_known_of(*a_pod().controller, "shop", "");
+    controller.replicas = 3;
+    controller.ready_replicas = 3;
+    change(controller);
+    facts.asked.controllers = {{"sts", controller}};
+  };
+}
+
+struct Row {
+  Change change;
+  const char* way_out;  // a part of it
+};
+
+std::map<std::string, Row> rows() {
+  return {
+      {"PDB_ZERO", {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change that field"}},
+      {"PDB_SINGLE_REPLICA",
+       {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
+        "delete the pod by hand"}},
+      {"PDB_EQUALS_REPLICAS", {of_budget([](auto& budget) { budget.expected_pods = 2; }), "lower minAvailable"}},
+      {"PDB_MISCONFIGURED", {of_budget([](auto& budget) { budget.expected_pods = 0; }), "give the pods a controller"}},
+      {"PDB_SYNC_FAILED",
+       {of_budget([](auto& budget) { budget.condition_reason = "SyncFailed"; }), "use an integer minAvailable"}},
+      {"PDB_NOT_OBSERVED",
+       {of_budget([](auto& budget) { budget.generation = 2; }), "see that kube-controller-manager"}},
+      {"PDB_UNHEALTHY_DEADLOCK",
+       {[](NodeFacts& facts) {
+          facts.pods[0].ready = false;
+          facts.budgets = {a_budget()};
+          facts.budgets[0].current_healthy = 1;
+        },
+        "AlwaysAllow"}},
+      {"PDB_WAITING_REPLACEMENT", {of_budget([](auto&) {}), "kubectl get pods -n shop"}},
+      {"PDB_DISRUPTED_PENDING",
+       {of_budget([](auto& budget) { budget.disrupted_pods = {{"web-1", now}}; }), "ends by itself"}},
+      {"PDB_MAP_TOO_BIG",
+       {of_budget([](auto& budget) {
+          for (int i = 0; i < 2001; ++i) budget.disrupted_pods["old-" + std::to_string(i)] = now;
+        }),
+        "keeps up"}},
+      {"PDB_OVERLAP",
+       {[](NodeFacts& facts) {
+          facts.budgets = {a_budget(), a_budget()};
+          facts.budgets[1].name = facts.budgets[1].uid = "other";
+        },
+        "narrow the selector"}},
+      {"NS_TERMINATING_STUCK",
+       {[](NodeFacts& facts) {
+          facts.asked.dying["shop"] = {.name = "shop", .uid = "", .conditions = {}, .deletion_timestamp = now - 6min};
+        },
+        "kubectl get namespace shop -o yaml"}},
+      {"POD_STUCK_TERMINATING",
+       {[](NodeFacts& facts) { facts.pods[0].deletion_timestamp = now - 2min; }, "kubectl describe pod web-0"}},
+      {"POD_FINALIZER",
+       {[](NodeFacts& facts) {
+          facts.pods[0].deletion_timestamp = now;
+          facts.pods[0].containers_terminated = true;
+          facts.pods[0].finalizers = {"example.com/backup"};
+        },
+        "has to remove them"}},
+      {"NODE_NOT_READY", {[](NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
+      {"DO_NOT_DISRUPT",
+       {[](NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
+        "remove the annotation"}},
+      {"LOCAL_PV",
+       {[](NodeFacts& facts) { facts.asked.local_volumes = {{"u", "its volume is here; move it"}}; }, "move it"}},
+      {"VOLUME_DETACH_ERROR",
+       {of_volume([](auto& attachment) {
+          attachment.detach_error = "busy";
+          attachment.deletion_timestamp = now;
+        }),
+        "look at the log of its controller"}},
+      {"VOLUME_STUCK",
+       {of_volume([](auto& attachment) { attachment.deletion_timestamp = now - 3min; }),
+        "kubectl describe volumeattachment csi-1"}},
+      {"VA_LEAKED", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
+      {"SINGLE_REPLICA", {of_controller([](auto& controller) { controller.replicas = 1; }), "with a second replica"}},
+      {"LAST_READY_PODS",
+       {of_controller([](auto& controller) {
+          controller.replicas = 2;
+          controller.ready_replicas = 1;
+        }),
+        "--max-unavailable-per-controller"}},
+      {"REPLICAS_UNKNOWN",
+       {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
+        "it does not exist any more"}},
+      {"OVERRIDE_INVALID",
+       {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
+        "it is none of allow, warn and block"}},
+  };
+}
+
+// The agent's message, which explain shows, tells them.
+const std::map<std::string, std::string> only_of_a_drain{
+    {"WEBHOOK_DENY", "only who asks for an eviction hears of it"},
+    {"ADMISSION_DENY", "only who asks for an eviction hears of it"},
+    {"WEBHOOK_DOWN", "only who asks for an eviction hears of it"},
+    {"POD_PINNED", "it has come back during the drain"},
+    {"REPLACEMENT_UNSCHEDULABLE", "of a pod that the drain has evicted"},
+    {"VOLUMES_UNSEEN", "what explain cannot see it says itself"},
+    {"EMPTINESS_UNPROVED", "only who drains has to prove it"},
+    {"RBAC_DENIED", "the agent's rights are not those of who asks"},
+    {"SELF_ONLY", "only the agent knows which pod it runs in"},
+    {"CLOCK_SKEW", "of the agent's clock"},
+    {"NODE_GONE", "there is nothing to explain then"},
+    {"UNCORDONED_MEANWHILE", "since the drain has cordoned it"},
+    {"UnmanagedPodEvicted", "an Event of what has happened"},
+};
+
+TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
+  const auto table = rows();
+  for (const Reason& reason : reasons()) {
+    if (!reason.group.starts_with("Findings of a drain")) continue;
+    const std::string code(reason.name);
+    const auto row = table.find(code);
+    EXPECT_NE(row == table.end(), !only_of_a_drain.contains(code))
+        << code << " must be told by explain (cli/people/findings.hpp, pod_views.hpp), or say here why not";
+    if (row == table.end()) continue;
+    NodeFacts facts;
+    facts.node.name = "n1";
+    facts.node.ready = true;
+    facts.node.labels = {{"haulout.dev/state", "idle"}};
+    facts.node.annotations = {{"haulout.dev/record", encode_record(Record{})}};
+    facts.pods = {a_pod()};
+    row->second.change(facts);
+    std::string text;
+    for (const std::string& line : explanation_text(explain(facts, now))) text += line + "\n";
+    EXPECT_THAT(text, HasSubstr(code));
+    EXPECT_THAT(text, HasSubstr(row->second.way_out)) << code;
+    EXPECT_THAT(explanation_json(explain(facts, now)), HasSubstr(code));
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,109 @@
+#include "agent/service/cautions.hpp"
+
+#include "tests/agent/service/host_fixture.hpp"
+#include "tests/support/scripted_transport.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+AgentConfig limited(std::string limit, Duration deadline = {}, SlotsChoice slots = SlotsChoice::lease) {
+  AgentConfig config;
+  config.max_unavailable = std::move(limit);
+  config.drain_deadline = deadline;
+  config.slots = slots;
+  return config;
+}
+
+TEST(WholePool, IsACautionWhereNothingEndsADrain) {
+  const auto caution = whole_pool_caution(limited("3"), 3);
+  ASSERT_TRUE(caution);
+  EXPECT_THAT(*caution, HasSubstr("whole pool of 3 nodes"));
+  EXPECT_TRUE(whole_pool_caution(limited("4"), 3));
+  EXPECT_TRUE(whole_pool_caution(limited("100%"), 3));
+  EXPECT_TRUE(whole_pool_caution(limited("100%"), std::nullopt));
+}
+
+TEST(WholePool, IsNoneWhereSomeNodeStays) {
+  EXPECT_FALSE(whole_pool_caution(limited("2"), 3));
+  EXPECT_FALSE(whole_pool_caution(limited("99%"), 3));
+  EXPECT_FALSE(whole_pool_caution(limited("3"), std::nullopt)) << "nobody knows";
+  EXPECT_FALSE(whole_pool_caution(limited("1"), 1)) << "there is no other node to leave in service";
+  EXPECT_FALSE(whole_pool_caution(limited("3", 1h), 3)) << "its drains end";
+  EXPECT_FALSE(whole_pool_caution(limited("1", {}, SlotsChoice::none), 1));
+}
+
+struct FindCautions : haulout::testing::HostTest {
+  Cautions find(const AgentConfig& config, k8s::Node node = {}) {
+    node.name = "n1";
+    return run(find_cautions(client, config, root, std::move(node), TimePoint::max()));
+  }
+  haulout::testing::ScriptedTransport server{clock};
+  k8s::Client client{server, clock};
+};
+
+constexpr const char* two_nodes =
+    R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
+        {"metadata":{"name":"n1","uid":"u1","resourceVersion":"5","labels":{"pool":"db"}}},
+        {"metadata":{"name":"n2","uid":"u2","resourceVersion":"6","labels":{"pool":"db"}}}]})";
+
+TEST_F(FindCautions, CountsTheNodesOfThePool) {
+  server.answer(haulout::testing::json_response(200, two_nodes));
+  AgentConfig config = limited("2");
+  config.pool_label = "pool";
+  k8s::Node node;
+  node.labels = {{"pool", "db"}};
+  EXPECT_THAT(find(config, node).config, ElementsAre(HasSubstr("2 nodes")));
+  EXPECT_THAT(server.requests().at(0).request.target, HasSubstr("pool%3Ddb"));
+}
+
+// Of other pools by name, and of control-plane nodes where no pool is named.
+TEST_F(FindCautions, CountsNoNodeOfAnotherPool) {
+  const std::string nodes =
+      R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
+          {"metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}},
+          {"metadata":{"name":"n2","uid":"u2","resourceVersion":"6"}},
+          {"metadata":{"name":"n3","uid":"u3","resourceVersion":"6","labels":{"haulout.dev/pool":"web"}}}]})";
+  AgentConfig config = limited("2");
+  config.pool = "db";
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config).config, ElementsAre(HasSubstr("2 nodes")));
+  config.pool = "web";
+  k8s::Node web;
+  web.labels = {{"haulout.dev/pool", "web"}};
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config, web).config, IsEmpty()) << "n2 may belong to it, too";
+  config.pool.clear();
+  k8s::Node control_plane;
+  control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}};
+  server.answer(haulout::testing::json_response(200, nodes));
+  EXPECT_THAT(find(config, control_plane).config, IsEmpty()) << "one at a time";
+}
+
+TEST_F(FindCautions, AsksForNothingByDefault) {
+  EXPECT_THAT(find({}).config, IsEmpty());
+  EXPECT_THAT(server.requests(), IsEmpty());
+}
+
+TEST_F(FindCautions, HooksThatWillNeverRunAreNamed) {
+  dir.write("etc/haulout/hooks.d/pre-drain/10-a", "#!/bin/sh\n");
+  AgentConfig config;
+  config.hooks_dir = "/etc/haulout/hooks.d";
+  k8s::Node node;
+  node.annotations = {{"hook.haulout.dev/before-dran.x", ""}};
+  const Cautions cautions = find(config, node);
+  EXPECT_THAT(cautions.hooks, ElementsAre(HasSubstr("before-dran.x"), HasSubstr("pre-drain")));
+}
+
+TEST_F(FindCautions, HooksThatAreNotMountedAreNamed) {
+  EXPECT_THAT(find({}).hooks, ElementsAre(HasSubstr("/etc/haulout (beneath " + dir.path() + ")")));
+  std::filesystem::create_directories(dir / "etc/haulout");
+  EXPECT_THAT(find({}).hooks, IsEmpty()) << "a host without hooks";
+}
+
+}  // namespace
+}  // namespace haulout::agent

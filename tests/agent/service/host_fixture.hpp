@@ -1,0 +1,23 @@
+// A host of files alone, on whose bus nobody is.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "agent/config/option.hpp"
+#include "agent/service/host_access.hpp"
+#include "tests/k8s/temp_dir.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::testing {
+
+class HostTest : public VirtualTimeTest {
+ protected:
+  TempDir dir;
+  SeededRng rng{1};
+  const agent::HostRoot root{dir.path()};
+  agent::Bus bus{context.get_executor(), clock, rng, {}};
+  const agent::HostAccess access{context.get_executor(), clock, rng, root, bus};
+  agent::AgentConfig config;
+};
+
+}  // namespace haulout::testing

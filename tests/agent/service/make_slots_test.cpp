@@ -1,0 +1,60 @@
+#include "agent/service/make_slots.hpp"
+
+#include "tests/agent/service/host_fixture.hpp"
+#include "tests/support/scripted_transport.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using haulout::testing::json_response;
+using ::testing::HasSubstr;
+
+struct MakeSlots : haulout::testing::HostTest {
+  MakeSlots() {
+    config.slots = SlotsChoice::fleetlock;
+    config.fleetlock_url = "http://127.0.0.1:1";
+  }
+  haulout::testing::ScriptedTransport server{clock};
+  k8s::Client client{server, clock};
+  const OwnNode own{"n1", "u1"};
+  const SlotsAccess slots_access{context.get_executor(), client, rng, root, own};
+};
+
+// It may be set, taken away and changed while the agent runs; without it there is no turn, and the Node says why.
+TEST_F(MakeSlots, TheLabelOfThePoolIsReadForEachTurn) {
+  config.pool_label = "pool";
+  auto made = make_slots(config, slots_access);
+  ASSERT_TRUE(made);
+  server.answer(json_response(
+      200, R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}})"));
+  const auto turn = run(made->slots->take(TimePoint::max()));
+  ASSERT_FALSE(turn);
+  EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label node n1 pool="));
+}
+
+TEST_F(MakeSlots, APoolThatCanBeNoGroupIsAMistake) {
+  config.pool = "a_b";
+  EXPECT_EQ(make_slots(config, slots_access).error().code(), Errc::invalid);
+}
+
+TEST(OwnPool, IsThatOfTheRoleUnlessOneIsNamed) {
+  k8s::Node worker, control_plane;
+  control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}, {"pool", "db"}};
+  AgentConfig config;
+  EXPECT_EQ(own_pool(config, worker), (OwnPool{"default", {}, true}));
+  EXPECT_EQ(own_pool(config, control_plane), (OwnPool{"control-plane", {}, true}));
+  config.max_unavailable = "3";
+  EXPECT_THAT(words_of_pool(config, control_plane), HasSubstr("one node at a time, whatever max-unavailable says"));
+  EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3");
+  config.slots = SlotsChoice::fleetlock;
+  EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"}) << "the groups of a server are configured there";
+  config.slots = SlotsChoice::lease;
+  config.pool = "default";
+  EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"});
+  config.pool.clear();
+  config.pool_label = "pool";
+  EXPECT_EQ(own_pool(config, control_plane), (OwnPool{"db", "pool=db"}));
+}
+
+}  // namespace
+}  // namespace haulout::agent

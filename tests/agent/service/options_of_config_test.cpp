@@ -1,0 +1,114 @@
+#include "agent/service/options_of_config.hpp"
+
+#include <gmock/gmock.h>
+
+#include "agent/config/option_table.hpp"
+#include "tests/agent/config/support.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using drain::FitPolicy;
+using drain::Treatment;
+using drain::VolumeWait;
+using ::testing::IsEmpty;
+
+// An option, a value for it, and whether the agent's options have that value.
+struct Arrival {
+  const char* option;
+  const char* value;
+  bool (*arrived)(const AgentOptions&);
+};
+
+const Arrival arrivals[] = {
+    {"max-concurrent", "7", [](const AgentOptions& o) { return o.drain.max_concurrent == 7; }},
+    {"drain-deadline", "11m", [](const AgentOptions& o) { return o.drain.timeout == 11min; }},
+    {"settle", "13s", [](const AgentOptions& o) { return o.drain.settle == 13s; }},
+    {"check-fit", "block", [](const AgentOptions& o) { return o.drain.fit == FitPolicy::block; }},
+    {"emptydir", "refuse", [](const AgentOptions& o) { return o.drain.policy.empty_dir == Treatment::refuse; }},
+    {"unmanaged", "skip", [](const AgentOptions& o) { return o.drain.policy.unmanaged == Treatment::skip; }},
+    {"finished", "evict", [](const AgentOptions& o) { return o.drain.policy.finished == Treatment::evict; }},
+    {"ignore-do-not-disrupt", "true",
+     [](const AgentOptions& o) { return o.drain.policy.do_not_disrupt == Treatment::evict; }},
+    {"pinned", "leave", [](const AgentOptions& o) { return o.drain.policy.pinned == Treatment::skip; }},
+    {"leave-pods", "app=typha",
+     [](const AgentOptions& o) {
+       return o.drain.policy.leave.size() == 1 && o.drain.policy.leave[0].matches({{"app", "typha"}});
+     }},
+    {"drain-order", "app=db=10",
+     [](const AgentOptions& o) {
+       return o.drain.order.size() == 1 && o.drain.order[0].selector.matches({{"app", "db"}}) &&
+              o.drain.order[0].order == 10;
+     }},
+    {"wait-volumes", "false", [](const AgentOptions& o) { return o.drain.volumes == VolumeWait::off; }},
+    {"volume-limit", "17s", [](const AgentOptions& o) { return o.drain.volume_limit == 17s; }},
+    {"stuck-volume", "fail", [](const AgentOptions& o) { return o.drain.end_at_volume_limit; }},
+    {"serialize-volumes", "true",
+     [](const AgentOptions& o) { return o.drain.volume_turns == VolumeWait::if_permitted; }},
+    {"reattach-limit", "19s", [](const AgentOptions& o) { return o.drain.reattach_limit == 19s; }},
+    {"max-unavailable-per-controller", "30%",
+     [](const AgentOptions& o) {
+       const auto& share = o.drain.guards.max_unavailable;
+       return share && share->value == 30 && share->percent;
+     }},
+    {"single-replica", "block",
+     [](const AgentOptions& o) { return o.drain.guards.single_replica == drain::SingleReplica::block; }},
+    {"canary", "23s", [](const AgentOptions& o) { return o.drain.guards.canary == 23s; }},
+    {"lb-drain-wait", "29s", [](const AgentOptions& o) { return o.lb_drain_wait == 29s; }},
+    {"hook-limit", "31s", [](const AgentOptions& o) { return o.hooks.limit == 31s; }},
+    {"hook-failure", "continue", [](const AgentOptions& o) { return !o.hooks.stop; }},
+    {"soak", "37s", [](const AgentOptions& o) { return o.times.soak == 37s; }},
+    {"reboot-limit", "41m", [](const AgentOptions& o) { return o.times.reboot_limit == 41min; }},
+    {"verify-limit", "43m", [](const AgentOptions& o) { return o.times.verify_limit == 43min; }},
+    {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
+};
+
+// Each option alone: what it sets is set by nothing else, and by no default.
+TEST(OptionsOfConfig, EachOptionArrivesAlone) {
+  for (const Arrival& given : arrivals) {
+    const AgentConfig config = config_of({{given.option, given.value}});
+    const AgentOptions options = agent_options_of(config);
+    for (const Arrival& other : arrivals)
+      EXPECT_EQ(other.arrived(options), &other == &given)
+          << "--" << given.option << "=" << given.value << " is given; look at " << other.option;
+  }
+}
+
+// A new option of the drain or of the hooks needs a row above. The directory of the hooks is the host's.
+TEST(OptionsOfConfig, EachOptionOfTheDrainAndOfTheHooksIsLookedFor) {
+  std::vector<std::string> missing;
+  for (const OptionGroup& group : option_groups()) {
+    if (group.title != "The drain" && group.title != "Hooks") continue;
+    for (const Option& option : group.options) {
+      const bool found = std::ranges::any_of(arrivals, [&](const Arrival& row) { return option.name == row.option; });
+      if (!found && option.name != "hooks-dir") missing.push_back(std::string(option.name));
+    }
+  }
+  EXPECT_THAT(missing, IsEmpty());
+}
+
+TEST(SuitVolumes, WhatMayBeSeenIsRequiredAndWhatMayNotIsNotWaitedFor) {
+  struct Row {
+    bool wait, turns, permitted;
+    VolumeWait volumes, volume_turns;
+  };
+  const Row table[] = {
+      {true, false, true, VolumeWait::required, VolumeWait::off},
+      {true, true, true, VolumeWait::required, VolumeWait::required},
+      {false, true, true, VolumeWait::off, VolumeWait::required},
+      {true, true, false, VolumeWait::off, VolumeWait::off},
+  };
+  for (const Row& row : table) {
+    AgentConfig config;
+    config.wait_volumes = row.wait;
+    config.serialize_volumes = row.turns;
+    drain::Options options = drain_options_of(config);
+    suit_volumes(options, row.permitted);
+    EXPECT_EQ(options.volumes, row.volumes) << row.wait << row.turns << row.permitted;
+    EXPECT_EQ(options.volume_turns, row.volume_turns) << row.wait << row.turns << row.permitted;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,76 @@
+// A command of the program beside a simulated cluster, in virtual time, and what it says.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/options/command_line.hpp"
+#include "cli/program/job.hpp"
+#include "retry/task_group.hpp"
+#include "sim/cluster.hpp"
+#include "tests/scenario/skewed_clock.hpp"
+#include "tests/support/text_sink.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+
+using Json = nlohmann::json;
+
+using haulout::testing::TextSink;
+
+class CommandTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
+
+  static Settings settings_of(const std::vector<std::string>& args) {
+    auto parsed = parse_command_line("haulout", args);
+    if (const auto* immediate = std::get_if<Immediate>(&parsed)) {
+      ADD_FAILURE() << immediate->err << immediate->out;
+      return {};
+    }
+    auto settings = std::get<Settings>(std::move(parsed));
+    settings.drain.run_id = "test";
+    settings.drain.cordoned_by = "jane@desk";
+    return settings;
+  }
+  Tools tools() { return tools(client); }
+  Tools tools(k8s::Client& other) { return {other, own_clock, rng, console, out, ledger, "haulout"}; }
+
+  struct Course {
+    Duration begins{};  // after the cluster
+    Duration lasts = std::chrono::minutes(2);
+    std::optional<Duration> interrupt{};  // a signal comes so long after it has begun
+  };
+  // Returns the exit code.
+  int run_job(Job& job, Course course) {
+    run(beside_cluster(job, course));
+    return job.finish(course.interrupt ? std::optional(15) : std::nullopt);
+  }
+
+  SeededRng world_rng{1};
+  SeededRng rng{2};
+  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  scenario::SkewedClock own_clock{clock};  // of the machine of whoever asks
+  k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
+  TextSink text, errors, out;
+  Console console{text, errors};
+  RequestLedger ledger;
+
+ private:
+  boost::asio::awaitable<void> beside_cluster(Job& job, Course course) {
+    const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(cluster.run());
+      if (course.begins > Duration::zero()) co_await clock.sleep_until(clock.now() + course.begins);
+      const auto id = group.spawn(job.run());
+      co_await clock.sleep_until(clock.now() + course.interrupt.value_or(course.lasts));
+      if (course.interrupt) {
+        group.cancel(id);
+        co_await clock.sleep_until(clock.now() + std::chrono::seconds(1));
+      }
+    };
+    co_await with_task_group(body);
+  }
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,212 @@
+// The commands against the simulated cluster, in virtual time.
+#include "tests/cli/drain/jobs_fixture.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST_F(JobsTest, DrainsAndSaysSoAsKubectlDoes) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1"}), 0);
+  EXPECT_THAT(text.text, AllOf(HasSubstr("node/n1 cordoned\n"), HasSubstr("evicting pod shop/web-0\n"),
+                               HasSubstr("pod/web-0 evicted\n"), HasSubstr("node/n1 drained\n")));
+  EXPECT_EQ(text.text, "node/n1 cordoned\nevicting pod shop/web-0\npod/web-0 evicted\nnode/n1 drained\n")
+      << "stdout has kubectl's lines and no other";
+  EXPECT_THAT(errors.text, HasSubstr("1 pod gone, 0 skipped"));
+  EXPECT_TRUE(cordoned("n1"));
+}
+
+// kubectl's client repeats these, too.
+// What the first try has changed is found by the second.
+TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
+  add_pod("alone", "n1", false);
+  add_pod("web-0", "n2", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "-o", "json"}), 1);
+  EXPECT_FALSE(cordoned("n1")) << "refused: nothing is touched";
+  EXPECT_TRUE(cordoned("n2"));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("--force"), HasSubstr("shop/alone")));
+  const Json list = Json::parse(out.text);
+  EXPECT_EQ(list["kind"], "DrainReportList");
+  EXPECT_EQ(list["items"][0]["outcome"], "refused");
+  EXPECT_EQ(list["items"][1]["outcome"], "drained");
+}
+
+// None of them is a refuge for the pods of the other.
+TEST_F(JobsTest, NodesThatDoNotFitAreNotTouchedAndTheWayOutIsNamed) {
+  for (const char* name : {"n1", "n2"})
+    cluster.patch("nodes", "", name, {{"status", {{"allocatable", {{"pods", "9"}}}}}});
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--check-fit=block"}), 1);
+  EXPECT_FALSE(cordoned("n1"));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("--check-fit=warn"), HasSubstr("2 node(s) were unschedulable")));
+}
+
+TEST_F(JobsTest, APodThatDoesNotFitIsWarnedOf) {
+  cluster.patch("nodes", "", "n2", {{"status", {{"allocatable", {{"pods", "0"}}}}}});
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "--check-fit=warn"}), 0);
+  EXPECT_THAT(errors.text, HasSubstr("Warning: pod shop/web-0 would find no room elsewhere: 0/2 nodes are available: 1 "
+                                     "Too many pods, 1 node(s) were unschedulable."));
+}
+
+TEST_F(JobsTest, AllNodesAreCordonedBeforeTheFirstEviction) {
+  add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
+  EXPECT_EQ(drain({"drain", "-l", "pool=old"}), 0);
+  const std::size_t last_cordon = text.text.find("node/n2 cordoned");
+  EXPECT_LT(last_cordon, text.text.find("evicting pod"));
+}
+
+TEST_F(JobsTest, TheTimeOfANodeIsItsOwn) {
+  add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "-o", "json"}), 0);
+  const Json items = Json::parse(out.text)["items"];
+  EXPECT_GE(items[1]["startedAt"], items[0]["finishedAt"]);
+}
+
+TEST_F(JobsTest, UnknownNodeAndNoMatch) {
+  EXPECT_EQ(drain({"drain", "n9"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("n9"));
+  EXPECT_EQ(drain({"drain", "-l", "pool=none"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("pool=none"));
+}
+
+// As a Job would drain the nodes of which it runs on one.
+TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
+  add_pod("a-job", "n1", true);
+  add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
+  sim::Identity job = sim::service_account("shop", "drainer");
+  job.node_name = "n1";
+  job.pod_name = "a-job";
+  job.pod_uid = sim::uid_of(cluster.get("pods", "shop", "a-job"));
+  cluster.set_token("secret", job);
+  sim::TokenTransport in_pod(cluster.api(), "secret");
+  sim::FaultTransport unsteady(in_pod, clock, world_rng);
+  unsteady.add({.verb = "create", .resource = "", .count = 2, .fault = {.kind = sim::FaultKind::refuse}});
+  k8s::Client as_job(unsteady, clock);
+  Settings settings = settings_of({"drain", "n1", "n2"});
+  LineView view(console, {});
+  Tools mine{as_job, clock, rng, console, out, ledger, "haulout"};
+  settings.in_a_pod = true;
+  DrainJob drain_job(mine, settings, view, nullptr);
+  EXPECT_EQ(run_job(drain_job), 0);
+  EXPECT_LT(text.text.find("pod/web-0 evicted"), text.text.find("evicting pod shop/a-job"));
+  EXPECT_LT(text.text.find("node/n2 drained"), text.text.find("evicting pod shop/web-0"));
+  EXPECT_EQ(errors.text.find("Warning"), std::string::npos);
+}
+
+TEST_F(JobsTest, AnOwnPodThatIsNotKnownIsSaidAndChangesNothingElse) {
+  add_pod("web-0", "n1", true);
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.resource.find("selfsubjectreviews") == std::string::npos) return std::nullopt;
+    return http::Response{403, {}, "{}"};
+  });
+  Settings settings = settings_of({"drain", "n1"});
+  LineView view(console, {});
+  settings.in_a_pod = true;
+  DrainJob job(tools(), settings, view, nullptr);
+  EXPECT_EQ(run_job(job), 0);
+  EXPECT_THAT(errors.text, HasSubstr("Warning: in which pod this runs is not known"));
+}
+
+TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "-o", "json"}, 2s), 143);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("interrupted"), HasSubstr("shop/web-0"), HasSubstr("uncordon n1")));
+  EXPECT_EQ(Json::parse(out.text)["outcome"], "cancelled");
+}
+
+// The server has done it, and its answer is still out.
+TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
+  sim::FaultTransport silent(cluster.api(), clock, rng);
+  silent.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall}});
+  k8s::Client patient(silent, clock);
+  Tools mine{patient, clock, rng, console, out, ledger, "haulout"};
+  LineView view(console, {});
+  DrainJob drain_job(mine, settings_of({"drain", "n1", "-o", "json"}), view, nullptr);
+  EXPECT_EQ(run_job(drain_job, 2s), 143);
+  EXPECT_TRUE(cordoned("n1"));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
+                                 HasSubstr("'haulout uncordon n1' takes a cordon back")));
+  const Json report = Json::parse(out.text);
+  EXPECT_EQ(report["cordon"]["after"], Json(nullptr));
+  EXPECT_EQ(report["cordon"]["owner"], "");
+
+  errors.text.clear();
+  CordonJob uncordon_job(mine, settings_of({"uncordon", "n1", "n2"}));
+  EXPECT_EQ(run_job(uncordon_job, 2s), 143);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
+                                 HasSubstr("interrupted; not done: n2\n")));
+}
+
+TEST_F(JobsTest, DryRunChangesNothing) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "--dry-run=client"}), 0);
+  EXPECT_FALSE(cordoned("n1"));
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("node/n1 cordoned (dry run)"), HasSubstr("evicting pod shop/web-0 (dry run)\n"),
+                    HasSubstr("node/n1 drained (dry run)")));
+}
+
+TEST_F(JobsTest, EventsAsJsonLines) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "-o", "jsonl"}), 0);
+  std::istringstream lines(out.text);
+  std::vector<std::string> types;
+  for (std::string line; std::getline(lines, line);) types.push_back(Json::parse(line)["type"]);
+  EXPECT_THAT(types, ::testing::IsSupersetOf({"planned", "cordoned", "evicted", "vanished", "finished"}));
+}
+
+TEST_F(JobsTest, EventsOfADrainThatIsOverBeforeItsFirstEvictionSayThat) {
+  add_pod("alone", "n1", false);
+  EXPECT_EQ(drain({"drain", "n1", "-o", "jsonl"}), 1);
+  EXPECT_EQ(drain({"drain", "n9", "-o", "jsonl"}), 1);
+  cluster.forbid("patch", "nodes");
+  Settings unasked = settings_of({"drain", "n2", "-o", "jsonl"});
+  unasked.drain.review_access = false;
+  LineView view(console, {});
+  DrainJob job(tools(), unasked, view, nullptr);
+  EXPECT_EQ(run_job(job), 3);
+  std::istringstream lines(out.text);
+  std::vector<std::string> ends;
+  for (std::string line; std::getline(lines, line);)
+    if (const Json event = Json::parse(line); event["type"] == "finished")
+      ends.push_back(event["node"].get<std::string>() + ": " + event["message"].get<std::string>());
+  EXPECT_THAT(ends, ::testing::ElementsAre(HasSubstr("n1: "), HasSubstr("n9: node n9 does not exist"),
+                                           HasSubstr("n2: node n2 could not be cordoned")));
+}
+
+// A picture of all nodes in one file, whatever became of the drain.
+TEST_F(JobsTest, TheTimelineIsKept) {
+  const std::string path = ::testing::TempDir() + "haulout-jobs-timeline.svg";
+  std::remove(path.c_str());
+  add_pod("web-0", "n1", true);
+  add_pod("alone", "n2", false);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--timeline", path}), 1) << "n2 is refused";
+  std::ostringstream picture;
+  picture << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_THAT(picture.str(), AllOf(::testing::StartsWith("<svg"), HasSubstr("Drain of n1, n2"), HasSubstr("shop/web-0"),
+                                   HasSubstr("</svg>")));
+  EXPECT_EQ(errors.text.find("--timeline"), std::string::npos) << errors.text;
+}
+
+TEST_F(JobsTest, ATimelineThatCannotBeWrittenIsWrongUsageAndTouchesNothing) {
+  add_pod("web-0", "n1", true);
+  EXPECT_EQ(drain({"drain", "n1", "--timeline", "/nonexistent/timeline.svg"}), 2);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("--timeline"), HasSubstr("/nonexistent")));
+  EXPECT_FALSE(cordoned("n1"));
+  EXPECT_TRUE(cluster.audit().empty());
+}
+
+}  // namespace
+}  // namespace haulout::agent

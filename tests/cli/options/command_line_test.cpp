@@ -1,0 +1,363 @@
+#include "cli/options/command_line.hpp"
+
+#include <limits>
+
+#include "cli/options/flags.hpp"
+#include "cli/options/help.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using drain::DryRunMode;
+using drain::Treatment;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+using Args = std::vector<std::string>;
+
+Settings parsed(const Args& args) {
+  auto result = parse_command_line("/usr/bin/haulout", args);
+  if (const auto* immediate = std::get_if<Immediate>(&result)) {
+    ADD_FAILURE() << immediate->err << immediate->out;
+    return {};
+  }
+  return std::get<Settings>(result);
+}
+
+Settings drained_with(Args flags) {
+  flags.insert(flags.begin(), {"drain", "n1"});
+  return parsed(flags);
+}
+
+Immediate refused(const Args& args, std::string_view program = "haulout") {
+  auto result = parse_command_line(program, args);
+  if (const auto* immediate = std::get_if<Immediate>(&result)) return *immediate;
+  ADD_FAILURE() << "was accepted";
+  return {};
+}
+
+TEST(CommandLineTest, DefaultsAreThoseOfKubectl) {
+  const Settings settings = parsed({"drain", "n1"});
+  EXPECT_EQ(settings.command, Command::drain);
+  EXPECT_THAT(settings.nodes, ElementsAre("n1"));
+  const drain::Options& options = settings.drain;
+  EXPECT_EQ(options.policy.daemon_set, Treatment::refuse);
+  EXPECT_EQ(options.policy.orphaned_daemon_set, Treatment::refuse);
+  EXPECT_EQ(options.policy.unmanaged, Treatment::refuse);
+  EXPECT_EQ(options.policy.empty_dir, Treatment::refuse);
+  EXPECT_EQ(options.policy.finished, Treatment::evict);
+  EXPECT_EQ(options.policy.do_not_disrupt, Treatment::evict);
+  EXPECT_FALSE(options.policy.skip_terminating_after);
+  EXPECT_TRUE(options.policy.pod_selector.empty());
+  EXPECT_EQ(options.dry_run, DryRunMode::none);
+  EXPECT_FALSE(options.grace_seconds);
+  EXPECT_FALSE(options.timeout);
+  EXPECT_EQ(options.max_concurrent, 0u) << "unlimited";
+  EXPECT_EQ(options.settle, Duration(5s));
+  EXPECT_EQ(options.page_size, 500u);
+  EXPECT_FALSE(options.delete_instead_of_evict);
+  EXPECT_FALSE(options.restore_cordon_on_failure);
+  EXPECT_TRUE(options.fail_fast);
+  EXPECT_EQ(options.volumes, drain::VolumeWait::off) << "kubectl does not wait for them";
+  EXPECT_EQ(settings.output, OutputFormat::text);
+}
+
+struct FlagRow {
+  Args args;
+  std::function<bool(const Settings&)> holds;
+};
+
+TEST(CommandLineTest, EveryFlag) {
+  const auto untouched = [](const Settings& s) { return s.verbosity == 0 && !s.drain.timeout; };
+  const std::vector<FlagRow> rows = {
+      {{"--chunk-size=0"}, [](const Settings& s) { return s.drain.page_size == 0; }},
+      {{"--chunk-size", "20"}, [](const Settings& s) { return s.drain.page_size == 20; }},
+      {{"--delete-emptydir-data"}, [](const Settings& s) { return s.drain.policy.empty_dir == Treatment::evict; }},
+      {{"--disable-eviction"}, [](const Settings& s) { return s.drain.delete_instead_of_evict; }},
+      {{"--dry-run=client"}, [](const Settings& s) { return s.drain.dry_run == DryRunMode::client; }},
+      {{"--dry-run=server"}, [](const Settings& s) { return s.drain.dry_run == DryRunMode::server; }},
+      {{"--dry-run=none"}, [](const Settings& s) { return s.drain.dry_run == DryRunMode::none; }},
+      {{"--force"},
+       [](const Settings& s) {
+         return s.drain.policy.unmanaged == Treatment::evict && s.drain.policy.orphaned_daemon_set == Treatment::evict;
+       }},
+      {{"--force=false"}, [](const Settings& s) { return s.drain.policy.unmanaged == Treatment::refuse; }},
+      {{"--force", "--force=F"}, [](const Settings& s) { return s.drain.policy.unmanaged == Treatment::refuse; }},
+      {{"--grace-period", "-1"}, [](const Settings& s) { return !s.drain.grace_seconds; }},
+      {{"--grace-period=-900"}, [](const Settings& s) { return !s.drain.grace_seconds; }},
+      {{"--grace-period=0"}, [](const Settings& s) { return s.drain.grace_seconds == 0; }},
+      {{"--grace-period=900"}, [](const Settings& s) { return s.drain.grace_seconds == 900; }},
+      {{"--ignore-daemonsets"}, [](const Settings& s) { return s.drain.policy.daemon_set == Treatment::skip; }},
+      {{"--pod-selector=app=web,tier!=db"},
+       [](const Settings& s) { return s.drain.policy.pod_selector.requirements().size() == 2; }},
+      {{"--pod-selector="}, [](const Settings& s) { return s.drain.policy.pod_selector.empty(); }},
+      {{"--skip-wait-for-delete-timeout=30"},
+       [](const Settings& s) { return s.drain.policy.skip_terminating_after == Duration(30s); }},
+      {{"--skip-wait-for-delete-timeout", "-1"},
+       [](const Settings& s) { return !s.drain.policy.skip_terminating_after; }},
+      {{"--timeout", "-1s"},
+       [](const Settings& s) {
+         return s.drain.timeout && *s.drain.timeout > Duration::zero() && *s.drain.timeout < 1ms;
+       }},
+      {{"--as-user-extra=a=b=c", "--as-user-extra", "a=d"},
+       [](const Settings& s) {
+         return s.connection.as_user_extra ==
+                std::vector<std::pair<std::string, std::string>>{{"a", "b=c"}, {"a", "d"}};
+       }},
+      {{"--username=jane"}, [](const Settings& s) { return s.connection.username == "jane"; }},
+      {{"--password", "secret"}, [](const Settings& s) { return s.connection.password == "secret"; }},
+      {{"--warnings-as-errors"}, [](const Settings& s) { return s.warnings_as_errors; }},
+      {{"--v=99"}, [](const Settings& s) { return s.verbosity == 99; }},
+      {{"--cache-dir", "/x"}, untouched},
+      {{"--disable-compression"}, untouched},
+      {{"--kuberc", "off"}, untouched},
+      {{"--log-flush-frequency=5s"}, untouched},
+      {{"--match-server-version"}, untouched},
+      {{"--profile=none"}, untouched},
+      {{"--profile-output=profile.pprof"}, untouched},
+      {{"--vmodule=a=1"}, untouched},
+      {{"--skip-wait-for-delete-timeout=0"}, [](const Settings& s) { return !s.drain.policy.skip_terminating_after; }},
+      {{"--timeout", "5m"}, [](const Settings& s) { return s.drain.timeout == Duration(5min); }},
+      {{"--timeout=0"}, [](const Settings& s) { return !s.drain.timeout; }},
+      {{"--drain-order", "app=db=10", "--drain-order=tier=-1"},
+       [](const Settings& s) { return s.drain.order.size() == 2 && s.drain.order[1].order == -1; }},
+      {{"--max-concurrent=7"}, [](const Settings& s) { return s.drain.max_concurrent == 7; }},
+      {{"--max-concurrent=unlimited"}, [](const Settings& s) { return s.drain.max_concurrent == 0; }},
+      {{"-o", "json"}, [](const Settings& s) { return s.output == OutputFormat::json; }},
+      {{"-ojsonl"}, [](const Settings& s) { return s.output == OutputFormat::jsonl; }},
+      {{"--output=text"}, [](const Settings& s) { return s.output == OutputFormat::text; }},
+      {{"--respect-do-not-disrupt"},
+       [](const Settings& s) { return s.drain.policy.do_not_disrupt == Treatment::park; }},
+      {{"--settle=1.5s"}, [](const Settings& s) { return s.drain.settle == Duration(1500ms); }},
+      {{"--settle=0"}, [](const Settings& s) { return s.drain.settle == Duration::zero(); }},
+      {{"--timeout=3s"}, [](const Settings& s) { return s.drain.settle == Duration(1500ms); }},
+      {{"--timeout=1m"}, [](const Settings& s) { return s.drain.settle == Duration(5s); }},
+      {{"--timeout=6s", "--settle=5s"}, [](const Settings& s) { return s.drain.settle == Duration(5s); }},
+      {{"--timeout=1s", "--settle=0"}, [](const Settings& s) { return s.drain.settle == Duration::zero(); }},
+      {{"--pinned=leave"}, [](const Settings& s) { return s.drain.policy.pinned == drain::Treatment::skip; }},
+      {{"--timeline", "t.svg"}, [](const Settings& s) { return s.timeline == "t.svg"; }},
+      {{"--uncordon-on-failure"}, [](const Settings& s) { return s.drain.restore_cordon_on_failure; }},
+      {{"--wait-volumes"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::required; }},
+      {{"--wait-volumes=false"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::off; }},
+      {{"--serialize-volumes"},
+       [](const Settings& s) {
+         return s.drain.volume_turns == drain::VolumeWait::required && s.drain.volumes == drain::VolumeWait::off;
+       }},
+      {{"--serialize-volumes=false"}, [](const Settings& s) { return s.drain.volume_turns == drain::VolumeWait::off; }},
+      {{"--check-fit=block"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::block; }},
+      {{"--check-fit=off"}, [](const Settings& s) { return s.drain.fit == drain::FitPolicy::off; }},
+      {{"--volume-limit=10m"}, [](const Settings& s) { return s.drain.volume_limit == Duration(10min); }},
+      {{"--reattach-limit=90s", "--wait-volumes"},
+       [](const Settings& s) { return s.drain.reattach_limit == Duration(90s); }},
+      {{"--stuck-volume=fail"}, [](const Settings& s) { return s.drain.end_at_volume_limit; }},
+      {{"--stuck-volume=wait"}, [](const Settings& s) { return !s.drain.end_at_volume_limit; }},
+      {{"--canary=30s"}, [](const Settings& s) { return s.drain.guards.canary == Duration(30s); }},
+      {{"--max-unavailable-per-controller=25%"},
+       [](const Settings& s) { return s.drain.guards.max_unavailable == drain::Share{25, true}; }},
+      {{"--max-unavailable-per-controller=2"},
+       [](const Settings& s) { return s.drain.guards.max_unavailable == drain::Share{2, false}; }},
+      {{"--single-replica=warn"},
+       [](const Settings& s) { return s.drain.guards.single_replica == drain::SingleReplica::warn; }},
+      {{"--single-replica=block"},
+       [](const Settings& s) { return s.drain.guards.single_replica == drain::SingleReplica::block; }},
+      {{"--as=jane"}, [](const Settings& s) { return s.connection.as == "jane"; }},
+      {{"--as-group=a", "--as-group", "b"},
+       [](const Settings& s) { return s.connection.as_groups == std::vector<std::string>{"a", "b"}; }},
+      {{"--as-uid=u1"}, [](const Settings& s) { return s.connection.as_uid == "u1"; }},
+      {{"--certificate-authority=ca"}, [](const Settings& s) { return s.connection.certificate_authority == "ca"; }},
+      {{"--client-certificate=c"}, [](const Settings& s) { return s.connection.client_certificate == "c"; }},
+      {{"--client-key=k"}, [](const Settings& s) { return s.connection.client_key == "k"; }},
+      {{"--cluster=c"}, [](const Settings& s) { return s.connection.cluster == "c"; }},
+      {{"--context=x", "--context=y"}, [](const Settings& s) { return s.connection.context == "y"; }},
+      {{"--insecure-skip-tls-verify"}, [](const Settings& s) { return s.connection.insecure_skip_tls_verify; }},
+      {{"--kubeconfig", "f"}, [](const Settings& s) { return s.connection.kubeconfig == "f"; }},
+      {{"--log-format=json"}, [](const Settings& s) { return s.log_format == LogFormat::json; }},
+      {{"-n", "ops"}, [](const Settings& s) { return s.connection.ns == "ops"; }},
+      {{"--request-timeout=10s"}, [](const Settings& s) { return s.request_timeout == Duration(10s); }},
+      {{"--request-timeout=0"}, [](const Settings& s) { return !s.request_timeout; }},
+      {{"--request-timeout=30"}, [](const Settings& s) { return s.request_timeout == Duration(30s); }},
+      {{"-s", "https://h:1"}, [](const Settings& s) { return s.connection.server == "https://h:1"; }},
+      {{"--tls-server-name=t"}, [](const Settings& s) { return s.connection.tls_server_name == "t"; }},
+      {{"--token=secret"}, [](const Settings& s) { return s.connection.token == "secret"; }},
+      {{"--user=u"}, [](const Settings& s) { return s.connection.user == "u"; }},
+      {{"-v=2"}, [](const Settings& s) { return s.verbosity == 2; }},
+      {{"--v=1"}, [](const Settings& s) { return s.verbosity == 1; }},
+      {{"-v", "3"}, [](const Settings& s) { return s.verbosity == 3; }},
+  };
+  std::set<std::string> covered;
+  for (const FlagRow& row : rows) {
+    const Settings settings = drained_with(row.args);
+    EXPECT_TRUE(row.holds(settings)) << ::testing::PrintToString(row.args);
+    EXPECT_THAT(settings.nodes, ElementsAre("n1")) << "a flag swallowed the node: " << row.args[0];
+    covered.insert(row.args[0].substr(0, row.args[0].find('=')));
+  }
+  std::vector<Flag> flags = command_flags(Command::drain);
+  for (const Flag& flag : connection_flags()) flags.push_back(flag);
+  for (const Flag& flag : flags) {
+    const bool tested = covered.count("--" + flag.name) + covered.count(fmt::format("-{}", flag.letter)) != 0 ||
+                        flag.name == "selector";
+    EXPECT_TRUE(tested) << "--" << flag.name << " has no row here";
+  }
+}
+
+TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
+  const auto settings =
+      parsed({"rehearse", "n1", "-f", "a.json", "--snapshot=-", "--ready-after=5s", "--terminate-within", "2s",
+              "--detach-within=40s", "--attach-within", "0s", "--ignore-daemonsets", "-o", "json"});
+  EXPECT_EQ(settings.command, Command::rehearse);
+  EXPECT_THAT(settings.rehearse.snapshots, ElementsAre("a.json", "-"));
+  EXPECT_EQ(settings.rehearse.ready_after, Duration(5s));
+  EXPECT_EQ(settings.rehearse.terminate_within, Duration(2s));
+  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
+  EXPECT_EQ(settings.rehearse.attach_within, Duration(0s));
+  EXPECT_EQ(settings.drain.policy.daemon_set, Treatment::skip);
+  EXPECT_EQ(settings.output, OutputFormat::json);
+}
+
+TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
+  const auto settings =
+      parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%", "--reboot-time", "5m",
+              "--detach-within=40s", "--timeline", "fleet.svg", "-f", "a.json"});
+  EXPECT_TRUE(settings.rehearse.all);
+  EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
+  EXPECT_EQ(settings.rehearse.max_unavailable, "10%");
+  EXPECT_EQ(settings.rehearse.reboot_time, Duration(5min));
+  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
+  EXPECT_EQ(settings.timeline, "fleet.svg");
+  EXPECT_TRUE(settings.nodes.empty());
+}
+
+TEST(CommandLineTest, GrammarOfPflag) {
+  EXPECT_THAT(parsed({"drain", "--force", "n1", "--timeout", "1s", "n2"}).nodes, ElementsAre("n1", "n2"));
+  EXPECT_THAT(parsed({"drain", "node/n1", "nodes/n2", "n1"}).nodes, ElementsAre("n1", "n2"));
+  EXPECT_THAT(parsed({"drain", "--pod-selector=", "n1"}).nodes, ElementsAre("n1"))
+      << "an empty value does not take the next argument";
+  EXPECT_THAT(parsed({"drain", "--", "--force"}).nodes, ElementsAre("--force"));
+  EXPECT_THAT(parsed({"drain", "drain"}).nodes, ElementsAre("drain")) << "a node may be called like a command";
+  EXPECT_THAT(parsed({"drain", "version"}).nodes, ElementsAre("version"));
+  EXPECT_EQ(parsed({"drain", "-l", "pool=old"}).selector, "pool=old");
+  EXPECT_EQ(parsed({"drain", "-lpool=old"}).selector, "pool=old");
+  EXPECT_EQ(parsed({"drain", "-l=pool=old"}).selector, "pool=old");
+  EXPECT_EQ(parsed({"drain", "--selector=pool in (a,b),!old"}).selector, "pool in (a,b),!old");
+  EXPECT_EQ(parsed({"--context", "prod", "cordon", "n1"}).command, Command::cordon);
+  EXPECT_EQ(parsed({"--context", "prod", "cordon", "n1"}).connection.context, "prod");
+  EXPECT_EQ(parsed({"uncordon", "n1", "--dry-run=server"}).drain.dry_run, DryRunMode::server);
+}
+
+struct BadRow {
+  Args args;
+  std::string says;
+};
+
+TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
+  const std::vector<BadRow> rows = {
+      {{}, "no command is given"},
+      {{"drain"}, "error: USAGE: drain NODE [flags]"},
+      {{"cordon"}, "error: USAGE: cordon NODE [flags]"},
+      {{"uncordon", "--"}, "error: USAGE: uncordon NODE [flags]"},
+      {{"request-reboot"}, "error: no node is given"},
+      {{"drain", "-l", ""}, "you must provide one or more resources"},
+      {{"cordon", "--selector="}, "you must provide one or more resources"},
+      {{"drain", "n1", "-l", "a=b"}, "cannot specify both a node name and a --selector option"},
+      {{"drain", "n1", "--ignore-daemonset"}, "did you mean --ignore-daemonsets?"},
+      {{"drain", "n1", "--timout=5s"}, "did you mean --timeout?"},
+      {{"drain", "n1", "-x"}, "unknown flag -x"},
+      {{"cordon", "n1", "--force"}, "unknown flag --force"},
+      {{"drian", "n1"}, "did you mean drain?"},
+      {{"apply", "n1"}, "unknown command \"apply\""},
+      {{"get", "nodes"}, "unknown command \"get\"\n"},
+      {{"drain", "n1", "--as-user-extra=scopes"}, "write KEY=VALUE"},
+      {{"help", "cordn"}, "did you mean cordon?"},
+      {{"rehearse"}, "the whole fleet with --all"},
+      {{"rehearse", "--all", "n1"}, "leave --all out"},
+      {{"rehearse", "--all", "-l", "pool=old"}, "leave --all out"},
+      {{"rehearse", "--all", "--ignore-daemonsets"}, "--ignore-daemonsets is about a single drain"},
+      {{"rehearse", "--all", "--timeout", "5m"}, "name the file with --config"},
+      {{"rehearse", "--all", "--max-unavailable", "many"}, "--max-unavailable"},
+      {{"rehearse", "n1", "--config", "haulout.yaml"}, "--config is about the agents of a fleet: add --all"},
+      {{"rehearse", "n1", "--max-unavailable=2"}, "--max-unavailable is about the agents of a fleet: add --all"},
+      {{"rehearse", "n1", "--reboot-time=2m"}, "--reboot-time is about the agents of a fleet: add --all"},
+      {{"drain", "n1", "--timeout=5s", "--settle=5s"}, "raise --timeout above --settle"},
+      {{"drain", "n1", "--settle=1m", "--timeout=30s"}, "give --settle=0"},
+      {{"drain", "n1", "--timeout=5x"}, "unknown unit \"x\""},
+      {{"drain", "n1", "--timeout=5"}, "the unit is missing"},
+      {{"drain", "n1", "--timeout=9999999999h"}, "longer than the clock can hold"},
+      {{"drain", "n1", "--timeout"}, "--timeout needs a value"},
+      {{"drain", "n1", "--timeout="}, "no duration is given"},
+      {{"drain", "n1", "--reattach-limit=90s"}, "add --wait-volumes, --serialize-volumes, or both"},
+      {{"drain", "n1", "--settle=-1s"}, "must not be negative"},
+      {{"drain", "n1", "--max-concurrent=0"}, "from 1 to"},
+      {{"drain", "n1", "--max-concurrent=-3"}, "or unlimited"},
+      {{"drain", "n1", "--max-concurrent=many"}, "or unlimited"},
+      {{"drain", "n1", "--max-concurrent=99999999999999999999"}, "from 1 to"},
+      {{"drain", "n1", "--grace-period=99999999999999999999"}, "it must be from"},
+      {{"drain", "n1", "--grace-period=1.5"}, "not a whole number"},
+      {{"drain", "n1", "--skip-wait-for-delete-timeout=5s"}, "not a whole number"},
+      {{"drain", "n1", "--chunk-size=-1"}, "from 0 to"},
+      {{"drain", "n1", "--dry-run"}, "--dry-run=client"},
+      {{"drain", "n1", "--dry-run", "client"}, "without a value"},
+      {{"drain", "n1", "--dry-run=maybe"}, "none, client, server"},
+      {{"drain", "n1", "-o", "yaml"}, "text, json, jsonl"},
+      {{"drain", "n1", "--log-format=xml"}, "text, json"},
+      {{"drain", "n1", "--force=maybe"}, "true or false"},
+      {{"drain", "n1", "--force="}, "true or false"},
+      {{"drain", "n1", "-v", "much"}, "not a whole number"},
+      {{"drain", "n1", "--pod-selector=a in (b"}, "--pod-selector"},
+      {{"drain", "-l", "a in (b"}, "-l"},
+      {{"drain", ""}, "no node name"},
+      {{"drain", "pod/x"}, "write NAME or node/NAME"},
+      {{"drain", "node/"}, "no node name"},
+      {{"version", "x"}, "takes no arguments"},
+  };
+  for (const BadRow& row : rows) {
+    const Immediate immediate = refused(row.args);
+    EXPECT_EQ(immediate.exit_code, 2) << ::testing::PrintToString(row.args);
+    EXPECT_THAT(immediate.err, HasSubstr(row.says)) << ::testing::PrintToString(row.args);
+    EXPECT_EQ(immediate.out, "") << "mistakes go to stderr";
+  }
+}
+
+TEST(CommandLineTest, FlagsOfACommandStandBehindIt) {
+  EXPECT_THAT(refused({"--force", "drain", "n1"}).err, HasSubstr("before the command"));
+  EXPECT_THAT(refused({"drain", "n1", "-1"}).err, HasSubstr("unknown flag -1"));
+  EXPECT_THAT(refused({"drain", "n1", "---force"}).err, HasSubstr("unknown flag"));
+  EXPECT_THAT(refused({"drain", "n1", "--version"}).err, HasSubstr("unknown flag --version"));
+  EXPECT_EQ(refused({"drain", "-h", "--timeout"}).exit_code, 0) << "help comes first";
+}
+
+TEST(CommandLineTest, HelpAndVersionAreNoMistakes) {
+  for (const Args& args : std::vector<Args>{{"--help"},
+                                            {"-h"},
+                                            {"help"},
+                                            {"drain", "--help"},
+                                            {"drain", "-h", "--nonsense"},
+                                            {"help", "drain"},
+                                            {"cordon", "-h"},
+                                            {"version"},
+                                            {"--version"}}) {
+    const Immediate immediate = refused(args);
+    EXPECT_EQ(immediate.exit_code, 0) << ::testing::PrintToString(args);
+    EXPECT_NE(immediate.out, "") << ::testing::PrintToString(args);
+    EXPECT_EQ(immediate.err, "") << ::testing::PrintToString(args);
+  }
+  EXPECT_THAT(refused({"drain", "n1", "--kubeconfig", "-h", "--nonsense"}).err, HasSubstr("--nonsense"))
+      << "a value that looks like a flag is a value";
+}
+
+TEST(CommandLineTest, HelpNamesEveryFlag) {
+  for (const Command command : {Command::drain, Command::cordon, Command::uncordon}) {
+    const std::string help = help_text(command, "haulout");
+    for (const Flag& flag : command_flags(command)) EXPECT_THAT(help, HasSubstr("--" + flag.name));
+    for (const Flag& flag : connection_flags()) EXPECT_THAT(help, HasSubstr("--" + flag.name));
+  }
+}
+
+TEST(CommandLineTest, APluginShowsItselfAsOne) {
+  EXPECT_THAT(refused({"drain", "--help"}, "/opt/bin/kubectl-haulout").out, HasSubstr("kubectl haulout drain NODE"));
+  EXPECT_THAT(refused({"drain"}, "/opt/bin/kubectl-haulout").err, HasSubstr("'kubectl haulout drain --help'"));
+  EXPECT_THAT(refused({"drain"}, "/opt/bin/haulout").err, HasSubstr("'haulout drain --help'"));
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,343 @@
+// From Nodes, Leases and the ConfigMap to what people see of them: tables.
+#include "cli/people/fleet_summary.hpp"
+
+#include <gmock/gmock.h>
+
+#include "base/text.hpp"
+#include "cli/people/node_state.hpp"
+#include "cli/people/status_table.hpp"
+#include "tests/cli/people/samples.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace samples;
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+Fleet fleet(const std::vector<k8s::Node>& nodes, FleetFacts facts = {}) {
+  return fleet_of(nodes, std::move(facts), true, now);
+}
+
+TEST(NodeViewTest, ReadsWhatTheAgentWrote) {
+  k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "pod a/b\x1b[31m waits");
+  remember(node, [](Record& record) {
+    record.from = "1.0";
+    record.to = "1.1";
+    record.verified_at = now - 48h;
+  });
+  node.os_image = "Debian 12";
+  const NodeView view = node_view(node, {.turns = {turn_of(node, "web")}}, now);
+  EXPECT_TRUE(view.agent);
+  EXPECT_EQ(view.state, "draining");
+  EXPECT_EQ(view.reason, "BlockedByBudget");
+  EXPECT_EQ(view.reboot_required, "true");
+  EXPECT_EQ(view.message, "pod a/b [31m waits") << "nothing that a terminal would obey";
+  EXPECT_EQ(view.since, now - 12min);
+  EXPECT_EQ(view.turn, "haulout-web-0");
+  EXPECT_EQ(view.pool, "web");
+  EXPECT_EQ(view.from + view.to, "1.01.1");
+  EXPECT_EQ(view.last_update, now - 48h);
+  EXPECT_FALSE(view.overdue);
+}
+
+TEST(NodeViewTest, ATurnOfANamesakeIsNotThisNodes) {
+  k8s::Node node = node_in("n1", State::waiting);
+  k8s::Lease turn = turn_of(node);
+  turn.holder = "n1/older";
+  EXPECT_EQ(node_view(node, {.turns = {turn}}, now).turn, "");
+}
+
+TEST(NodeViewTest, WithoutAnAgent) {
+  const NodeView view = node_view(bare("n1"), {}, now);
+  EXPECT_FALSE(view.agent);
+  EXPECT_EQ(state_text(view), "<none>");
+  EXPECT_EQ(message_text(view, now), "no agent has reported on this node");
+}
+
+TEST(NodeViewTest, ARecordThatNobodyCanReadIsShownAsDegraded) {
+  k8s::Node node = bare("n1");
+  node.annotations = {{"haulout.dev/record", "nonsense"}};
+  const NodeView view = node_view(node, {}, now);
+  EXPECT_EQ(view.state, "degraded");
+  EXPECT_FALSE(view.since);
+}
+
+TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
+  k8s::Node node = node_in("n1", State::idle);
+  node.ready = false;
+  node.unschedulable = true;
+  EXPECT_EQ(state_text(node_view(node, {}, now)), "idle,NotReady,SchedulingDisabled");
+  node = node_in("n1", State::draining);
+  node.unschedulable = true;
+  EXPECT_EQ(state_text(node_view(node, {}, now)), "draining") << "it is what draining means";
+  NodeView back = node_view(node_in("n1", State::uncordoning), {}, now);
+  back.unschedulable = true;
+  EXPECT_EQ(state_text(back), "uncordoning") << "it is what is being taken back";
+  back.foreign_cordon = true;
+  EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
+}
+
+// A drain may take for ever; its agent says now and then that it lives.
+TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
+  const struct {
+    const char* what;
+    const char* status;
+    std::optional<Duration> heard;
+    bool silent;
+  } rows[] = {
+      {"heard of just now", "True", 4min, false},
+      {"late", "True", 14min, false},
+      {"not for long", "True", 16min, true},
+      {"no maintenance", "False", 24h, false},
+      {"whoever wrote no time", "True", std::nullopt, false},
+  };
+  for (const auto& row : rows) {
+    k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "said before");
+    node.conditions = {{"HauloutMaintenance", row.status, "BlockedByBudget"}};
+    if (row.heard) node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
+    EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what;
+  }
+}
+
+struct OverdueRow {
+  const char* what;
+  State state;
+  const char* reason;
+  std::optional<Duration> deadline, not_before;  // ago
+  bool overdue;
+};
+
+TEST(NodeViewTest, OnlyATimeThatPassedMakesAnAgentSilent) {
+  const OverdueRow rows[] = {
+      {"rebooting, long past", State::rebooting, "", 20min, std::nullopt, true},
+      {"rebooting, just past", State::rebooting, "", 4min, std::nullopt, false},
+      {"soaking, not over", State::soaking, "", -1min, std::nullopt, false},
+      {"verifying", State::verifying, "", 1h, std::nullopt, true},
+      {"backing off", State::pending, "BackingOff", std::nullopt, 1h, true},
+      {"an old backoff, held by something else", State::pending, "Paused", std::nullopt, 1h, false},
+      {"idle says nothing for weeks", State::idle, "", std::nullopt, std::nullopt, false},
+      {"a drain may take for ever", State::draining, "BlockedByBudget", std::nullopt, std::nullopt, false},
+  };
+  for (const OverdueRow& row : rows) {
+    k8s::Node node = node_in("n1", row.state, row.reason, "said before");
+    const auto ago = [](Duration d) { return now - std::chrono::duration_cast<std::chrono::microseconds>(d); };
+    remember(node, [&](Record& record) {
+      if (row.deadline) record.deadline = ago(*row.deadline);
+      if (row.not_before) record.not_before = ago(*row.not_before);
+    });
+    const NodeView view = node_view(node, {}, now);
+    EXPECT_EQ(view.overdue.has_value(), row.overdue) << row.what;
+    if (row.overdue)
+      EXPECT_THAT(message_text(view, now), AllOf(HasSubstr("does it run?"), HasSubstr("said before"))) << row.what;
+  }
+}
+
+TEST(NodeViewTest, PausesThatAreOverAreNone) {
+  k8s::Node node = node_in("n1", State::idle);
+  node.annotations["haulout.dev/pause"] = "2026-11-21T11:59:59Z; disk";
+  EXPECT_FALSE(node_view(node, {}, now).pause);
+  node.annotations["haulout.dev/pause"] = "2026-11-21T12:30:00Z; disk";
+  const NodeView view = node_view(node, {}, now);
+  ASSERT_TRUE(view.pause);
+  EXPECT_EQ(message_text(view, now), "paused until 2026-11-21T12:30:00Z: disk");
+}
+
+// The rules of k8s.io/apimachinery duration.HumanDuration.
+TEST(NodeViewTest, AgesAsKubectlWritesThem) {
+  const std::pair<Duration, const char*> rows[] = {
+      {-5s, "0s"},    {0s, "0s"},       {119s, "119s"}, {120s, "2m"},     {185s, "3m5s"},
+      {10min, "10m"}, {179min, "179m"}, {3h, "3h"},     {187min, "3h7m"}, {8h + 9min, "8h"},
+      {47h, "47h"},   {48h, "2d"},      {99h, "4d3h"},  {8 * 24h, "8d"},  {400 * 24h, "400d"},
+  };
+  for (const auto& [age, text] : rows)
+    EXPECT_EQ(age_text(now - std::chrono::duration_cast<std::chrono::microseconds>(age), now), text);
+}
+
+TEST(NodeStateTest, UnderWayFromTheTurnToItsEnd) {
+  std::vector<std::string> under_way;
+  for (const State state : all_states)
+    if (is_under_way(to_string(state))) under_way.emplace_back(to_string(state));
+  EXPECT_THAT(under_way, ElementsAre("draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"));
+  EXPECT_FALSE(is_under_way("something newer"));
+}
+
+TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
+  std::vector<k8s::Node> nodes{bare("none")};
+  for (const State state : all_states) nodes.push_back(node_in("n-" + std::string(to_string(state)), state));
+  nodes.push_back(node_in("rolled-back", State::idle));
+  nodes.back().labels["haulout.dev/reboot-required"] = "true";
+  nodes.push_back(node_in("newer", State::idle));
+  nodes.back().labels["haulout.dev/state"] = "dreaming";
+  std::size_t all = 0;
+  for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
+  EXPECT_EQ(all, nodes.size());
+  EXPECT_EQ(count_line(fleet(nodes).nodes),
+            "14 nodes: 1 up to date, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
+            "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
+}
+
+TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {
+  EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle), bare("n2")}), now), IsEmpty());
+  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 up to date");
+}
+
+TEST(FleetSummaryTest, ADegradedHolderComesFirst) {
+  const k8s::Node broken = node_in("n2", State::degraded, "RebootOverdue", "it did not come back");
+  const auto lines = hold_lines(fleet({node_in("n1", State::waiting, "WaitingForSlot", "the turn is with n2"), broken},
+                                      {.turns = {turn_of(broken)}}),
+                                now);
+  EXPECT_THAT(lines, ElementsAre("n2 is degraded (RebootOverdue) for 12m and keeps turn haulout-default-0: it did not "
+                                 "come back"));
+}
+
+TEST(FleetSummaryTest, WhoHoldsTheTurnAndWhyIsSaidOnce) {
+  const k8s::Node holder = node_in("n2", State::draining, "BlockedByBudget", "pod shop/web-0 is blocked");
+  const auto lines = hold_lines(fleet({node_in("n1", State::waiting, "WaitingForSlot", "the turn is with n2"), holder},
+                                      {.turns = {turn_of(holder)}}),
+                                now);
+  EXPECT_THAT(lines, ElementsAre("n2 holds turn haulout-default-0, draining (BlockedByBudget) for 12m: pod shop/web-0 "
+                                 "is blocked"));
+}
+
+TEST(FleetSummaryTest, WhoHasJustTakenTheTurnDoesNotWaitForIt) {
+  const k8s::Node taker = node_in("n2", State::waiting, "WaitingForSlot", "the turn is with n1");
+  const auto lines = hold_lines(fleet({node_in("n1", State::idle), taker}, {.turns = {turn_of(taker)}}), now);
+  EXPECT_THAT(lines, ElementsAre("n2 has taken turn haulout-default-0 and is making sure of it"));
+}
+
+TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
+  const auto lines = hold_lines(fleet({node_in("n1", State::pending, "OutsideWindow", "opens on Sunday"),
+                                       node_in("n2", State::pending, "OutsideWindow", "opens on Sunday"),
+                                       node_in("n3", State::waiting, "WaitingForSlot", "n9 is NotReady")}),
+                                now);
+  EXPECT_THAT(
+      lines, ElementsAre("2 nodes wait (OutsideWindow): opens on Sunday", "n3 waits (WaitingForSlot): n9 is NotReady"));
+}
+
+TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {
+  FleetFacts facts;
+  facts.entries = {{"pause", R"({"reason":"incident"})"},
+                   {"pause.web", R"({"reason":"freeze","until":"2026-11-21T13:00:00Z"})"},
+                   {"pause.old", R"({"reason":"x","until":"2026-11-21T11:00:00Z"})"},
+                   {"paused", "{}"}};
+  facts.turns_problem = "forbidden";
+  const auto lines = hold_lines(fleet({node_in("n1", State::idle)}, facts), now);
+  EXPECT_THAT(lines,
+              ElementsAre("the cluster is paused: incident", "pool web is paused until 2026-11-21T13:00:00Z: freeze",
+                          "who holds the turns cannot be seen: forbidden"));
+}
+
+TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
+  const FleetFacts facts{.turns = {turn_of(node_in("gone", State::draining))}};
+  EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle)}, facts), now),
+              ElementsAre(HasSubstr("held by gone/uid-gone")));
+  EXPECT_THAT(hold_lines(fleet_of({node_in("n1", State::idle)}, facts, false, now), now), IsEmpty());
+}
+
+// By hand, or with a stolen token.
+TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
+  const k8s::Node node = node_in("n1", State::draining);
+  k8s::Lease second = turn_of(node);
+  second.name = "haulout-default-1";
+  k8s::Lease zone = turn_of(node);
+  zone.name = "haulout-default.a-0";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), zone}}), now),
+              Not(Contains(AnyOf(HasSubstr("turns, and"), HasSubstr("no node is that one")))))
+      << "one of its zone, too";
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), second, zone}}), now),
+              Contains(StartsWith("n1 holds 2 turns, and needs one: haulout-default-0, haulout-default-1;")));
+}
+
+TEST(StatusTableTest, LooksAsKubectlsTables) {
+  k8s::Node asked = node_in("worker-10", State::idle);
+  asked.annotations["haulout.dev/request"] = "reboot";
+  const auto lines = status_text(
+      fleet({node_in("n1", State::draining, "BlockedByBudget", "pod shop/web-0 is blocked"), bare("n2"), asked}), {},
+      now);
+  EXPECT_THAT(lines,
+              ElementsAre("NAME        STATE      REASON            REBOOT      SINCE    MESSAGE",
+                          "n1          draining   BlockedByBudget   true        12m      pod shop/web-0 is blocked",
+                          "n2          <none>     <none>            <none>      <none>   no agent has reported on "
+                          "this node",
+                          "worker-10   idle       <none>            requested   12m", "",
+                          "3 nodes: 1 up to date, 1 draining, 1 without an agent"));
+}
+
+TEST(StatusTableTest, WideSaysWhereAndWhat) {
+  k8s::Node node = node_in("n1", State::draining);
+  remember(node, [](Record& record) {
+    record.from = "1.0";
+    record.to = "1.1";
+    record.verified_at = now - 72h;
+    record.attempts = {{now - 72h, "Updated", ""}, {now - 9h, "DrainBlocked", "pod shop/db-0"}};
+  });
+  node.os_image = "Debian GNU/Linux 12";
+  const auto lines = status_text(fleet({node}, {.turns = {turn_of(node, "web")}}), {.wide = true}, now);
+  EXPECT_THAT(
+      lines[0],
+      HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   LAST-ATTEMPT        MESSAGE"));
+  EXPECT_THAT(lines[1],
+              HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d            DrainBlocked (9h)"));
+}
+
+TEST(StatusTableTest, ColoursNothingButTheState) {
+  const Fleet one = fleet({node_in("n1", State::degraded, "RebootLoop", "m")});
+  EXPECT_THAT(status_text(one, {.color = true}, now)[1], StartsWith("n1     \x1b[31mdegraded\x1b[0m   RebootLoop"));
+  for (const std::string& line : status_text(one, {}, now)) EXPECT_THAT(line, Not(HasSubstr("\x1b")));
+}
+
+TEST(StatusTableTest, ANarrowRowIsColouredWholeOrNotAtAll) {
+  const Fleet one = fleet({node_in("n1", State::degraded, "RebootLoop", "m")});
+  StatusTable table({.color = true});
+  table.fit(one.nodes, now);
+  for (std::size_t width = 2; width < 80; ++width) {
+    std::string row = table.row(one.nodes.front(), now, width);
+    const std::string state = "\x1b[31mdegraded\x1b[0m";
+    if (const auto at = row.find(state); at != std::string::npos) row.replace(at, state.size(), "degraded");
+    EXPECT_THAT(row, Not(HasSubstr("\x1b"))) << width;
+    EXPECT_LE(columns(row), width);
+  }
+}
+
+TEST(StatusTableTest, ColumnsOfARoomyTerminalStayWhereTheyAre) {
+  k8s::Node down = node_in("n1", State::rebooting, "BlockedByBudget", "m");
+  down.ready = false;
+  const auto header = [](const k8s::Node& node, std::size_t width) {
+    return status_block(fleet({node}), "", {}, {width, 24, true, false}, now).front();
+  };
+  EXPECT_EQ(header(node_in("n1", State::idle), 100), header(down, 100));
+  EXPECT_EQ(header(node_in("n1", State::idle), 80), "NAME   STATE   REASON   REBOOT   SINCE   MESSAGE");
+}
+
+TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {
+  std::vector<k8s::Node> nodes;
+  for (int i = 0; i < 30; ++i) nodes.push_back(node_in(fmt::format("n{:02}", i), State::idle));
+  nodes[25] = node_in("n25", State::degraded, "RebootOverdue", std::string(300, 'x'));
+  const Fleet all = fleet(nodes);
+  for (std::size_t height = 1; height < 45; ++height) {
+    const Terminal terminal{60, height, true, true};
+    const auto lines = status_block(all, "refused", {.color = true}, terminal, now);
+    EXPECT_LT(lines.size(), std::max<std::size_t>(height, 1)) << height;
+    for (const std::string& line : lines) {
+      std::string bare_line = line;
+      for (const char* code : {"\x1b[31m", "\x1b[32m", "\x1b[0m"})
+        if (const auto at = bare_line.find(code); at != std::string::npos) bare_line.erase(at, std::strlen(code));
+      EXPECT_LT(columns(bare_line), 60u);
+    }
+    if (height < 8) continue;
+    EXPECT_THAT(lines, Contains(HasSubstr("n25"))) << "what is wrong is shown before what is well";
+    EXPECT_THAT(lines, Contains(HasSubstr("not connected")));
+    if (height < 30) EXPECT_THAT(lines, Contains(StartsWith("and ")));
+  }
+}
+
+}  // namespace
+}  // namespace haulout::agent

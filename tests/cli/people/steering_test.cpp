@@ -1,0 +1,215 @@
+// pause, resume, request-reboot: what they write is what kubectl could write, and they say what they did.
+#include "agent/gates/pause.hpp"
+#include "agent/node/node_status.hpp"
+#include "k8s/codec.hpp"
+#include "tests/cli/people/people_fixture.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using SteeringTest = PeopleTest;
+
+TEST_F(SteeringTest, PausesAndResumesANode) {
+  set_state("n1", "idle");
+  EXPECT_EQ(command({"pause", "n1", "--reason", "new disk; Monday"}), 0);
+  EXPECT_EQ(text.text, "node/n1 paused: new disk; Monday (jane@desk)\n");
+  EXPECT_THAT(errors.text, IsEmpty());
+  const Pause written = parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
+  EXPECT_EQ(written, (Pause{"new disk; Monday (jane@desk)", std::nullopt}));
+
+  EXPECT_EQ(command({"pause", "node/n1", "--reason", "new disk; Monday"}), 0);
+  EXPECT_EQ(text.text, "node/n1 already paused: new disk; Monday (jane@desk)\n");
+
+  EXPECT_EQ(command({"resume", "n1"}), 0);
+  EXPECT_EQ(text.text, "node/n1 resumed (was paused: new disk; Monday (jane@desk))\n");
+  EXPECT_EQ(annotation("n1", "haulout.dev/pause"), "<none>");
+
+  EXPECT_EQ(command({"resume", "n1"}), 0);
+  EXPECT_EQ(text.text, "node/n1 is not paused\n");
+}
+
+// As the API server stores it, or the same command would change it for ever.
+TEST_F(SteeringTest, AReasonThatIsNoUtf8IsWrittenAsItIsReadAgain) {
+  set_state("n1", "idle");
+  EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
+  const Pause written = parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
+  EXPECT_EQ(written, (Pause{"caf\uFFFD (jane@desk)", std::nullopt}));
+  EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("node/n1 already paused"));
+}
+
+TEST_F(SteeringTest, APauseEndsAtATimeOrAfterAWhile) {
+  set_state("n1", "idle");
+  const WallTime later = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 3h);
+  EXPECT_EQ(command({"pause", "n1", "--until", k8s::format_time(later)}), 0);
+  EXPECT_EQ(parse_pause_annotation(annotation("n1", "haulout.dev/pause")), (Pause{"by jane@desk", later}));
+  EXPECT_EQ(command({"pause", "n1", "--until", "90m"}), 0);
+  const auto until = parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
+  ASSERT_TRUE(until);
+  const auto left = *until - clock.wall_now();  // the command was given two minutes ago
+  EXPECT_GE(left, 88min);
+  EXPECT_LE(left, 88min + 1s);
+  EXPECT_THAT(text.text, HasSubstr("(was paused until " + k8s::format_time(later)));
+}
+
+TEST_F(SteeringTest, AWhileIsCountedByTheServersClock) {
+  own_clock.shift_wall(-3h);
+  EXPECT_EQ(command({"pause", "n1", "--until", "90m"}, 1s), 143);
+  const auto until = parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
+  ASSERT_TRUE(until);
+  const auto left = *until - clock.wall_now();
+  EXPECT_GE(left, 89min);
+  EXPECT_LE(left, 90min + 1s);
+}
+
+TEST_F(SteeringTest, APauseThatIsOverAlreadyIsRefusedBeforeAnyRequest) {
+  EXPECT_EQ(command({"pause", "n1", "--until", "2020-01-01T00:00:00Z"}), 2);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("2020-01-01T00:00:00Z"), HasSubstr("over already")));
+  EXPECT_EQ(annotation("n1", "haulout.dev/pause"), "<none>");
+  EXPECT_TRUE(cluster.audit().empty());
+}
+
+TEST_F(SteeringTest, PausesThePoolAndTheClusterWhereNothingIsYet) {
+  EXPECT_EQ(command({"pause", "--all", "--until", "2h", "--reason", "incident"}), 0);
+  EXPECT_THAT(text.text, AllOf(HasSubstr("cluster paused until "), HasSubstr("incident (jane@desk)")));
+  const Pause cluster_pause = parse_pause_json("pause", entry("pause"));
+  EXPECT_EQ(cluster_pause.reason, "incident (jane@desk)");
+  EXPECT_TRUE(cluster_pause.until);
+
+  EXPECT_EQ(command({"pause", "--pool", "web"}), 0);
+  EXPECT_EQ(text.text, "pool/web paused: by jane@desk\n");
+  EXPECT_EQ(parse_pause_json("pause.web", entry("pause.web")).reason, "by jane@desk");
+  EXPECT_EQ(parse_pause_json("pause", entry("pause")), cluster_pause) << "what others wrote stays";
+
+  EXPECT_EQ(command({"resume", "--pool=web"}), 0);
+  EXPECT_EQ(text.text, "pool/web resumed (was paused: by jane@desk)\n");
+  EXPECT_THAT(errors.text, HasSubstr("cluster is still paused until"));
+  EXPECT_EQ(entry("pause.web"), "<none>");
+
+  EXPECT_EQ(command({"resume", "--all"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("cluster resumed"));
+  EXPECT_EQ(entry("pause"), "<none>");
+}
+
+TEST_F(SteeringTest, ResumingWhatIsNotThereCreatesNothing) {
+  EXPECT_EQ(command({"resume", "--all"}), 0);
+  EXPECT_EQ(text.text, "cluster is not paused\n");
+  EXPECT_EQ(entry("pause"), "<no ConfigMap>");
+}
+
+TEST_F(SteeringTest, ResumingANodeTellsWhatStillHolds) {
+  set_state("n1", "pending", "Paused");
+  label("n1", {{"haulout.dev/pool", "web"}});
+  EXPECT_EQ(command({"pause", "--pool", "web"}), 0);
+  EXPECT_EQ(command({"pause", "--pool", "db"}), 0);
+  EXPECT_EQ(command({"pause", "--all"}), 0);
+  EXPECT_EQ(command({"pause", "n1"}), 0);
+  EXPECT_EQ(command({"resume", "n1"}), 0);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("cluster is still paused"), HasSubstr("pool/web is still paused"),
+                                 Not(HasSubstr("pool/db"))));
+}
+
+TEST_F(SteeringTest, APauseThatCannotBeReadIsEndedAllTheSame) {
+  annotate("n1", {{"haulout.dev/pause", "tomorrow"}});
+  EXPECT_EQ(command({"resume", "n1"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("node/n1 resumed"));
+  EXPECT_EQ(annotation("n1", "haulout.dev/pause"), "<none>");
+}
+
+TEST_F(SteeringTest, SeveralNodesAndOneThatIsUnknown) {
+  EXPECT_EQ(command({"pause", "n1", "n9", "n2"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("n9"));
+  EXPECT_NE(annotation("n1", "haulout.dev/pause"), "<none>");
+  EXPECT_NE(annotation("n2", "haulout.dev/pause"), "<none>");
+  EXPECT_EQ(command({"resume", "-l", "zone=a"}), 0);
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("node/n1 resumed"), HasSubstr("node/n2 resumed"), HasSubstr("node/n3 is not paused")));
+}
+
+TEST_F(SteeringTest, SaysWhenAPauseMayComeTooLateOrMeetsNoAgent) {
+  set_state("n1", "draining");
+  EXPECT_EQ(command({"pause", "n1", "n2"}), 0);
+  EXPECT_THAT(errors.text,
+              AllOf(HasSubstr("node/n1 is under way (state draining)"), HasSubstr("no agent has reported on node/n2")));
+}
+
+// As a drain says it, and nothing that only the server's words tell.
+TEST_F(SteeringTest, ANodeThatIsNotThere) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{{"pause", "nosuch"},
+                                                                                    {"resume", "nosuch"},
+                                                                                    {"request-reboot", "nosuch"},
+                                                                                    {"explain", "nosuch"},
+                                                                                    {"status", "nosuch"}}) {
+    EXPECT_EQ(command(args), 1) << args[0];
+    EXPECT_THAT(errors.text, AllOf(HasSubstr("node nosuch does not exist in this cluster"), Not(HasSubstr("404"))))
+        << args[0];
+  }
+}
+
+TEST_F(SteeringTest, ANamespaceThatIsNotThere) {
+  EXPECT_EQ(command({"pause", "--all", "-n", "elsewhere"}), 1);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("elsewhere"), HasSubstr("-n")));
+}
+
+// Whoever writes in between is not overwritten.
+TEST_F(SteeringTest, SurvivesOtherWriters) {
+  set_state("n1", "idle");
+  for (int i = 1; i <= 100; ++i) cluster.after(i * 1ms, [this, i] { annotate("n1", {{"other", std::to_string(i)}}); });
+  EXPECT_EQ(command({"pause", "n1"}), 0);
+  EXPECT_TRUE(std::any_of(cluster.audit().begin(), cluster.audit().end(),
+                          [](const sim::AuditEntry& entry) { return entry.verb == "patch" && entry.status == 409; }));
+  EXPECT_NE(annotation("n1", "haulout.dev/pause"), "<none>");
+  EXPECT_EQ(annotation("n1", "other"), "100");
+}
+
+TEST_F(SteeringTest, NotPermitted) {
+  cluster.forbid("patch", "nodes");
+  EXPECT_EQ(command({"pause", "n1"}), 3);
+  EXPECT_THAT(errors.text, HasSubstr("n1"));
+}
+
+TEST_F(SteeringTest, RequestsAReboot) {
+  set_state("n1", "idle");
+  EXPECT_EQ(command({"request-reboot", "n1"}), 0);
+  EXPECT_EQ(text.text, "node/n1 asked to reboot (state idle)\n");
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot");
+  EXPECT_EQ(command({"request-reboot", "n1", "--reason", "again"}), 0);
+  EXPECT_THAT(text.text, HasSubstr("already"));
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot");
+}
+
+TEST_F(SteeringTest, ARequestWithAReasonIsOneForTheAgent) {
+  set_state("n1", "degraded", "RebootLoop");
+  EXPECT_EQ(command({"request-reboot", "n1", "--reason", "sysctl; grub"}), 0);
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot; sysctl; grub (jane@desk)");
+  EXPECT_THAT(errors.text, HasSubstr("degraded"));
+  k8s::Node node;
+  for (const auto& [value, asks] : std::map<std::string, bool>{
+           {"reboot", true}, {"reboot; why", true}, {"reboots", false}, {"no reboot", false}, {"", false}}) {
+    node.annotations = {{"haulout.dev/request", value}};
+    EXPECT_EQ(reboot_requested(node), asks) << value;
+  }
+}
+
+TEST_F(SteeringTest, WithoutAnAgentNothingIsRequested) {
+  EXPECT_EQ(command({"request-reboot", "n1"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("no agent has reported on node/n1"));
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "<none>");
+}
+
+TEST_F(SteeringTest, NamesOfNodesForAShell) {
+  EXPECT_EQ(command({"__complete"}), 0);
+  EXPECT_EQ(out.text, "n1\nn2\nn3\n");
+  cluster.forbid("list", "nodes");
+  EXPECT_EQ(command({"__complete"}), 0);
+  EXPECT_THAT(out.text + text.text + errors.text, IsEmpty());
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,360 @@
+#include "rehearse/fleet_rehearsal.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/rehearse/fleet_text.hpp"
+#include "k8s/codec.hpp"
+#include "rehearse/fleet_svg.hpp"
+#include "tests/rehearse/a_snapshot.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+
+// Three nodes of four CPUs with one pod each, of a ReplicaSet, that takes 20 s to terminate.
+class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
+ protected:
+  FleetRehearsalTest() {
+    for (const char* name : {"n1", "n2", "n3"}) add_node(name, "4");
+    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
+    items.push_back(pod("web-a", "ReplicaSet", "web", "500m", "n1"));
+    items.push_back(pod("web-b", "ReplicaSet", "web", "500m", "n2"));
+    items.push_back(pod("web-c", "ReplicaSet", "web", "500m", "n3"));
+    // Fri 2027-01-15 08:00:00 UTC
+    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
+    input.give_up = 1h;
+  }
+
+  FleetRehearsal play() {
+    input.snapshot.documents = {{document()}};
+    auto result = rehearse_fleet(input);
+    if (!result) throw std::runtime_error(result.error().message());
+    return *std::move(result);
+  }
+  std::string problem() {
+    input.snapshot.documents = {{document()}};
+    auto result = rehearse_fleet(input);
+    return result ? "" : result.error().message();
+  }
+  static std::string lines_of(const FleetRehearsal& rehearsal) {
+    std::string text;
+    for (const std::string& line : fleet_lines(rehearsal)) text += line + '\n';
+    return text;
+  }
+  static const FleetNode& node_of(const FleetRehearsal& rehearsal, const std::string& name) {
+    for (const FleetNode& node : rehearsal.nodes)
+      if (node.name == name) return node;
+    throw std::runtime_error("no node " + name);
+  }
+  static Duration turn_after(const FleetRehearsal& rehearsal, std::size_t index) {
+    return turn_of(rehearsal.nodes.at(index)).value_or(WallTime::max()) - rehearsal.began;
+  }
+  void annotate(const std::string& node, const std::string& key, const std::string& value) {
+    item(node)["metadata"]["annotations"][key] = value;
+  }
+
+  FleetInput input;
+};
+
+TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over);
+  ASSERT_THAT(rehearsal.nodes, SizeIs(3));
+  EXPECT_EQ(rehearsal.most_out, 1u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const FleetNode& node = rehearsal.nodes[i];
+    EXPECT_TRUE(node.updated) << node.name;
+    EXPECT_EQ(node.state, State::idle);
+    EXPECT_GE(out_of_service(node, rehearsal.ended), drained_in(node, rehearsal.ended) + input.reboot_time);
+    EXPECT_LE(out_of_service(node, rehearsal.ended), 25s + 20s + input.reboot_time + 25s) << node.name;
+    if (i > 0) EXPECT_GT(turn_after(rehearsal, i), turn_after(rehearsal, i - 1) + input.reboot_time);
+  }
+  EXPECT_GE(rehearsal.ended - rehearsal.began, 3 * (20s + input.reboot_time));
+  EXPECT_LE(rehearsal.ended - rehearsal.began, 3 * (90s + input.reboot_time));
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 updated: "), HasSubstr("3 of 3 nodes updated in "),
+                                         HasSubstr("at most 1 node out of service at a time")));
+}
+
+TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
+  input.config.max_unavailable = "2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.most_out, 2u);
+  EXPECT_LT(turn_after(rehearsal, 1), input.reboot_time);
+  EXPECT_GT(turn_after(rehearsal, 2), input.reboot_time);
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
+  add_node("n4", "4");
+  silence("n4");
+  input.config.max_unavailable = "2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(node_of(rehearsal, "n4").left_out, "it is not Ready");
+  EXPECT_TRUE(node_of(rehearsal, "n3").updated);
+  EXPECT_EQ(rehearsal.most_out, 1u) << "it counts against the two";
+  EXPECT_THAT(rehearsal.assumed,
+              Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n4"));
+}
+
+TEST_F(FleetRehearsalTest, PartOfThePool) {
+  add_node("n4", "4");
+  input.config.max_unavailable = "50%";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.most_out, 2u);
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+TEST_F(FleetRehearsalTest, ABudgetThatNeverOpensHoldsTheTurnAndIsNamed) {
+  add_budget(3);
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::stuck);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  const FleetNode& first = rehearsal.nodes[0];
+  EXPECT_EQ(first.state, State::draining);
+  EXPECT_EQ(first.reason, "BlockedByBudget");
+  ASSERT_THAT(first.holds_up, SizeIs(1));
+  EXPECT_THAT(first.holds_up[0], AllOf(HasSubstr("shop/web-"), HasSubstr("PodDisruptionBudget shop/web")));
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_FALSE(rehearsal.nodes[i].updated);
+    EXPECT_EQ(rehearsal.nodes[i].reason, "WaitingForSlot");
+    EXPECT_THAT(rehearsal.nodes[i].message, HasSubstr(first.name)) << "who has the turn";
+  }
+  EXPECT_GE(rehearsal.ended - rehearsal.began, input.give_up);
+  EXPECT_THAT(lines_of(rehearsal),
+              AllOf(HasSubstr("node/" + first.name + " would still be draining, out of service for "),
+                    HasSubstr("would still wait: "), HasSubstr("0 of 3 nodes updated"), HasSubstr("given up: ")));
+}
+
+TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
+  item("web-a")["metadata"]["labels"]["app"] = "lone";
+  item("web-a")["metadata"].erase("ownerReferences");
+  add_budget(1);
+  items.back()["spec"]["selector"]["matchLabels"]["app"] = "lone";
+  input.config.drain_deadline = 10min;
+  const FleetRehearsal rehearsal = play();
+  EXPECT_FALSE(node_of(rehearsal, "n1").updated);
+  EXPECT_TRUE(node_of(rehearsal, "n2").updated);
+  EXPECT_TRUE(node_of(rehearsal, "n3").updated);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
+TEST_F(FleetRehearsalTest, AWindowIsWaitedFor) {
+  input.config.windows = {"Wed 01:00+6h"};  // the next one is four days and seventeen hours away
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over) << lines_of(rehearsal);
+  EXPECT_GE(turn_after(rehearsal, 0), 4 * 24h + 16h);
+  EXPECT_LE(turn_after(rehearsal, 0), 4 * 24h + 17h + 1min);
+  EXPECT_EQ(exit_code(rehearsal), 0);
+}
+
+TEST_F(FleetRehearsalTest, AWindowThatNeverOpensEndsIt) {
+  input.config.blackouts = {"2027-01-01..2027-12-31"};
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::horizon);
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("thirty days"));
+}
+
+TEST_F(FleetRehearsalTest, TheSoakTimeIsWaitedFor) {
+  input.config.soak = 30min;
+  input.give_up = 10min;
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over) << "longer than is given up after, but under way";
+  EXPECT_GE(rehearsal.ended - rehearsal.began, 90min);
+  EXPECT_LE(out_of_service(rehearsal.nodes[0], rehearsal.ended), 10min) << "a node that is watched takes pods";
+}
+
+TEST_F(FleetRehearsalTest, NodesThatAreNotReadyAreLeftOutAndCount) {
+  item("n2")["status"]["conditions"][0]["status"] = "False";
+  input.config.max_unavailable = "2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.nodes.back().name, "n2");
+  EXPECT_THAT(rehearsal.nodes.back().left_out, HasSubstr("not Ready"));
+  EXPECT_TRUE(node_of(rehearsal, "n1").updated);
+  EXPECT_TRUE(node_of(rehearsal, "n3").updated);
+  EXPECT_EQ(rehearsal.most_out, 1u) << "the other one is n2";
+  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n2 left out: it is not Ready"));
+}
+
+TEST_F(FleetRehearsalTest, WithoutAReadyNodeThereIsNothingToPlay) {
+  for (const char* name : {"n1", "n2", "n3"}) item(name)["status"]["conditions"][0]["status"] = "False";
+  EXPECT_THAT(problem(), AllOf(HasSubstr("no node that is Ready"), HasSubstr("3 nodes")));
+}
+
+TEST_F(FleetRehearsalTest, WhatAgentsWroteBeforeDoesNotMatter) {
+  annotate("n1", "haulout.dev/record", R"({"v":1,"state":"degraded","cause":"RebootFailed"})");
+  annotate("n1", "haulout.dev/message", "the reboot did not happen");
+  item("n1")["metadata"]["labels"]["haulout.dev/state"] = "degraded";
+  item("n1")["metadata"]["labels"]["haulout.dev/reason"] = "RebootFailed";
+  annotate("n2", "haulout.dev/pause", "; somebody looks at it");
+  annotate("n3", "hook.haulout.dev/before-drain.storage", "");
+  items.push_back(
+      {{"apiVersion", "coordination.k8s.io/v1"},
+       {"kind", "Lease"},
+       {"metadata",
+        {{"name", "haulout-default-0"}, {"namespace", "haulout"}, {"labels", {{"haulout.dev/pool", "default"}}}}},
+       {"spec", {{"holderIdentity", "n9/n9"}}}});
+  items.push_back({{"apiVersion", "v1"},
+                   {"kind", "ConfigMap"},
+                   {"metadata", {{"name", "haulout"}, {"namespace", "haulout"}}},
+                   {"data", {{"pause", R"({"reason":"holidays"})"}}}});
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("resumed"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks are not run"), HasSubstr("node/n3"))));
+}
+
+TEST_F(FleetRehearsalTest, AnAgentsCordonIsTakenBackAPersonsStays) {
+  for (const char* name : {"n1", "n2"}) {
+    item(name)["spec"]["unschedulable"] = true;
+    item(name)["spec"]["taints"] = {
+        {{"key", "node.kubernetes.io/unschedulable"}, {"effect", "NoSchedule"}, {"timeAdded", "2027-01-15T07:00:00Z"}}};
+  }
+  annotate("n1", "haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2027-01-15T07:00:00Z"})");
+  const FleetRehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("begins anew"), HasSubstr("node/n1"), Not(HasSubstr("n2")))));
+  // n2 is out of service, by a person: its agent leaves it alone, and no other node may go as long as that is so.
+  EXPECT_FALSE(node_of(rehearsal, "n2").updated);
+  EXPECT_EQ(node_of(rehearsal, "n2").reason, "CordonedByPerson");
+  EXPECT_FALSE(node_of(rehearsal, "n1").updated);
+  EXPECT_FALSE(node_of(rehearsal, "n3").updated);
+  EXPECT_THAT(node_of(rehearsal, "n1").message, HasSubstr("n2"));
+}
+
+TEST_F(FleetRehearsalTest, WhatFindsNoRoomWhileItsNodeIsAwayIsNamed) {
+  item("web")["spec"]["replicas"] = 0;
+  items.push_back(workload("ReplicaSet", "big", {{"replicas", 1}}));
+  item("big")["spec"]["template"]["spec"] = pod_spec("3800m");
+  items.push_back(pod("big-a", "ReplicaSet", "big", "3800m", "n1"));
+  item("n2")["status"]["allocatable"]["cpu"] = "2";
+  item("n3")["status"]["allocatable"]["cpu"] = "2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over);
+  ASSERT_THAT(rehearsal.no_room, SizeIs(1)) << "although it found room on n1 again";
+  EXPECT_EQ(rehearsal.no_room[0].controller, "ReplicaSet/big");
+  EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("Insufficient cpu"));
+  EXPECT_EQ(exit_code(rehearsal), 1);
+}
+
+// On its way out for another ten minutes, so that the agent of its node lets n1 go first.
+class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
+ protected:
+  FleetRehearsalBesideLeavingPodsTest() {
+    input.config.blocking_pod_selectors = {"leaves=yes"};
+    item("web")["spec"]["replicas"] = 0;
+  }
+  void add_leaving(const std::string& name, const std::string& cpu, const std::string& node) {
+    Json leaving = pod(name, "ReplicaSet", "gone", cpu, node);
+    leaving["metadata"]["labels"]["leaves"] = "yes";
+    leaving["metadata"]["deletionTimestamp"] = k8s::format_time(input.snapshot.read_at + 10min);
+    leaving["metadata"]["deletionGracePeriodSeconds"] = 900;
+    items.push_back(std::move(leaving));
+  }
+  // So many pods of this size, on n1.
+  void add_big(int count, const std::string& cpu) {
+    items.push_back(workload("ReplicaSet", "big", {{"replicas", count}}));
+    item("big")["spec"]["template"]["spec"] = pod_spec(cpu);
+    for (int i = 0; i < count; ++i) items.push_back(pod("big-" + std::to_string(i), "ReplicaSet", "big", cpu, "n1"));
+  }
+};
+
+// The scheduler puts it there once that pod has gone: while it is there, it keeps its room.
+TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
+  add_big(1, "3800m");
+  add_leaving("leaving-2", "3800m", "n2");
+  add_leaving("leaving-3", "1900m", "n3");
+  const FleetRehearsal rehearsal = play();
+  EXPECT_THAT(rehearsal.no_room, IsEmpty());
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("until pods that are terminating elsewhere have gone"), HasSubstr("shop/big"))));
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+}
+
+TEST_F(FleetRehearsalBesideLeavingPodsTest, OfTheRoomOfOneTwoCannotBothHaveIt) {
+  add_big(2, "1900m");
+  for (const char* name : {"n2", "n3"}) item(name)["status"]["allocatable"]["cpu"] = "2";
+  add_leaving("leaving-2", "1900m", "n2");
+  items.push_back(pod("staying", "DaemonSet", "gone", "1900m", "n3"));
+  item("staying")["metadata"]["labels"]["leaves"] = "yes";
+  EXPECT_THAT(play().no_room, SizeIs(1));
+}
+
+TEST_F(FleetRehearsalTest, WhatIsNotPlayedIsSaid) {
+  input.config.prometheus_url = "http://prometheus.monitoring:9090";
+  input.config.hooks_dir = "/srv/hooks";
+  input.config.reboot_methods = {RebootMethod::none};
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("Prometheus is not asked"), HasSubstr("hooks are not run"),
+                                         HasSubstr("whoever reboots the machines")));
+}
+
+TEST_F(FleetRehearsalTest, WhatCannotBePlayedIsRefused) {
+  input.config.slots = SlotsChoice::fleetlock;
+  EXPECT_THAT(problem(), AllOf(HasSubstr("FleetLock"), HasSubstr("slots: lease")));
+  input.config.slots = SlotsChoice::lease;
+  input.config.windows = {"every other day"};
+  EXPECT_THAT(problem(), HasSubstr("every other day"));
+}
+
+TEST_F(FleetRehearsalTest, TheRebootTakesAsLongAsIsAssumed) {
+  input.reboot_time = 20min;
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(exit_code(rehearsal), 0) << "longer than the agents' own limit for a machine to go down";
+  EXPECT_GE(out_of_service(rehearsal.nodes[0], rehearsal.ended), 20min);
+}
+
+TEST_F(FleetRehearsalTest, TheSameSnapshotGivesTheSameReport) {
+  add_budget(2);
+  EXPECT_EQ(fleet_json(play(), input), fleet_json(play(), input));
+}
+
+TEST_F(FleetRehearsalTest, JsonHasEverything) {
+  add_budget(2);
+  const FleetRehearsal rehearsal = play();
+  const Json report = Json::parse(fleet_json(rehearsal, input));
+  EXPECT_EQ(report["kind"], "FleetRehearsalReport");
+  EXPECT_EQ(report["end"], "over");
+  EXPECT_EQ(report["mostOutOfService"], 1);
+  EXPECT_EQ(report["startedAt"].get<std::string>().substr(0, 10), "2027-01-15");
+  EXPECT_EQ(report["assumptions"]["rebootSeconds"], 180.0);
+  ASSERT_EQ(report["nodes"].size(), 3u);
+  for (const Json& node : report["nodes"]) {
+    EXPECT_EQ(node["updated"], true);
+    EXPECT_EQ(node["state"], "idle");
+    EXPECT_GT(node["drainSeconds"].get<double>(), 20.0);
+    EXPECT_GT(node["outOfServiceSeconds"].get<double>(), 200.0);
+    std::vector<std::string> states;
+    for (const Json& phase : node["phases"]) states.push_back(phase["state"]);
+    EXPECT_THAT(states, AllOf(Contains("draining"), Contains("rebooting"), Contains("verifying"), Contains("idle")));
+    EXPECT_TRUE(node["phases"].back()["until"].is_null());
+  }
+}
+
+TEST_F(FleetRehearsalTest, ThePictureHasABarForEachNode) {
+  item("n3")["status"]["conditions"][0]["status"] = "False";
+  input.config.max_unavailable = "2";
+  input.config.soak = 1min;
+  const std::string svg = fleet_svg(play(), "A <title>");
+  EXPECT_THAT(
+      svg, AllOf(HasSubstr("A &lt;title&gt;"), HasSubstr("n1 was draining for 2"), HasSubstr("n2 was rebooting for 3m"),
+                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (left out)"), HasSubstr("</svg>\n")));
+  EXPECT_THAT(svg, Not(HasSubstr("<title>\n")));
+}
+
+}  // namespace
+}  // namespace haulout::agent

@@ -1,0 +1,45 @@
+// A drain of one of two nodes, rehearsed.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "cli/options/settings.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
+#include "rehearse/rehearsal.hpp"
+#include "tests/rehearse/a_snapshot.hpp"
+
+namespace haulout::agent {
+
+// As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
+// ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
+class RehearsalTest : public ::testing::Test, protected ASnapshot {
+ protected:
+  RehearsalTest() {
+    add_node("n1", "2");
+    add_node("n2", "2");
+    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
+    items.push_back(workload("DaemonSet", "logs", Json::object()));
+    for (const char* name : {"web-a", "web-b", "web-c"}) items.push_back(pod(name, "ReplicaSet", "web", "500m"));
+    items.push_back(pod("logs-1", "DaemonSet", "logs", "100m"));
+    input.nodes = {"n1"};
+    input.drain = Settings::kubectl_defaults();
+    input.drain.policy.daemon_set = drain::Treatment::skip;
+    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
+  }
+
+  Rehearsal play() {
+    input.snapshot.documents = {{document()}};
+    auto result = rehearse(input);
+    if (!result) throw std::runtime_error(result.error().message());
+    return *std::move(result);
+  }
+  std::string lines_of(const Rehearsal& rehearsal) const {
+    std::string text;
+    for (const std::string& line : rehearsal_lines(rehearsal)) text += line + '\n';
+    return text;
+  }
+
+  RehearsalInput input;
+};
+
+}  // namespace haulout::agent
