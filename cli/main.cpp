@@ -35,14 +35,14 @@ void open_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) != fd) std::exit(1);
 }
 
-std::unique_ptr<haulout::agent::Job> make_job(haulout::agent::Process& process, haulout::agent::Tools tools,
-                                              const haulout::agent::Settings& settings) {
-  using haulout::agent::Command;
+std::unique_ptr<haulout::cli::Job> make_job(haulout::agent::Process& process, haulout::cli::Tools tools,
+                                            const haulout::cli::Settings& settings) {
+  using haulout::cli::Command;
   switch (settings.command) {
     case Command::drain:
     case Command::cordon:
-    case Command::uncordon: return haulout::agent::make_drain_job(process, std::move(tools), settings);
-    default: return haulout::agent::make_people_job(process, std::move(tools), settings);
+    case Command::uncordon: return haulout::cli::make_drain_job(process, std::move(tools), settings);
+    default: return haulout::cli::make_people_job(process, std::move(tools), settings);
   }
 }
 
@@ -60,6 +60,7 @@ int run(boost::asio::io_context& context, boost::asio::awaitable<int> program) {
 
 int main(int argc, char** argv) {
   namespace agent = haulout::agent;
+  namespace cli = haulout::cli;
   open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end a drain
   agent::FdSink out(STDOUT_FILENO);
@@ -67,19 +68,19 @@ int main(int argc, char** argv) {
   const std::string called = argc > 0 ? argv[0] : "haulout";
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   boost::asio::io_context context(1);
-  auto parsed = agent::parse_command_line(called, args);
-  if (const auto* immediate = std::get_if<agent::Immediate>(&parsed)) {
+  auto parsed = cli::parse_command_line(called, args);
+  if (const auto* immediate = std::get_if<cli::Immediate>(&parsed)) {
     out.write(immediate->out);
     err.write(immediate->err);
-    return agent::finish_output(out, err, true, immediate->exit_code, -1);
+    return cli::finish_output(out, err, true, immediate->exit_code, -1);
   }
   haulout::RealClock clock;
   haulout::SeededRng rng(random_seed());
-  agent::Process process{context.get_executor(),     clock, rng, out, err, haulout::k8s::Environment::of_process(),
-                         agent::program_name(called)};
-  auto settings = std::get<agent::Settings>(std::move(parsed));
-  if (settings.command == agent::Command::agent) return run(context, agent::run_agent(process, std::move(settings)));
-  if (settings.command == agent::Command::rehearse)
-    return agent::rehearse(process, settings, [&context](auto program) { return run(context, std::move(program)); });
-  return run(context, agent::run_program(process, std::move(settings), make_job));
+  agent::Process process{context.get_executor(),   clock, rng, out, err, haulout::k8s::Environment::of_process(),
+                         cli::program_name(called)};
+  auto settings = std::get<cli::Settings>(std::move(parsed));
+  if (settings.command == cli::Command::agent) return run(context, cli::run_agent(process, std::move(settings)));
+  if (settings.command == cli::Command::rehearse)
+    return cli::rehearse(process, settings, [&context](auto program) { return run(context, std::move(program)); });
+  return run(context, cli::run_program(process, std::move(settings), make_job));
 }

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "sim/selectors.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 namespace {
 
 using sim::Json;
@@ -221,4 +221,4 @@ bool all_kept(const std::vector<DemoJudge::Promise>& verdict) {
                      [](const DemoJudge::Promise& promise) { return promise.broken.empty(); });
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::demo

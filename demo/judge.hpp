@@ -13,7 +13,7 @@
 #include "sim/audit.hpp"
 #include "sim/store.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 
 class DemoJudge {
  public:
@@ -82,4 +82,4 @@ class DemoJudge {
 std::vector<std::string> verdict_lines(const std::vector<DemoJudge::Promise>& verdict);
 bool all_kept(const std::vector<DemoJudge::Promise>& verdict);
 
-}  // namespace haulout::agent
+}  // namespace haulout::demo

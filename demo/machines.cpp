@@ -4,7 +4,7 @@
 #include <fstream>
 #include <optional>
 
-namespace haulout::agent {
+namespace haulout::demo {
 namespace {
 
 // Short beside anything that happens on a node; three look-ups of a file each time.
@@ -44,4 +44,4 @@ boost::asio::awaitable<void> follow_machines(Clock& clock, sim::Cluster& cluster
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::demo

@@ -9,10 +9,10 @@
 #include "demo/judge.hpp"
 #include "sim/cluster.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 
 // Tells cluster and judge of every machine that goes down or comes up; until cancelled. All arguments must outlive it.
 boost::asio::awaitable<void> follow_machines(Clock& clock, sim::Cluster& cluster, DemoJudge& judge,
                                              std::string directory);
 
-}  // namespace haulout::agent
+}  // namespace haulout::demo

@@ -23,7 +23,7 @@
 #include "sim/cluster.hpp"
 #include "sim/http_front.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 namespace asio = boost::asio;
 
 namespace {
@@ -167,13 +167,13 @@ asio::awaitable<int> run(asio::any_io_executor executor, std::vector<std::string
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::demo
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a client that goes away must not end the cluster
   boost::asio::io_context context(1);
   int exit_code = 0;
-  boost::asio::co_spawn(context, haulout::agent::run(context.get_executor(), {argv + std::min(argc, 1), argv + argc}),
+  boost::asio::co_spawn(context, haulout::demo::run(context.get_executor(), {argv + std::min(argc, 1), argv + argc}),
                         [&exit_code](std::exception_ptr failure, int code) {
                           if (failure) std::rethrow_exception(failure);
                           exit_code = code;

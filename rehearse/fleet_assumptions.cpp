@@ -4,34 +4,34 @@
 #include "base/text.hpp"
 #include "rehearse/fleet_machine.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
-bool names_hooks(const AgentConfig& config) {
-  const AgentConfig defaults;
+bool names_hooks(const agent::AgentConfig& config) {
+  const agent::AgentConfig defaults;
   return config.hooks_dir != defaults.hooks_dir || config.hook_limit != defaults.hook_limit ||
          config.hook_failure != defaults.hook_failure;
 }
 
 }  // namespace
 
-std::optional<Error> unplayable(const AgentConfig& config) {
-  if (config.slots != SlotsChoice::fleetlock) return std::nullopt;
+std::optional<Error> unplayable(const agent::AgentConfig& config) {
+  if (config.slots != agent::SlotsChoice::fleetlock) return std::nullopt;
   return Error(Errc::invalid,
                "the turns of a FleetLock server cannot be rehearsed: only the server knows whom it lets go; rehearse "
                "with a copy of the configuration that has slots: lease, and max-unavailable as the server has it");
 }
 
 std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten) {
-  const AgentConfig& config = input.config;
+  const agent::AgentConfig& config = input.config;
   std::vector<std::string> assumed;
   assumed.push_back(
       fmt::format("every node that is Ready wants one reboot; a machine is down for {}, and its agent "
                   "starts {} after that",
                   format_duration(input.reboot_time), format_duration(agent_start)));
-  if (config.reboot_methods == std::vector{RebootMethod::none})
+  if (config.reboot_methods == std::vector{agent::RebootMethod::none})
     assumed.emplace_back("whoever reboots the machines does so as soon as a node is ready");
-  if (config.slots == SlotsChoice::none)
+  if (config.slots == agent::SlotsChoice::none)
     assumed.emplace_back("as the configuration says (slots: none), no node waits for another");
   if (!config.prometheus_url.empty()) assumed.emplace_back("no alert is firing: Prometheus is not asked");
   if (names_hooks(config) || !forgotten.hooks.empty()) {
@@ -45,4 +45,4 @@ std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgott
   return assumed;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -8,12 +8,12 @@
 #include "rehearse/fleet_rehearsal.hpp"
 #include "rehearse/fleet_world_json.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // Why agents of this configuration cannot be rehearsed, with the way out.
-std::optional<Error> unplayable(const AgentConfig& config);
+std::optional<Error> unplayable(const agent::AgentConfig& config);
 
 // A phrase each, that follows "assumed: ".
 std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

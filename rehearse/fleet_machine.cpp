@@ -5,10 +5,10 @@
 #include "agent/service/options_of_config.hpp"
 #include "retry/task_group.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace asio = boost::asio;
 
-FleetMachine::FleetMachine(k8s::Node node, NodeGatesOptions gates, Surroundings around)
+FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around)
     : node_(std::move(node)),
       gates_(std::move(gates)),
       around_(std::move(around)),
@@ -34,30 +34,30 @@ asio::awaitable<void> FleetMachine::until_down() {
 }
 
 asio::awaitable<void> FleetMachine::one_life() {
-  const AgentConfig& config = around_.input.config;
+  const agent::AgentConfig& config = around_.input.config;
   k8s::Client client(around_.cluster.api(), around_.clock, {k8s::FieldValidation::strict, drain::Options{}.page_size});
-  const HostRoot root(config.host_root);
+  const agent::HostRoot root(config.host_root);
   auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
   if (!slots) {
-    tell({State::unknown, "SlotsUnavailable", slots.error().message(), around_.clock.wall_now()});
+    tell({agent::State::unknown, "SlotsUnavailable", slots.error().message(), around_.clock.wall_now()});
     co_return;
   }
-  NodeGates gates(client, around_.rng, nullptr, gates_);
-  AgentOptions options = agent_options_of(config);
+  agent::NodeGates gates(client, around_.rng, nullptr, gates_);
+  agent::AgentOptions options = agent_options_of(config);
   options.node = node_.name;
-  Agent agent({.client = client,
-               .rng = around_.rng,
-               .host = *this,
-               .backend = *this,
-               .slots = *slots->slots,
-               .gates = gates,
-               .drain_observer = around_.drains,
-               .tell = [this](const Status& status) { tell(status); }},
-              std::move(options));
+  agent::Agent agent({.client = client,
+                      .rng = around_.rng,
+                      .host = *this,
+                      .backend = *this,
+                      .slots = *slots->slots,
+                      .gates = gates,
+                      .drain_observer = around_.drains,
+                      .tell = [this](const agent::Status& status) { tell(status); }},
+                     std::move(options));
   co_await agent.run();
 }
 
-void FleetMachine::tell(const Status& status) {
+void FleetMachine::tell(const agent::Status& status) {
   const WallTime now = around_.clock.wall_now();
   story_.reason = status.reason;
   story_.message = status.message;
@@ -65,16 +65,16 @@ void FleetMachine::tell(const Status& status) {
   if (!story_.phases.empty()) story_.phases.back().until = now;
   story_.state = status.state;
   story_.phases.push_back({status.state, now, std::nullopt});
-  if (status.state == State::ready || finished()) around_.moved();
+  if (status.state == agent::State::ready || finished()) around_.moved();
 }
 
 bool FleetMachine::finished() const {
-  return (story_.updated && story_.state == State::idle) || story_.state == State::degraded;
+  return (story_.updated && story_.state == agent::State::idle) || story_.state == agent::State::degraded;
 }
 
-asio::awaitable<Pending> FleetMachine::pending(TimePoint) {
-  if (story_.updated) co_return Pending{.need = Need::no};
-  co_return Pending{.need = Need::yes, .reasons = {"the rehearsed update"}};
+asio::awaitable<agent::Pending> FleetMachine::pending(TimePoint) {
+  if (story_.updated) co_return agent::Pending{.need = agent::Need::no};
+  co_return agent::Pending{.need = agent::Need::yes, .reasons = {"the rehearsed update"}};
 }
 
 Task<std::string> FleetMachine::booted(TimePoint) {
@@ -89,8 +89,8 @@ asio::awaitable<void> FleetMachine::changed() {
   co_await around_.clock.sleep_until(TimePoint::max());
 }
 
-Task<MachineStart> FleetMachine::started(TimePoint) {
-  co_return MachineStart{};
+Task<agent::MachineStart> FleetMachine::started(TimePoint) {
+  co_return agent::MachineStart{};
 }
 
 Task<> FleetMachine::can_reboot(TimePoint) {
@@ -125,4 +125,4 @@ Task<bool> FleetMachine::boot_complete(TimePoint) {
   co_return true;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -14,12 +14,12 @@
 #include "retry/notifier.hpp"
 #include "sim/cluster.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // From the boot to the agent's start.
 inline constexpr Duration agent_start = std::chrono::seconds(15);
 
-class FleetMachine final : public Host, public Backend {
+class FleetMachine final : public agent::Host, public agent::Backend {
  public:
   struct Surroundings {
     boost::asio::any_io_executor executor;
@@ -32,7 +32,7 @@ class FleetMachine final : public Host, public Backend {
     std::function<void()> going_down;  // drained, and about to reboot
   };
   // `gates`: of this node.
-  FleetMachine(k8s::Node node, NodeGatesOptions gates, Surroundings around);
+  FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
   // Until cancelled.
   boost::asio::awaitable<void> live();
@@ -41,12 +41,12 @@ class FleetMachine final : public Host, public Backend {
   const FleetNode& story() const { return story_; }
 
   std::string name() const override { return "rehearsal"; }
-  boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
+  boost::asio::awaitable<agent::Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
   Task<> apply(std::string target, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
   Result<std::string> boot_id() override { return boot_id_; }
-  Task<MachineStart> started(TimePoint deadline) override;
+  Task<agent::MachineStart> started(TimePoint deadline) override;
   std::vector<std::string> reboot_methods() const override { return {"rehearsal"}; }
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
@@ -58,16 +58,16 @@ class FleetMachine final : public Host, public Backend {
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_down();
   void boot();
-  void tell(const Status& status);
+  void tell(const agent::Status& status);
 
   k8s::Node node_;
-  NodeGatesOptions gates_;
+  agent::NodeGatesOptions gates_;
   Surroundings around_;
-  OwnNode own_;
+  agent::OwnNode own_;
   std::string boot_id_;
   bool powered_ = true;
   Notifier power_;
   FleetNode story_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

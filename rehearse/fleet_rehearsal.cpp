@@ -12,7 +12,7 @@
 #include "rehearse/world_volumes_json.hpp"
 #include "retry/task_group.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
@@ -26,7 +26,8 @@ constexpr Duration before_opening = 15min;
 
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
   return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
-    return node->state == State::pending && (node->reason == "OutsideWindow" || node->reason == "WindowTooShort");
+    return node->state == agent::State::pending &&
+           (node->reason == "OutsideWindow" || node->reason == "WindowTooShort");
   });
 }
 
@@ -65,7 +66,7 @@ class Fleet {
  private:
   // What is slow, but comes to an end, must not look stuck.
   Duration patience() const {
-    const AgentConfig& config = input_.config;
+    const agent::AgentConfig& config = input_.config;
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
     const Assumptions& assumed = input_.assumptions;
     return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
@@ -102,7 +103,7 @@ class Fleet {
         result_.nodes.push_back({.name = node.name, .left_out = "it is not Ready"});
         continue;
       }
-      CO_TRY(NodeGatesOptions gates, gates_of_config(input_.config, node.name, [this](const k8s::Node& own) {
+      CO_TRY(agent::NodeGatesOptions gates, gates_of_config(input_.config, node.name, [this](const k8s::Node& own) {
                return own_pool(input_.config, own);
              }));
       schedule_ = gates.schedule;
@@ -156,14 +157,14 @@ class Fleet {
 
   // Time alone brings them on.
   static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
-    const auto soaks = [](const FleetNode* node) { return node->state == State::soaking; };
+    const auto soaks = [](const FleetNode* node) { return node->state == agent::State::soaking; };
     return std::any_of(nodes.begin(), nodes.end(), soaks) || all_outside_window(nodes);
   }
 
   // Days in which nothing can happen need not be played.
   void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
     const WallTime now = stage_.clock.wall_now();
-    const Schedule::State state = schedule_.at(now);
+    const agent::Schedule::State state = schedule_.at(now);
     if (!all_outside_window(nodes) || state.open) return;
     const WallTime next = std::min(state.next_open.value_or(last), last);
     if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
@@ -211,7 +212,7 @@ class Fleet {
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
   std::vector<std::unique_ptr<FleetMachine>> machines_;
-  Schedule schedule_;
+  agent::Schedule schedule_;
   std::set<std::string> homeless_before_;
   std::set<std::string> known_;     // pods of result_.no_room
   std::vector<NoRoom> room_later_;  // while a node was away
@@ -226,4 +227,4 @@ Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
   return Fleet(input).play();
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -15,11 +15,11 @@
 #include "agent/node/state.hpp"
 #include "rehearse/rehearsal.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 struct FleetInput {
   Snapshot snapshot;
-  AgentConfig config;                              // of every agent
+  agent::AgentConfig config;                       // of every agent
   Assumptions assumptions;                         // but give_up, which is about one drain
   Duration give_up = std::chrono::hours(6);        // without progress, see FleetEnd::stuck
   Duration reboot_time = std::chrono::minutes(3);  // from going down to a kubelet that reports
@@ -28,17 +28,17 @@ struct FleetInput {
 
 // A stretch of time that a node was in one state.
 struct FleetPhase {
-  State state = State::unknown;
+  agent::State state = agent::State::unknown;
   WallTime from;
   std::optional<WallTime> until;  // unset: still at the end
 };
 
 struct FleetNode {
   std::string name;
-  std::string left_out;             // why it has no agent; empty: it has one, and the rest means something
-  bool updated = false;             // rebooted into the new version, and in service again
-  State state = State::unknown;     // at the end
-  std::string reason{}, message{};  // as its agent would show them on the Node then
+  std::string left_out;                        // why it has no agent; empty: it has one, and the rest means something
+  bool updated = false;                        // rebooted into the new version, and in service again
+  agent::State state = agent::State::unknown;  // at the end
+  std::string reason{}, message{};             // as its agent would show them on the Node then
   std::vector<FleetPhase> phases{};
   std::vector<std::string> holds_up{};  // pods that its drain waits for at the end, and why: "shop/web-0: …"
 };
@@ -64,7 +64,7 @@ struct FleetRehearsal {
 };
 
 // What the phases of a node say, up to the end of the play.
-bool is_out(State state);                                      // out of service for the update's sake
+bool is_out(agent::State state);                               // out of service for the update's sake
 std::optional<WallTime> turn_of(const FleetNode& node);        // when it came first
 Duration drained_in(const FleetNode& node, WallTime end);      // all attempts together
 Duration out_of_service(const FleetNode& node, WallTime end);  // from cordon to uncordon
@@ -73,4 +73,4 @@ std::size_t most_out_at_once(const std::vector<FleetNode>& nodes);
 // Errc::decode: a snapshot that cannot be used. Errc::invalid: a configuration that cannot be, no node that is Ready.
 Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

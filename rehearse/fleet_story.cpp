@@ -1,7 +1,7 @@
 // What the phases of a node say. Pure.
 #include "rehearse/fleet_rehearsal.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 template <class Predicate>
@@ -14,19 +14,19 @@ Duration time_in(const FleetNode& node, WallTime end, Predicate counts) {
 
 }  // namespace
 
-bool is_out(State state) {
-  return state == State::draining || state == State::ready || state == State::rebooting || state == State::verifying ||
-         state == State::uncordoning;
+bool is_out(agent::State state) {
+  return state == agent::State::draining || state == agent::State::ready || state == agent::State::rebooting ||
+         state == agent::State::verifying || state == agent::State::uncordoning;
 }
 
 std::optional<WallTime> turn_of(const FleetNode& node) {
   for (const FleetPhase& phase : node.phases)
-    if (phase.state == State::draining) return phase.from;
+    if (phase.state == agent::State::draining) return phase.from;
   return std::nullopt;
 }
 
 Duration drained_in(const FleetNode& node, WallTime end) {
-  return time_in(node, end, [](State state) { return state == State::draining; });
+  return time_in(node, end, [](agent::State state) { return state == agent::State::draining; });
 }
 
 Duration out_of_service(const FleetNode& node, WallTime end) {
@@ -49,4 +49,4 @@ std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
   return static_cast<std::size_t>(most);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

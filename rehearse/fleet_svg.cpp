@@ -2,23 +2,23 @@
 #include "base/duration.hpp"
 #include "rehearse/svg_chart.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 // Nothing is drawn of a node in whose state nothing is done.
-std::string_view class_of(State state) {
+std::string_view class_of(agent::State state) {
   switch (state) {
-    case State::draining: return "drains";
-    case State::ready:
-    case State::rebooting:
-    case State::verifying:
-    case State::uncordoning: return "reboots";
-    case State::soaking: return "soaks";
-    case State::degraded: return "stopped";
-    case State::pending:
-    case State::waiting: return "in-line";
-    case State::unknown:
-    case State::idle: return {};
+    case agent::State::draining: return "drains";
+    case agent::State::ready:
+    case agent::State::rebooting:
+    case agent::State::verifying:
+    case agent::State::uncordoning: return "reboots";
+    case agent::State::soaking: return "soaks";
+    case agent::State::degraded: return "stopped";
+    case agent::State::pending:
+    case agent::State::waiting: return "in-line";
+    case agent::State::unknown:
+    case agent::State::idle: return {};
   }
   return {};
 }
@@ -53,4 +53,4 @@ std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title)
                     {}, 0, inside);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

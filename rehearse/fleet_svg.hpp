@@ -5,9 +5,9 @@
 
 #include "rehearse/fleet_rehearsal.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // One self-contained SVG file: a bar per node.
 std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

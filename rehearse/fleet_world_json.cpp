@@ -8,7 +8,7 @@
 #include "k8s/codec.hpp"
 #include "k8s/grace.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using sim::Json;
@@ -24,21 +24,21 @@ bool cordoned_by_agent(const Json& node) {
   const auto decoded = k8s::decode_node(node.dump());
   if (!decoded || drain::cordon_owner(*decoded) != drain::CordonOwner::haulout) return false;
   const auto mark = drain::mark_of(*decoded);
-  return mark && mark->by == cordoned_by;
+  return mark && mark->by == agent::cordoned_by;
 }
 
 Json without_own_keys(const Json& node) {
   Json labels = Json::object();
-  for (const std::string_view key : {state_label, reason_label, reboot_required_label})
+  for (const std::string_view key : {agent::state_label, agent::reason_label, agent::reboot_required_label})
     labels[std::string(key)] = nullptr;
   Json annotations = Json::object();
-  for (const std::string_view key :
-       {record_annotation, message_annotation, hook_annotation, pause_annotation, request_annotation})
+  for (const std::string_view key : {agent::record_annotation, agent::message_annotation, agent::hook_annotation,
+                                     agent::pause_annotation, agent::request_annotation})
     annotations[std::string(key)] = nullptr;
   const Json& present = sim::at(node, "/metadata/annotations");
   if (present.is_object())
     for (const auto& [key, value] : present.items())
-      if (key.starts_with(hook_prefix) || key.starts_with(hook_done_prefix)) annotations[key] = nullptr;
+      if (key.starts_with(agent::hook_prefix) || key.starts_with(agent::hook_done_prefix)) annotations[key] = nullptr;
   return {{"metadata", {{"labels", labels}, {"annotations", annotations}, {"managedFields", nullptr}}},
           {"status", {{"images", nullptr}}}};
 }
@@ -47,17 +47,17 @@ bool has_hooks(const Json& node) {
   const Json& annotations = sim::at(node, "/metadata/annotations");
   if (!annotations.is_object()) return false;
   for (const auto& [key, value] : annotations.items())
-    if (key.starts_with(hook_prefix)) return true;
+    if (key.starts_with(agent::hook_prefix)) return true;
   return false;
 }
 
 }  // namespace
 
-Forgotten forget_haulout(sim::Cluster& cluster, const AgentConfig& config) {
+Forgotten forget_haulout(sim::Cluster& cluster, const agent::AgentConfig& config) {
   Forgotten forgotten;
   for (const Json& node : cluster.all("nodes")) {
     const std::string name = sim::name_of(node);
-    if (has(node, pause_annotation)) forgotten.pauses.push_back("node/" + name);
+    if (has(node, agent::pause_annotation)) forgotten.pauses.push_back("node/" + name);
     if (has_hooks(node)) forgotten.hooks.push_back("node/" + name);
     Json patch = without_own_keys(node);
     if (cordoned_by_agent(node)) {
@@ -84,4 +84,4 @@ Duration longest_grace(const sim::Cluster& cluster) {
   return k8s::grace_period(longest);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

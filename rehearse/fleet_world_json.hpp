@@ -7,7 +7,7 @@
 #include "agent/config/option.hpp"
 #include "sim/cluster.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // What was taken away and matters to whoever reads the result.
 struct Forgotten {
@@ -19,9 +19,9 @@ struct Forgotten {
 // Takes away what agents have written (labels, annotations, cordons of theirs, Leases), what would keep the play from
 // its end or is not played (pauses, requests, hooks), and what nobody reads but makes Nodes large. Sees to the
 // namespace of the agents. Call it before the cluster runs.
-Forgotten forget_haulout(sim::Cluster& cluster, const AgentConfig& config);
+Forgotten forget_haulout(sim::Cluster& cluster, const agent::AgentConfig& config);
 
 // The longest grace period of its pods.
 Duration longest_grace(const sim::Cluster& cluster);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -5,7 +5,7 @@
 #include "rehearse/world_json.hpp"
 #include "rehearse/world_volumes_json.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace asio = boost::asio;
 
 namespace {
@@ -118,4 +118,4 @@ Result<Rehearsal> rehearse(const RehearsalInput& input) {
   return Drains(input).play();
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -12,7 +12,7 @@
 #include "rehearse/snapshot.hpp"
 #include "rehearse/timeline.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 struct Assumptions {
   Duration ready_after = std::chrono::seconds(30);  // from binding a replacement to its being Ready
@@ -59,4 +59,4 @@ struct Rehearsal {
 // Errc::decode: a snapshot that cannot be used. Errc::invalid: no node of that name or label.
 Result<Rehearsal> rehearse(const RehearsalInput& input);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

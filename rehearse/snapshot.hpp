@@ -6,7 +6,7 @@
 
 #include "retry/clock.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 struct Document {
   std::string text;    // as kubectl prints it: Lists, single objects, JSON or YAML
@@ -20,4 +20,4 @@ struct Snapshot {
   bool stored = false;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -5,7 +5,7 @@
 #include "k8s/status.hpp"
 #include "sim/objects.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 struct Kind {
@@ -76,4 +76,4 @@ Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline) {
   co_return read;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

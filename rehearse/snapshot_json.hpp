@@ -7,7 +7,7 @@
 #include "k8s/client.hpp"
 #include "rehearse/snapshot.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 struct SnapshotRead {
   Snapshot snapshot;
@@ -18,4 +18,4 @@ struct SnapshotRead {
 // kinds a refusal is noted. Cancellable.
 Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

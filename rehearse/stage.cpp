@@ -7,7 +7,7 @@
 #include "sim/loader.hpp"
 #include "sim/play.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 namespace {
 
@@ -78,4 +78,4 @@ boost::asio::awaitable<void> Stage::come_to_rest() {
   co_await clock.sleep_until(clock.now() + rest_of(assumptions_));
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -12,7 +12,7 @@
 #include "sim/cluster.hpp"
 #include "sim/virtual_clock.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 class Stage {
  public:
@@ -45,4 +45,4 @@ class Stage {
   k8s::Client client;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -7,7 +7,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 constexpr double names_width = 280, chart_width = 720, row_height = 16, head = 64, foot = 56, margin = 16;
@@ -123,4 +123,4 @@ std::string SvgChart::file(std::string_view title, const std::vector<Key>& keys,
   return out + "</svg>\n";
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -9,7 +9,7 @@
 
 #include "retry/clock.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 class SvgChart {
  public:
@@ -44,4 +44,4 @@ class SvgChart {
   std::size_t rows_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

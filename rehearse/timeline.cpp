@@ -1,6 +1,6 @@
 #include "rehearse/timeline.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 using drain::EventType;
 
@@ -63,4 +63,4 @@ Duration waited(const Timeline::Row& row, WallTime now) {
   return sum;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

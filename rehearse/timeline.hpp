@@ -7,7 +7,7 @@
 
 #include "drain/observer.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 class Timeline final : public drain::DrainObserver {
  public:
@@ -58,4 +58,4 @@ Duration waited(const Timeline::Row& row, WallTime now);
 // One self-contained SVG file: a bar per pod, time from left to right. `title` stands above it. Pure.
 std::string timeline_svg(const Timeline& timeline, const std::string& title);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

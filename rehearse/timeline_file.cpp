@@ -2,7 +2,7 @@
 
 #include "base/files.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 Result<> of_the_flag(const Result<>& written) {
@@ -24,4 +24,4 @@ Result<> write_picture(const std::string& path, const std::string& svg) {
   return path.empty() ? Result<>() : of_the_flag(write_whole_file(path, svg));
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -6,11 +6,11 @@
 #include "rehearse/timeline.hpp"
 #include "retry/task.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // Errc::invalid, naming the file and the cause. Asked before anything is done, so that no drain ends without a picture.
 Result<> can_write_timeline(const std::string& path);
 Result<> write_timeline(const std::string& path, const Timeline& timeline, const std::string& title);
 Result<> write_picture(const std::string& path, const std::string& svg);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -4,7 +4,7 @@
 #include "rehearse/svg_chart.hpp"
 #include "rehearse/timeline.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 WallTime begin_of(const Timeline& timeline) {
@@ -53,4 +53,4 @@ std::string timeline_svg(const Timeline& timeline, const std::string& title) {
                     inside);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

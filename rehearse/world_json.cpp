@@ -6,7 +6,7 @@
 #include "placement/room.hpp"
 #include "sim/budgets.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using sim::Json;
@@ -303,4 +303,4 @@ std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::str
   return result;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -8,7 +8,7 @@
 #include "rehearse/rehearsal.hpp"
 #include "sim/cluster.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 sim::Timing timing_of(const Assumptions& assumptions);
 // How long the world has before a rehearsal, and after it, to come to rest.
@@ -49,4 +49,4 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
 // Of the pods on that node.
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

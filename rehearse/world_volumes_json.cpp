@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "sim/volumes.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 // Their CSIDriver would say it (attachRequired), but that need not be in the snapshot.
@@ -61,4 +61,4 @@ std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, cons
                       format_whole_seconds(assumptions.attach_within), format_whole_seconds(assumptions.ready_after))};
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

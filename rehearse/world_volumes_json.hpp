@@ -7,7 +7,7 @@
 #include "rehearse/rehearsal.hpp"
 #include "sim/cluster.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // Once, before the world goes on; returns a phrase for each thing that is assumed. What was being attached, which
 // nobody here goes on with, is attached anew where it is wanted. Drivers whose volumes pods use that run, with not one
@@ -18,4 +18,4 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster);
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
                                             const std::vector<std::string>& nodes);
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

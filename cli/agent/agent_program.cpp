@@ -15,40 +15,40 @@
 #include "cli/terminal/console.hpp"
 #include "k8s/auth_transport.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using boost::asio::awaitable;
 
 // A log whose reader was slow once is offered to it again; rarely, since an idle agent sleeps.
-awaitable<void> pump(Process& process) {
+awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(30));
     process.err.pump();
   }
 }
 
-std::vector<awaitable<void>> helpers(Process& process) {
+std::vector<awaitable<void>> helpers(agent::Process& process) {
   std::vector<awaitable<void>> all;
   all.push_back(pump(process));
   return all;
 }
 
-bool writes_to_journal(const Process& process) {
-  return is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO);
+bool writes_to_journal(const agent::Process& process) {
+  return agent::is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO);
 }
 
 // Runs to a signal; a service that ends by itself has said why.
-awaitable<int> to_the_end(Process& process, AgentService& service, awaitable<void> work) {
-  Signals signals(process.executor);
+awaitable<int> to_the_end(agent::Process& process, agent::AgentService& service, awaitable<void> work) {
+  agent::Signals signals(process.executor);
   const std::optional<int> signal = co_await until_signal(signals, std::move(work), helpers(process));
   if (signal) service.say_goodbye();
-  co_return signal ? exit_code_of_signal(*signal) : service.exit_code();
+  co_return signal ? agent::exit_code_of_signal(*signal) : service.exit_code();
 }
 
 class Program {
  public:
-  Program(Process& process, AgentConfig config)
+  Program(agent::Process& process, agent::AgentConfig config)
       : process_(process),
         config_(std::move(config)),
         console_(process.err, process.err),
@@ -56,51 +56,51 @@ class Program {
              [this](const std::string& line) { console_.warn(line); }) {}
 
   awaitable<int> run() {
-    for (const std::string& warning : environment_warnings(process_.environment.variables))
-      log_.write(Severity::warning, warning);
-    auto connection =
-        k8s::discover_for_agent(config_.kubeconfig, process_.environment, kubelet_kubeconfigs(config_.host_root));
+    for (const std::string& warning : agent::environment_warnings(process_.environment.variables))
+      log_.write(agent::Severity::warning, warning);
+    auto connection = k8s::discover_for_agent(config_.kubeconfig, process_.environment,
+                                              agent::kubelet_kubeconfigs(config_.host_root));
     // Whatever the way to the cluster is like.
     if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
-                                                    user_agent("agent"));
+                                                    agent::user_agent("agent"));
     if (!authenticated) co_return failed(authenticated.error());
     (*authenticated)->on_plugin(plugin_stage(console_));
-    AgentService service({process_, config_, log_, **authenticated});
+    agent::AgentService service({process_, config_, log_, **authenticated});
     auto work = config_.check ? service.check() : config_.release ? service.release() : service.serve();
     const int code = co_await to_the_end(process_, service, std::move(work));
-    process_.out.flush(patience_after_signal_ms);
+    process_.out.flush(agent::patience_after_signal_ms);
     co_return code;
   }
 
  private:
   int failed(const Error& error) {
-    log_.write(Severity::error, error.message());
-    return exit_connection;
+    log_.write(agent::Severity::error, error.message());
+    return agent::exit_connection;
   }
 
-  Process& process_;
-  AgentConfig config_;
+  agent::Process& process_;
+  agent::AgentConfig config_;
   Console console_;
-  Log log_;
+  agent::Log log_;
 };
 
 }  // namespace
 
-awaitable<int> run_agent(Process& process, Settings settings) {
-  auto loaded = load_config(settings.agent_options, process.environment.variables);
-  int code = exit_usage;
+awaitable<int> run_agent(agent::Process& process, Settings settings) {
+  auto loaded = agent::load_config(settings.agent_options, process.environment.variables);
+  int code = agent::exit_usage;
   if (const auto* problems = std::get_if<std::string>(&loaded)) {
-    const std::string_view priority = writes_to_journal(process) ? journal_priority(Severity::error) : "";
-    for (const std::string& problem : split_at(*problems, '\n'))
+    const std::string_view priority = writes_to_journal(process) ? journal_priority(agent::Severity::error) : "";
+    for (const std::string& problem : agent::split_at(*problems, '\n'))
       process.err.write(fmt::format("{}error: {}\n", priority, printable(problem)));
   } else {
-    Program program(process, std::get<AgentConfig>(std::move(loaded)));
+    Program program(process, std::get<agent::AgentConfig>(std::move(loaded)));
     code = co_await program.run();
   }
-  process.err.flush(patience_after_signal_ms);
+  process.err.flush(agent::patience_after_signal_ms);
   co_return code;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,9 +7,9 @@
 #include "agent/process/process.hpp"
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Returns the exit code; everything is said and flushed by then.
-boost::asio::awaitable<int> run_agent(Process& process, Settings settings);
+boost::asio::awaitable<int> run_agent(agent::Process& process, Settings settings);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,11 +5,11 @@
 #include "base/text.hpp"
 #include "cli/drain/wording.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 std::optional<std::string> agent_state(const k8s::Node& node) {
-  const auto found = node.labels.find(std::string(state_label));
+  const auto found = node.labels.find(std::string(agent::state_label));
   if (found == node.labels.end() || found->second == "idle") return std::nullopt;
   return found->second;
 }
@@ -58,7 +58,7 @@ int CordonJob::finish(std::optional<int> signal) {
   names.reserve(left_.size());
   for (const k8s::Node& node : left_) names.push_back(node.name);
   if (!names.empty()) tools_.console.warn("interrupted; not done: " + joined(names, ", "));
-  return exit_code_of_signal(*signal);
+  return agent::exit_code_of_signal(*signal);
 }
 
 Task<std::vector<k8s::Node>> CordonJob::look_up() {
@@ -82,4 +82,4 @@ Task<drain::CordonChange> CordonJob::change(k8s::Node node) {
   co_return co_await ask<drain::CordonChange>(tools_, saturating_add(tools_.clock.now(), call_limit), attempt);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,7 +5,7 @@
 #include "cli/program/job.hpp"
 #include "drain/cordon.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class CordonJob final : public Job {
  public:
@@ -24,4 +24,4 @@ class CordonJob final : public Job {
   int exit_code_ = 0;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

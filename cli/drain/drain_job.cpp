@@ -8,7 +8,7 @@
 #include "cli/program/advice.hpp"
 #include "rehearse/timeline_file.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live)
     : tools_(std::move(tools)),
@@ -31,9 +31,9 @@ static void go_last(const k8s::Self& self, drain::Options& options, std::vector<
 }
 
 boost::asio::awaitable<void> DrainJob::run() {
-  if (const auto possible = can_write_timeline(settings_.timeline); !possible) {
+  if (const auto possible = rehearse::can_write_timeline(settings_.timeline); !possible) {
     tools_.console.warn("error: " + printable(possible.error().message()));
-    failure_exit_code_ = exit_usage;
+    failure_exit_code_ = agent::exit_usage;
     co_return;
   }
   auto names = co_await node_names();
@@ -114,7 +114,7 @@ void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
 // What went to the wire since the last time belongs to the node that is worked on.
 void DrainJob::charge_requests() {
   const drain::RequestCounts& now = tools_.ledger.counts();
-  if (current_ != nullptr) add(current_->requests, difference(now, charged_));
+  if (current_ != nullptr) agent::add(current_->requests, agent::difference(now, charged_));
   charged_ = now;
 }
 
@@ -160,8 +160,8 @@ int DrainJob::finish(std::optional<int> signal) {
     tools_.out.write(single ? report_json(reports.front()) : report_list_json(reports));
   }
   draw();
-  if (signal) return exit_code_of_signal(*signal);
-  return failure_exit_code_ ? *failure_exit_code_ : exit_code(reports);
+  if (signal) return agent::exit_code_of_signal(*signal);
+  return failure_exit_code_ ? *failure_exit_code_ : agent::exit_code(reports);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -12,7 +12,7 @@
 #include "drain/drain.hpp"
 #include "rehearse/timeline.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class DrainJob final : public Job {
  public:
@@ -44,7 +44,7 @@ class DrainJob final : public Job {
   Settings settings_;
   Wording wording_;
   JsonlView jsonl_;
-  Timeline timeline_;
+  rehearse::Timeline timeline_;
   Observers observers_;
   LiveView* live_;
   std::vector<NodeDrain> nodes_;
@@ -53,4 +53,4 @@ class DrainJob final : public Job {
   std::optional<int> failure_exit_code_;  // ended before there was a node to drain
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

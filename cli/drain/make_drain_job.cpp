@@ -6,7 +6,7 @@
 #include "cli/drain/drain_job.hpp"
 #include "cli/terminal/terminal.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 struct View {
@@ -18,7 +18,7 @@ struct View {
   }
 };
 
-View make_view(Process& process, Console& console, const Settings& settings) {
+View make_view(agent::Process& process, Console& console, const Settings& settings) {
   const int fd = settings.output == OutputFormat::text ? STDOUT_FILENO : STDERR_FILENO;
   View view;
   if (can_redraw(fd, process.environment)) {
@@ -35,7 +35,7 @@ View make_view(Process& process, Console& console, const Settings& settings) {
 // A drain with the view that shows it.
 class ViewedDrainJob final : public Job {
  public:
-  ViewedDrainJob(Process& process, Tools tools, const Settings& settings)
+  ViewedDrainJob(agent::Process& process, Tools tools, const Settings& settings)
       : view_(make_view(process, tools.console, settings)),
         job_(std::move(tools), settings, view_.observer(), view_.live.get()) {}
 
@@ -54,9 +54,9 @@ class ViewedDrainJob final : public Job {
 
 }  // namespace
 
-std::unique_ptr<Job> make_drain_job(Process& process, Tools tools, const Settings& settings) {
+std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings) {
   if (settings.command == Command::drain) return std::make_unique<ViewedDrainJob>(process, std::move(tools), settings);
   return std::make_unique<CordonJob>(std::move(tools), settings);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,9 +5,9 @@
 
 #include "cli/program/program.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // A MakeJob. `settings.command` is one of the above.
-std::unique_ptr<Job> make_drain_job(Process& process, Tools tools, const Settings& settings);
+std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

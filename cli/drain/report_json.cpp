@@ -4,7 +4,7 @@
 
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -124,4 +124,4 @@ std::string event_json(const drain::Event& event) {
   return dumped(json, -1);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,7 +8,7 @@
 #include "drain/observer.hpp"
 #include "drain/report.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // kind DrainReport, indented, ends with a line break.
 std::string report_json(const drain::Report& report);
@@ -17,4 +17,4 @@ std::string report_list_json(const std::vector<drain::Report>& reports);
 // One event on one line, without a line break.
 std::string event_json(const drain::Event& event);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -2,7 +2,7 @@
 
 #include "cli/drain/report_json.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 void LineView::on_event(const drain::Event& event) {
   const auto line = line_of(event, wording_);
@@ -18,4 +18,4 @@ void Observers::on_event(const drain::Event& event) {
   for (drain::DrainObserver* observer : observers_) observer->on_event(event);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

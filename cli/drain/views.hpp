@@ -9,7 +9,7 @@
 #include "cli/terminal/console.hpp"
 #include "drain/observer.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // One line per change: kubectl's own as results, all others beside them. Borrows the console.
 class LineView final : public drain::DrainObserver {
@@ -25,11 +25,11 @@ class LineView final : public drain::DrainObserver {
 // One JSON object per event and line (docs/output.md). Borrows the sink.
 class JsonlView final : public drain::DrainObserver {
  public:
-  explicit JsonlView(Sink& sink) : sink_(sink) {}
+  explicit JsonlView(agent::Sink& sink) : sink_(sink) {}
   void on_event(const drain::Event& event) override;
 
  private:
-  Sink& sink_;
+  agent::Sink& sink_;
 };
 
 // Hands every event on, in order of addition. Borrows its observers.
@@ -42,4 +42,4 @@ class Observers final : public drain::DrainObserver {
   std::vector<drain::DrainObserver*> observers_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "cli/drain/wording_parts.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::DryRunMode;
@@ -252,4 +252,4 @@ Summary summary(const Report& report, const Wording& wording) {
   return result;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

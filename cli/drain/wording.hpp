@@ -8,7 +8,7 @@
 #include "drain/observer.hpp"
 #include "drain/options.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct Wording {
   drain::DryRunMode dry_run = drain::DryRunMode::none;
@@ -40,4 +40,4 @@ Summary summary(const drain::Report& report, const Wording& wording);
 // What kubectl says about pods that policy refuses, with the flag that allows them. Empty for reasons it does not know.
 std::string refusal_of(const std::string& reason);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

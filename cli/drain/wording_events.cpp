@@ -2,7 +2,7 @@
 #include "cli/drain/wording.hpp"
 #include "cli/drain/wording_parts.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::EventType;
@@ -123,4 +123,4 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
   return std::nullopt;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "drain/options.hpp"
 #include "drain/report.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // " (dry run)"; nothing when it is none.
 std::string dry_run_suffix(drain::DryRunMode mode);
@@ -15,4 +15,4 @@ std::string because(const drain::PodReport& pod);
 // What became of a volume that is to be attached elsewhere.
 std::string reattach_line(const drain::VolumeReport& volume);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -2,7 +2,7 @@
 
 #include "agent/config/option_table.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // The table is also a page, where "[guards](guards.md)" is a link; a terminal shows its words.
@@ -18,15 +18,15 @@ std::string without_links(std::string text) {
   return text;
 }
 
-Flag flag_of(const Option& option) {
+Flag flag_of(const agent::Option& option) {
   Flag flag;
   flag.name = option.name;
   flag.letter = option.letter;
-  flag.kind = option.values.type == ValueType::boolean ? Flag::Kind::boolean : Flag::Kind::value;
+  flag.kind = option.values.type == agent::ValueType::boolean ? Flag::Kind::boolean : Flag::Kind::value;
   flag.shown_default = option.shown_default;
   flag.help = without_links(option.help);
-  if (option.values.type == ValueType::choice) flag.help += " One of: " + option.values.form + ".";
-  if (option.values.type == ValueType::choices) flag.help += " Any of: " + option.values.form + ".";
+  if (option.values.type == agent::ValueType::choice) flag.help += " One of: " + option.values.form + ".";
+  if (option.values.type == agent::ValueType::choices) flag.help += " Any of: " + option.values.form + ".";
   flag.apply = [name = option.name](Settings& settings, const std::string& value) -> std::string {
     settings.agent_options.emplace_back(name, value);
     return {};
@@ -38,10 +38,10 @@ Flag flag_of(const Option& option) {
 
 std::vector<FlagGroup> agent_flag_groups() {
   std::vector<FlagGroup> groups;
-  for (const OptionGroup& group : option_groups()) {
+  for (const agent::OptionGroup& group : agent::option_groups()) {
     FlagGroup& flags = groups.emplace_back();
     flags.title = group.title;
-    for (const Option& option : group.options) flags.flags.push_back(flag_of(option));
+    for (const agent::Option& option : group.options) flags.flags.push_back(flag_of(option));
   }
   return groups;
 }
@@ -53,4 +53,4 @@ std::vector<Flag> agent_flags() {
   return all;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,7 +7,7 @@
 
 #include "cli/options/flags.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct FlagGroup {
   std::string title;
@@ -18,4 +18,4 @@ std::vector<FlagGroup> agent_flag_groups();
 // All of them in their order.
 std::vector<Flag> agent_flags();
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

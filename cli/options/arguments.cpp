@@ -1,6 +1,6 @@
 #include "cli/options/arguments.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 struct Spelling {
@@ -46,4 +46,4 @@ Arguments normalise_arguments(const std::vector<Flag>& flags, const std::vector<
   return result;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -12,7 +12,7 @@
 
 #include "cli/options/flags.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct Arguments {
   std::vector<std::string> args;   // for CLI11
@@ -22,4 +22,4 @@ struct Arguments {
 // `flags`: all that may occur; a flag is of one kind in all commands.
 Arguments normalise_arguments(const std::vector<Flag>& flags, const std::vector<std::string>& args);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -11,7 +11,7 @@
 #include "cli/options/help.hpp"
 #include "cli/options/words.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // One of CLI11's apps (the program, or a command) and the flags that it has been given from the table.
@@ -104,7 +104,7 @@ std::vector<Flag> flags_of_all_commands() {
 
 Immediate usage_error(const std::string& problem, std::string_view program, std::optional<Command> command) {
   const std::string about = command ? fmt::format("{} {}", program, to_string(*command)) : std::string(program);
-  return {exit_usage, "", fmt::format("error: {}\nSee '{} --help' for usage.\n", problem, about)};
+  return {agent::exit_usage, "", fmt::format("error: {}\nSee '{} --help' for usage.\n", problem, about)};
 }
 
 std::string unknown_command(const std::string& word) {
@@ -194,15 +194,15 @@ class Grammar {
     return nullptr;
   }
 
-  Immediate help(std::optional<Command> command) const { return {exit_done, help_text(command, called_), ""}; }
+  Immediate help(std::optional<Command> command) const { return {agent::exit_done, help_text(command, called_), ""}; }
 
   Immediate without_command() const {
-    if (version_->count() != 0) return {exit_done, version_text(), ""};
+    if (version_->count() != 0) return {agent::exit_done, version_text(), ""};
     std::vector<std::string> words;
     const std::string problem = program_.words(words);
     if (!words.empty()) return usage_error(unknown_command(words.front()), called_, std::nullopt);
     if (!problem.empty()) return usage_error(problem, called_, std::nullopt);
-    return {exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called_)};
+    return {agent::exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called_)};
   }
 
   Immediate help_on(const std::vector<std::string>& topics) const {
@@ -218,8 +218,8 @@ class Grammar {
     std::string problem = take_words(settings, words);
     if (problem.empty()) problem = contradiction(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);
-    if (command == Command::version) return Immediate{exit_done, version_text(), ""};
-    if (command == Command::completion) return Immediate{exit_done, completion_script(words.front()), ""};
+    if (command == Command::version) return Immediate{agent::exit_done, version_text(), ""};
+    if (command == Command::completion) return Immediate{agent::exit_done, completion_script(words.front()), ""};
     return settings;
   }
 
@@ -241,4 +241,4 @@ std::variant<Settings, Immediate> parse_command_line(std::string_view program, c
   return Grammar(program_name(program)).parse(args);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

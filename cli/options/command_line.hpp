@@ -9,7 +9,7 @@
 
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // The program has nothing to do but to say this.
 struct Immediate {
@@ -24,4 +24,4 @@ std::string program_name(std::string_view argv0);
 // `program` is argv[0].
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 bool takes_nodes(Command command) {
@@ -215,4 +215,4 @@ std::string completion_script(std::string_view shell) {
   return shell == "zsh" ? zsh_script() : fish_script();
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

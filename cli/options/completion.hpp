@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 std::vector<std::string> completion_shells();
 // `shell` is one of them.
 std::string completion_script(std::string_view shell);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -1,6 +1,6 @@
 #include "cli/options/flag_values.hpp"
 
-namespace haulout::agent::flag_values {
+namespace haulout::cli::flag_values {
 namespace {
 
 std::string apply_selector(Settings& settings, const std::string& value) {
@@ -22,4 +22,4 @@ Flag selector_flag() {
           apply_selector};
 }
 
-}  // namespace haulout::agent::flag_values
+}  // namespace haulout::cli::flag_values

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "cli/options/flags.hpp"
 
-namespace haulout::agent::flag_values {
+namespace haulout::cli::flag_values {
 
 using Apply = std::function<std::string(Settings&, const std::string&)>;
 
@@ -88,4 +88,4 @@ Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Se
 // -l, --selector: of nodes.
 Flag selector_flag();
 
-}  // namespace haulout::agent::flag_values
+}  // namespace haulout::cli::flag_values

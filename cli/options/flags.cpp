@@ -7,7 +7,7 @@
 #include "cli/options/people_flags.hpp"
 #include "cli/options/rehearse_flags.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using flag_values::any_duration;
@@ -312,8 +312,8 @@ std::vector<Flag> effective_connection_flags() {
       {"kubeconfig", 0, Kind::value, "", "The kubeconfig file; default $KUBECONFIG, ~/.kube/config, in-cluster.",
        connection(&Flags::kubeconfig)},
       {"log-format", 0, Kind::value, "text", "text or json.",
-       one_of<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}},
-                         [](Settings& s, LogFormat format) { s.log_format = format; })},
+       one_of<agent::LogFormat>({{"text", agent::LogFormat::text}, {"json", agent::LogFormat::json}},
+                                [](Settings& s, agent::LogFormat format) { s.log_format = format; })},
       {"namespace", 'n', Kind::value, "",
        "Of status, explain, pause and resume: where Haulout's ConfigMap and Leases are, default haulout. The other "
        "commands "
@@ -356,4 +356,4 @@ std::vector<Flag> all_flags(Command command) {
   return flags;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,7 +7,7 @@
 
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct Flag {
   enum class Kind {
@@ -32,4 +32,4 @@ std::vector<Flag> connection_flags();
 // Both, as they may be given behind the command.
 std::vector<Flag> all_flags(Command command);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

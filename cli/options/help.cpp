@@ -6,7 +6,7 @@
 #include "cli/options/flags.hpp"
 #include "cli/options/people_help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 constexpr std::size_t text_width = 100;
@@ -189,7 +189,7 @@ std::vector<std::string> command_names() {
 }
 
 std::string version_text() {
-  return fmt::format("haulout {}\n", version());
+  return fmt::format("haulout {}\n", agent::version());
 }
 
 std::string help_text(std::optional<Command> command, std::string_view program) {
@@ -201,4 +201,4 @@ std::string help_text(std::optional<Command> command, std::string_view program) 
          "\nConnection and logging:\n" + flag_list(connection_flags());
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

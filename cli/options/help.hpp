@@ -8,7 +8,7 @@
 
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Nothing: the overview. `program` is how the user calls us: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
@@ -27,4 +27,4 @@ std::optional<Command> command_of(std::string_view word);
 // What may be typed; "help", too.
 std::vector<std::string> command_names();
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

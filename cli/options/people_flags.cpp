@@ -3,7 +3,7 @@
 #include "cli/options/flag_values.hpp"
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using flag_values::boolean;
@@ -96,4 +96,4 @@ std::vector<Flag> people_flags(Command command) {
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,8 +5,8 @@
 
 #include "cli/options/flags.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 std::vector<Flag> people_flags(Command command);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

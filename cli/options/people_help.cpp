@@ -1,6 +1,6 @@
 #include "cli/options/people_help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 constexpr std::string_view exit_codes =
@@ -102,4 +102,4 @@ std::string completion_text(std::string_view program) {
       program);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

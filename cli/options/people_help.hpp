@@ -5,9 +5,9 @@
 
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 std::string people_text(Command command, std::string_view program);
 std::string completion_text(std::string_view program);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

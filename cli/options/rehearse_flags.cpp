@@ -3,7 +3,7 @@
 #include "agent/gates/max_unavailable.hpp"
 #include "cli/options/flag_values.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using flag_values::boolean;
@@ -33,7 +33,7 @@ std::string apply_config(Settings& settings, const std::string& file) {
 }
 
 std::string apply_max_unavailable(Settings& settings, const std::string& value) {
-  const auto limit = parse_max_unavailable(value);
+  const auto limit = agent::parse_max_unavailable(value);
   if (!limit) return limit.error().message();
   settings.rehearse.max_unavailable = value;
   return {};
@@ -91,4 +91,4 @@ std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags) {
   return flags;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -1,6 +1,6 @@
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 drain::Options Settings::kubectl_defaults() {
   using drain::Treatment;
@@ -18,4 +18,4 @@ drain::Options Settings::kubectl_defaults() {
   return options;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

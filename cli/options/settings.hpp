@@ -11,7 +11,7 @@
 #include "drain/options.hpp"
 #include "k8s/credentials.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 enum class Command {
   drain,
@@ -70,7 +70,7 @@ struct Settings {
   OutputFormat output = OutputFormat::text;
   bool warnings_as_errors = false;  // what the server warns of makes a success a failure
   unsigned verbosity = 0;
-  LogFormat log_format = LogFormat::text;
+  agent::LogFormat log_format = agent::LogFormat::text;
   // Of `agent`: its flags as they were given, name and value; load_config() joins them with the other sources.
   std::vector<std::pair<std::string, std::string>> agent_options;
 
@@ -82,4 +82,4 @@ struct Settings {
   static drain::Options kubectl_defaults();
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -4,7 +4,7 @@
 #include "cli/options/completion.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // Takes "n1" and, as kubectl does, "node/n1". Returns what is wrong.
@@ -113,4 +113,4 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

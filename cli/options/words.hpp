@@ -6,10 +6,10 @@
 
 #include "cli/options/settings.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Takes the words of `settings.command` into the settings, whose flags have been applied. Returns what is wrong with
 // both together, or nothing.
 std::string take_words(Settings& settings, const std::vector<std::string>& words);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,7 +5,7 @@
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
@@ -73,4 +73,4 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -9,7 +9,7 @@
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 inline constexpr std::string_view config_map_name = "haulout";
 
@@ -31,4 +31,4 @@ struct EntryChange {
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "k8s/status.hpp"
 #include "placement/fit.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace asio = boost::asio;
 
 Task<> ExplainJob::act(std::string node) {
@@ -68,4 +68,4 @@ asio::awaitable<drain::DaemonSetStates> ExplainJob::look_up_daemon_sets(std::vec
   co_return states;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

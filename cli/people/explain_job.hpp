@@ -5,7 +5,7 @@
 #include "cli/people/explanation.hpp"
 #include "cli/people/people_job.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class ExplainJob final : public NodeByNodeJob {
  public:
@@ -17,4 +17,4 @@ class ExplainJob final : public NodeByNodeJob {
   boost::asio::awaitable<drain::DaemonSetStates> look_up_daemon_sets(std::vector<k8s::Pod> pods);
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

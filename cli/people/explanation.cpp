@@ -10,10 +10,10 @@
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
-bool in_state(const NodeView& node, State state) {
+bool in_state(const NodeView& node, agent::State state) {
   return node.state == to_string(state);
 }
 
@@ -23,7 +23,7 @@ std::string cordon_text(const k8s::Node& node) {
     case drain::CordonOwner::nobody: return {};
     case drain::CordonOwner::haulout: {
       const std::string when = k8s::format_time(mark->at);
-      if (mark->by == cordoned_by) return "by the agent, " + when;
+      if (mark->by == agent::cordoned_by) return "by the agent, " + when;
       return fmt::format("by {} with Haulout's commands, {}; the agent leaves it", printable(mark->by), when);
     }
     case drain::CordonOwner::other: break;
@@ -33,31 +33,31 @@ std::string cordon_text(const k8s::Node& node) {
              : fmt::format("by somebody else ({}); Haulout leaves it", printable(node.unschedulable_manager));
 }
 
-GateView pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now) {
+GateView pause_gate(std::string name, const std::string& whom, const std::optional<agent::Pause>& pause, WallTime now) {
   if (!pause || !in_force(*pause, now)) return {std::move(name), GateState::open, whom + " is not paused"};
   return {std::move(name), GateState::closed, fmt::format("{} is {}", whom, describe(*pause))};
 }
 
-std::optional<Pause> entry_pause(const FleetFacts& fleet, const std::string& key) {
+std::optional<agent::Pause> entry_pause(const FleetFacts& fleet, const std::string& key) {
   const auto value = k8s::value_at(fleet.entries, key);
-  return value ? std::optional(parse_pause_json(key, *value)) : std::nullopt;
+  return value ? std::optional(agent::parse_pause_json(key, *value)) : std::nullopt;
 }
 
 // Which pool a node is in, its agent knows; a label of the Node or its turn may tell.
 GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) {
   if (!node.pool.empty())
-    return pause_gate("pause-pool", "pool " + node.pool, entry_pause(fleet, pause_key(node.pool)), now);
+    return pause_gate("pause-pool", "pool " + node.pool, entry_pause(fleet, agent::pause_key(node.pool)), now);
   std::vector<std::string> paused;
-  const std::string prefix = pause_key() + ".";
+  const std::string prefix = agent::pause_key() + ".";
   for (const auto& [key, value] : fleet.entries)
-    if (key.starts_with(prefix) && in_force(parse_pause_json(key, value), now))
+    if (key.starts_with(prefix) && in_force(agent::parse_pause_json(key, value), now))
       paused.push_back(printable(key.substr(prefix.size())));
   if (paused.empty()) return {"pause-pool", GateState::open, "no pool is paused"};
   return {"pause-pool", GateState::unknown,
           fmt::format("paused: {}; whether this node is in one of them, its agent knows", joined(paused, ", "))};
 }
 
-GateView backoff_gate(const std::optional<Record>& record, WallTime now) {
+GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
   if (!record || !record->not_before || *record->not_before <= now)
     return {"backoff", GateState::open, "no attempt has come to nothing lately"};
   return {"backoff", GateState::closed,
@@ -87,9 +87,9 @@ GateView agent_gate(const NodeView& node) {
   constexpr std::string_view scope = "windows, blockers and the reboot brake are its agent's";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, and none has reported", scope)};
   const bool elsewhere = node.reason == "Paused" || node.reason == "BackingOff";
-  if (in_state(node, State::pending) && !node.reason.empty() && !elsewhere)
+  if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
-  if (in_state(node, State::idle) || in_state(node, State::unknown))
+  if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
     return {"agent", GateState::unknown, fmt::format("{}; it judges them when a reboot is needed", scope)};
   return {"agent", GateState::open, fmt::format("{}; it reports none that is closed", scope)};
 }
@@ -101,7 +101,7 @@ std::vector<GateView> gates_of(const Explanation& about, const FleetFacts& fleet
       gates.push_back({name, GateState::unknown, "pauses cannot be seen: " + *fleet.entries_problem});
   } else {
     gates.push_back(pool_gate(about.node, fleet, about.at));
-    gates.push_back(pause_gate("pause-cluster", "the cluster", entry_pause(fleet, pause_key()), about.at));
+    gates.push_back(pause_gate("pause-cluster", "the cluster", entry_pause(fleet, agent::pause_key()), about.at));
   }
   gates.push_back(backoff_gate(about.record, about.at));
   gates.push_back(turn_gate(about.node, fleet));
@@ -156,16 +156,16 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   std::vector<std::string> why;
   if (node.overdue) why.push_back(message_text(node, about.at));
   if (!node.ready) why.push_back(why_not_ready(about));
-  if (in_state(node, State::idle)) {
+  if (in_state(node, agent::State::idle)) {
     why_idle(node, why);
   } else {
     if (!node.overdue) why.push_back(said(node));
   }
-  const bool comes = in_state(node, State::pending) || in_state(node, State::waiting) || node.requested;
+  const bool comes = in_state(node, agent::State::pending) || in_state(node, agent::State::waiting) || node.requested;
   if (comes)
     for (const GateView& gate : about.gates)
       if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "turn") why.push_back(gate.message);
-  const bool draining = in_state(node, State::draining);
+  const bool draining = in_state(node, agent::State::draining);
   if (comes || draining) why_pods(about.pods, draining, why);
   return why;
 }
@@ -204,7 +204,7 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   Explanation about;
   about.at = now;
   about.node = node_view(facts.node, facts.fleet, now);
-  about.record = record_of(facts.node);
+  about.record = agent::record_of(facts.node);
   about.cordon = cordon_text(facts.node);
   about.gates = gates_of(about, facts.fleet);
   const auto budgets = facts.budgets_problem ? std::nullopt : std::optional(facts.budgets);
@@ -230,4 +230,4 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   return about;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

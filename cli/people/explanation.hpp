@@ -10,7 +10,7 @@
 #include "cli/people/node_view.hpp"
 #include "cli/people/pod_views.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 enum class GateState { open, closed, unknown };
 std::string_view to_string(GateState state);
@@ -41,7 +41,7 @@ struct NodeFacts {
 struct Explanation {
   WallTime at{};
   NodeView node;
-  std::optional<Record> record;
+  std::optional<agent::Record> record;
   std::string cordon;  // whose it is; empty: there is none
   std::vector<GateView> gates;
   std::vector<PodView> pods;
@@ -66,4 +66,4 @@ std::vector<std::string> explanation_text(const Explanation& explanation);
 // kind NodeExplanation, indented, ends with a line break.
 std::string explanation_json(const Explanation& explanation);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -4,7 +4,7 @@
 #include "cli/people/status_json.hpp"
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -68,7 +68,7 @@ std::string explanation_json(const Explanation& about) {
     findings.push_back({{"code", finding.code}, {"subject", finding.subject}, {"message", finding.message}});
   Json attempts = Json::array();
   if (about.record)
-    for (const PastAttempt& each : about.record->attempts)
+    for (const agent::PastAttempt& each : about.record->attempts)
       attempts.push_back({{"at", k8s::format_time(each.at)}, {"reason", each.reason}, {"why", each.why}});
   const std::string authority = about.record ? about.record->authority : "";
   const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
@@ -90,4 +90,4 @@ std::string explanation_json(const Explanation& about) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -2,7 +2,7 @@
 #include "base/text.hpp"
 #include "cli/people/explanation.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Cells = std::vector<std::string>;
@@ -190,4 +190,4 @@ std::vector<std::string> explanation_text(const Explanation& about) {
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,12 +5,12 @@
 #include "cli/people/change.hpp"
 #include "k8s/status.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
   FleetFacts facts;
   // Whatever carries a pool's label is a turn.
-  auto turns = co_await client.list_leases(ns, std::string(pool_label), deadline);
+  auto turns = co_await client.list_leases(ns, std::string(agent::pool_label), deadline);
   if (turns)
     facts.turns = std::move(turns->items);
   else
@@ -23,4 +23,4 @@ boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string n
   co_return facts;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

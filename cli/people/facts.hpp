@@ -5,8 +5,8 @@
 #include "cli/people/node_view.hpp"
 #include "k8s/client.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

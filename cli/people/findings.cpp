@@ -9,7 +9,7 @@
 #include "drain/replicas.hpp"
 #include "drain/volumes.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::DiagnosisFact;
@@ -129,4 +129,4 @@ std::vector<DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now) {
   return found;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

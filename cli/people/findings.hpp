@@ -12,7 +12,7 @@
 #include "drain/diagnosis_fact.hpp"
 #include "k8s/objects.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct NodeFacts;
 
@@ -38,4 +38,4 @@ std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 // By code and subject. Of a single replica it is said whatever the policy is.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

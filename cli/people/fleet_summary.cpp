@@ -4,23 +4,23 @@
 #include "base/text.hpp"
 #include "cli/people/node_state.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 bool waits(const NodeView& node) {
-  return node.state == to_string(State::pending) || node.state == to_string(State::waiting);
+  return node.state == to_string(agent::State::pending) || node.state == to_string(agent::State::waiting);
 }
 
 bool degraded(const NodeView& node) {
-  return node.state == to_string(State::degraded);
+  return node.state == to_string(agent::State::degraded);
 }
 
 std::string bucket(const NodeView& node) {
   if (!node.agent) return "without an agent";
   if (waits(node)) return "waiting";
   if (is_under_way(node.state) || degraded(node)) return node.state;
-  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "up to date";
-  if (node.state == to_string(State::idle) && node.reboot_required == "true") return "held back";
+  if (node.state == to_string(agent::State::idle) && node.reboot_required == "false") return "up to date";
+  if (node.state == to_string(agent::State::idle) && node.reboot_required == "true") return "held back";
   return "unknown";
 }
 
@@ -45,7 +45,7 @@ std::string degraded_line(const NodeView& node, WallTime now) {
 
 std::string holder_line(const NodeView& node, WallTime now) {
   // What its agent says is from before it took the turn.
-  if (node.state == to_string(State::waiting))
+  if (node.state == to_string(agent::State::waiting))
     return fmt::format("{} has taken turn {} and is making sure of it", node.name, node.turn);
   return with_message(fmt::format("{} holds turn {}, {}{}{}", node.name, node.turn, node.state,
                                   in_brackets(node.reason), for_so_long(node, now)),
@@ -72,7 +72,7 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   if (!fleet.whole) return lines;
   for (const k8s::Lease& turn : fleet.facts.turns) {
     const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
-                                   [&](const NodeView& node) { return held_by(turn, {node.name, node.uid}); });
+                                   [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
     if (!known)
       lines.push_back(fmt::format("turn {} is held by {}, and no node is that one", turn.name, printable(turn.holder)));
   }
@@ -83,7 +83,7 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
 std::vector<std::string> several_turns(const FleetFacts& facts) {
   std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
   for (const k8s::Lease& turn : facts.turns)
-    if (!turn.holder.empty()) held[{turn.holder, is_zone_slot(turn.name)}].push_back(turn.name);
+    if (!turn.holder.empty()) held[{turn.holder, agent::is_zone_slot(turn.name)}].push_back(turn.name);
   std::vector<std::string> lines;
   for (const auto& [key, turns] : held) {
     if (turns.size() < 2) continue;
@@ -114,8 +114,8 @@ Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole
 
 std::vector<Count> counts(const std::vector<NodeView>& nodes) {
   std::vector<Count> all{{"up to date"}, {"held back"}, {"waiting"}};
-  for (const State state : all_states)
-    if (duties_of(state).turn == Duty::yes) all.push_back({std::string(to_string(state))});
+  for (const agent::State state : agent::all_states)
+    if (duties_of(state).turn == agent::Duty::yes) all.push_back({std::string(to_string(state))});
   for (const char* what : {"degraded", "unknown", "without an agent"}) all.push_back({what});
   for (const NodeView& node : nodes) {
     const std::string what = bucket(node);
@@ -137,11 +137,11 @@ std::string count_line(const std::vector<NodeView>& nodes) {
 
 std::vector<std::string> pause_lines(const FleetFacts& facts, WallTime now) {
   std::vector<std::string> lines;
-  const std::string prefix = pause_key() + ".";
+  const std::string prefix = agent::pause_key() + ".";
   for (const auto& [key, value] : facts.entries) {
     const bool of_pool = key.starts_with(prefix);
-    if (!of_pool && key != pause_key()) continue;
-    const Pause pause = parse_pause_json(key, value);
+    if (!of_pool && key != agent::pause_key()) continue;
+    const agent::Pause pause = agent::parse_pause_json(key, value);
     if (!in_force(pause, now)) continue;
     lines.push_back((of_pool ? "pool " + printable(key.substr(prefix.size())) : "the cluster") + " is " +
                     describe(pause));
@@ -174,4 +174,4 @@ std::vector<std::string> hold_lines(const Fleet& fleet, WallTime now) {
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 
 #include "cli/people/node_view.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct Fleet {
   std::vector<NodeView> nodes;  // by name
@@ -33,4 +33,4 @@ std::vector<std::string> pause_lines(const FleetFacts& facts, WallTime now);
 // cannot be seen. Empty when nothing does.
 std::vector<std::string> hold_lines(const Fleet& fleet, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,7 +8,7 @@
 #include "drain/cordon.hpp"
 #include "k8s/entries.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // What an agent needs at most to act on a time that has come: clocks differ, servers are slow.
@@ -18,19 +18,19 @@ constexpr auto overdue_after = std::chrono::minutes(5);
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
-  const OwnNode own{node.name, node.uid};
+  const agent::OwnNode own{node.name, node.uid};
   const auto found =
       std::find_if(facts.turns.begin(), facts.turns.end(), [&](const k8s::Lease& turn) { return held_by(turn, own); });
   return found == facts.turns.end() ? nullptr : &*found;
 }
 
 // The time at which the agent must have gone on, if it had set itself one.
-std::optional<WallTime> due(const Record& record, const NodeView& view) {
+std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   switch (record.state) {
-    case State::rebooting:
-    case State::verifying:
-    case State::soaking: return record.deadline;
-    case State::pending: return view.reason == "BackingOff" ? record.not_before : std::nullopt;
+    case agent::State::rebooting:
+    case agent::State::verifying:
+    case agent::State::soaking: return record.deadline;
+    case agent::State::pending: return view.reason == "BackingOff" ? record.not_before : std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -38,19 +38,19 @@ std::optional<WallTime> due(const Record& record, const NodeView& view) {
 // Until when the agent of a node in maintenance should have been heard of once more.
 std::optional<WallTime> heard_until(const k8s::Node& node) {
   for (const k8s::NodeCondition& condition : node.conditions)
-    if (condition.type == maintenance_condition && condition.status == "True" && condition.last_heartbeat)
-      return *condition.last_heartbeat + 2 * std::chrono::duration_cast<WallTime::duration>(heartbeat);
+    if (condition.type == agent::maintenance_condition && condition.status == "True" && condition.last_heartbeat)
+      return *condition.last_heartbeat + 2 * std::chrono::duration_cast<WallTime::duration>(agent::heartbeat);
   return std::nullopt;
 }
 
 // "reboot; why"
 std::string reason_of_request(const k8s::Node& node) {
-  const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
+  const std::string value = k8s::value_at(node.annotations, agent::request_annotation).value_or("");
   const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
   return begin == std::string::npos ? "" : printable(value.substr(begin));
 }
 
-void read_record(NodeView& view, const Record& record, WallTime now) {
+void read_record(NodeView& view, const agent::Record& record, WallTime now) {
   if (record.since != WallTime()) view.since = record.since;
   view.from = record.from;
   view.to = record.to;
@@ -66,25 +66,25 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
   view.name = node.name;
   view.uid = node.uid;
   view.state = state_shown(node);
-  view.reason = k8s::value_at(node.labels, reason_label).value_or("");
-  view.reboot_required = k8s::value_at(node.labels, reboot_required_label).value_or("");
-  view.message = printable(k8s::value_at(node.annotations, message_annotation).value_or(""));
+  view.reason = k8s::value_at(node.labels, agent::reason_label).value_or("");
+  view.reboot_required = k8s::value_at(node.labels, agent::reboot_required_label).value_or("");
+  view.message = printable(k8s::value_at(node.annotations, agent::message_annotation).value_or(""));
   view.ready = node.ready;
   view.unschedulable = node.unschedulable;
   view.foreign_cordon = drain::cordon_owner(node) == drain::CordonOwner::other;
-  view.requested = reboot_requested(node);
+  view.requested = agent::reboot_requested(node);
   if (view.requested) view.request_reason = reason_of_request(node);
   view.os_image = node.os_image;
-  view.pool = k8s::value_at(node.labels, pool_label).value_or("");
+  view.pool = k8s::value_at(node.labels, agent::pool_label).value_or("");
   if (const k8s::Lease* turn = turn_of(node, facts)) {
     view.turn = turn->name;
     if (view.pool.empty()) view.pool = pool_of(*turn);
   }
-  if (const auto value = k8s::value_at(node.annotations, pause_annotation)) {
-    Pause pause = parse_pause_annotation(*value);
+  if (const auto value = k8s::value_at(node.annotations, agent::pause_annotation)) {
+    agent::Pause pause = agent::parse_pause_annotation(*value);
     if (in_force(pause, now)) view.pause = std::move(pause);
   }
-  if (const auto record = record_of(node)) {
+  if (const auto record = agent::record_of(node)) {
     if (view.state.empty()) view.state = to_string(record->state);
     read_record(view, *record, now);
     const auto until = heard_until(node);
@@ -95,7 +95,7 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
 }
 
 std::string pool_of(const k8s::Lease& turn) {
-  return k8s::value_at(turn.labels, pool_label).value_or("");
+  return k8s::value_at(turn.labels, agent::pool_label).value_or("");
 }
 
 std::string holder_of(const k8s::Lease& turn) {
@@ -105,10 +105,10 @@ std::string holder_of(const k8s::Lease& turn) {
 std::string state_text(const NodeView& node) {
   std::string text = node.agent ? node.state : "<none>";
   if (!node.ready) text += ",NotReady";
-  const auto state = state_of(node.state);
+  const auto state = agent::state_of(node.state);
   // Where the cordon is what the state is about, nobody needs to be told.
-  const bool told =
-      state && (duties_of(*state).cordon == Duty::yes || (*state == State::uncordoning && !node.foreign_cordon));
+  const bool told = state && (duties_of(*state).cordon == agent::Duty::yes ||
+                              (*state == agent::State::uncordoning && !node.foreign_cordon));
   if (node.unschedulable && !told) text += ",SchedulingDisabled";
   return text;
 }
@@ -140,4 +140,4 @@ std::string age_text(WallTime since, WallTime now) {
   return fmt::format("{}d", days);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

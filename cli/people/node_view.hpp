@@ -10,7 +10,7 @@
 #include "agent/node/record.hpp"
 #include "k8s/objects.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // What concerns more than one node. A problem: why it cannot be read; then nothing is known.
 struct FleetFacts {
@@ -30,16 +30,16 @@ struct NodeView {
   std::optional<WallTime> since;
   bool ready = false;
   bool unschedulable = false;
-  bool foreign_cordon = false;  // and nobody of Haulout did it
-  bool requested = false;       // a person asks for a reboot
-  std::string request_reason;   // and may have said why
-  std::optional<Pause> pause;   // the node's own, in force
-  std::string pool;             // the label of the Node, or that of its turn; empty: not known
-  std::string turn;             // the Lease that it holds
-  std::string from, to;         // versions, while an update is under way
+  bool foreign_cordon = false;        // and nobody of Haulout did it
+  bool requested = false;             // a person asks for a reboot
+  std::string request_reason;         // and may have said why
+  std::optional<agent::Pause> pause;  // the node's own, in force
+  std::string pool;                   // the label of the Node, or that of its turn; empty: not known
+  std::string turn;                   // the Lease that it holds
+  std::string from, to;               // versions, while an update is under way
   std::string os_image;
   std::optional<WallTime> last_update;
-  std::optional<PastAttempt> last_attempt;  // how the last attempt to update it ended
+  std::optional<agent::PastAttempt> last_attempt;  // how the last attempt to update it ended
   // A time that the agent had set itself and has let pass, or at which one in maintenance should have been heard of.
   // Else an agent writes only when something changes, so these are the only silences that say something.
   std::optional<WallTime> overdue;
@@ -61,4 +61,4 @@ std::string message_text(const NodeView& node, WallTime now);
 // of us.
 std::string age_text(WallTime since, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

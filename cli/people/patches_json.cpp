@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -29,4 +29,4 @@ std::string entry_patch(const k8s::ConfigMap& config_map, std::string_view key,
   return dumped({{"metadata", {{"resourceVersion", config_map.resource_version}}}, {"data", entry(key, value)}});
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

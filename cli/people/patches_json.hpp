@@ -6,7 +6,7 @@
 
 #include "k8s/objects.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Sets the annotation, or removes it, provided that the Node is still as it was read.
 std::string annotation_patch(const k8s::Node& node, std::string_view key, const std::optional<std::string>& value);
@@ -14,4 +14,4 @@ std::string annotation_patch(const k8s::Node& node, std::string_view key, const 
 std::string entry_patch(const k8s::ConfigMap& config_map, std::string_view key,
                         const std::optional<std::string>& value);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,37 +8,37 @@
 #include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace asio = boost::asio;
 
 namespace {
 
-std::string paused_line(const std::string& subject, const Pause& pause, const std::optional<Pause>& before,
-                        bool changed) {
+std::string paused_line(const std::string& subject, const agent::Pause& pause,
+                        const std::optional<agent::Pause>& before, bool changed) {
   if (!changed) return fmt::format("{} already {}", subject, describe(pause));
   std::string line = fmt::format("{} {}", subject, describe(pause));
   if (before) line += fmt::format(" (was {})", describe(*before));
   return line;
 }
 
-std::string resumed_line(const std::string& subject, const std::optional<Pause>& before) {
+std::string resumed_line(const std::string& subject, const std::optional<agent::Pause>& before) {
   return before ? fmt::format("{} resumed (was {})", subject, describe(*before)) : subject + " is not paused";
 }
 
 // What a ConfigMap's key is about; nothing for a key that is none of ours.
 std::optional<std::string> subject_of(std::string_view key) {
-  if (key == pause_key()) return "cluster";
-  const std::string prefix = pause_key("x").substr(0, pause_key("x").size() - 1);
+  if (key == agent::pause_key()) return "cluster";
+  const std::string prefix = agent::pause_key("x").substr(0, agent::pause_key("x").size() - 1);
   if (!key.starts_with(prefix)) return std::nullopt;
   return "pool/" + std::string(key.substr(prefix.size()));
 }
 
 }  // namespace
 
-Result<Pause> PauseJob::wanted() const {
+Result<agent::Pause> PauseJob::wanted() const {
   const PeopleSettings& asked = settings_.people;
   const std::string& who = settings_.drain.cordoned_by;
-  Pause pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who)};
+  agent::Pause pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who)};
   const WallTime now = tools_.client.server_now();
   if (!asked.until) return pause;
   if (const auto* time = std::get_if<WallTime>(&*asked.until))
@@ -78,12 +78,12 @@ asio::awaitable<void> PauseJob::run() {
 
 Task<> PauseJob::act_on_key() {
   const std::string& pool = settings_.people.pool;
-  const std::string key = pause_key(pool);
+  const std::string key = agent::pause_key(pool);
   const std::string subject = pool.empty() ? "cluster" : "pool/" + pool;
   const auto value = pause_ ? std::optional(format_pause_json(*pause_)) : std::nullopt;
   CO_TRY(const EntryChange change,
          co_await change_entry(tools_.client, tools_.rng, settings_.haulout_namespace(), key, value, deadline()));
-  const auto before = change.before ? std::optional(parse_pause_json(key, *change.before)) : std::nullopt;
+  const auto before = change.before ? std::optional(agent::parse_pause_json(key, *change.before)) : std::nullopt;
   tools_.console.say(pause_ ? paused_line(subject, *pause_, before, change.changed) : resumed_line(subject, before));
   if (!pause_) warn_of_others(change.data, key, pool);
   co_return Result<>();
@@ -91,9 +91,9 @@ Task<> PauseJob::act_on_key() {
 
 Task<> PauseJob::act(std::string node) {
   const auto value = pause_ ? std::optional(format_pause_annotation(*pause_)) : std::nullopt;
-  CO_TRY(const NodeChange change,
-         co_await change_annotation(tools_.client, tools_.rng, node, std::string(pause_annotation), value, deadline()));
-  const auto before = change.before ? std::optional(parse_pause_annotation(*change.before)) : std::nullopt;
+  CO_TRY(const NodeChange change, co_await change_annotation(tools_.client, tools_.rng, node,
+                                                             std::string(agent::pause_annotation), value, deadline()));
+  const auto before = change.before ? std::optional(agent::parse_pause_annotation(*change.before)) : std::nullopt;
   const std::string subject = "node/" + node;
   tools_.console.say(pause_ ? paused_line(subject, *pause_, before, change.changed) : resumed_line(subject, before));
   const std::string state = state_shown(change.node);
@@ -109,7 +109,7 @@ Task<> PauseJob::act(std::string node) {
   // Best effort: whoever may resume a node need not see the ConfigMap.
   const auto map =
       co_await tools_.client.get_config_map(settings_.haulout_namespace(), std::string(config_map_name), deadline());
-  if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, pool_label).value_or(""));
+  if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
   co_return Result<>();
 }
 
@@ -119,11 +119,12 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
   for (const auto& [key, value] : entries) {
     const auto subject = subject_of(key);
     // A pool's pause is about this resume only if it resumed everything, or this pool.
-    const bool concerns = key == pause_key() || settings_.people.all || (!pool.empty() && key == pause_key(pool));
+    const bool concerns =
+        key == agent::pause_key() || settings_.people.all || (!pool.empty() && key == agent::pause_key(pool));
     if (key == but || !subject || !concerns) continue;
-    const Pause pause = parse_pause_json(key, value);
+    const agent::Pause pause = agent::parse_pause_json(key, value);
     if (in_force(pause, now)) tools_.console.warn(fmt::format("Warning: {} is still {}", *subject, describe(pause)));
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

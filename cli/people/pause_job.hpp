@@ -4,7 +4,7 @@
 #include "agent/gates/pause.hpp"
 #include "cli/people/people_job.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class PauseJob final : public NodeByNodeJob {
  public:
@@ -16,13 +16,13 @@ class PauseJob final : public NodeByNodeJob {
   // Of a pool, or of the cluster.
   Task<> act_on_key();
   // What this command writes. An error: it would be over before it began.
-  Result<Pause> wanted() const;
+  Result<agent::Pause> wanted() const;
   bool pausing() const { return settings_.command == Command::pause; }
   // After a resume: what else still holds.
   void warn_of_others(const std::map<std::string, std::string>& entries, const std::string& but,
                       const std::string& pool) const;
 
-  std::optional<Pause> pause_;
+  std::optional<agent::Pause> pause_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -10,7 +10,7 @@
 #include "cli/people/status_job.hpp"
 #include "cli/terminal/terminal.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace asio = boost::asio;
 
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr Duration completion_limit = std::chrono::seconds(2);
 
 // Measures the terminal that stdout is; nothing when it is none.
-std::function<Terminal()> terminal_of(const Process& process) {
+std::function<Terminal()> terminal_of(const agent::Process& process) {
   if (!can_redraw(STDOUT_FILENO, process.environment)) return {};
   return [environment = process.environment] { return measure_terminal(STDOUT_FILENO, environment); };
 }
@@ -44,7 +44,7 @@ asio::awaitable<void> NodeByNodeJob::run() {
 int NodeByNodeJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
   if (!left_.empty()) tools_.console.warn("interrupted; not done: " + joined(left_, ", "));
-  return exit_code_of_signal(*signal);
+  return agent::exit_code_of_signal(*signal);
 }
 
 asio::awaitable<void> CompleteNodesJob::run() {
@@ -53,7 +53,7 @@ asio::awaitable<void> CompleteNodesJob::run() {
   for (const k8s::Node& node : nodes->items) tools_.out.write(node.name + "\n");
 }
 
-std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settings& settings) {
+std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const Settings& settings) {
   switch (settings.command) {
     case Command::status: return std::make_unique<StatusJob>(std::move(tools), settings, terminal_of(process));
     case Command::explain: return std::make_unique<ExplainJob>(std::move(tools), settings);
@@ -63,4 +63,4 @@ std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settin
   }
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

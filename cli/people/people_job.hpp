@@ -6,10 +6,10 @@
 
 #include "cli/program/program.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // A MakeJob. `settings.command` is one of the above.
-std::unique_ptr<Job> make_people_job(Process& process, Tools tools, const Settings& settings);
+std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const Settings& settings);
 
 // One node after the other, one failure does not stop the next.
 class NodeByNodeJob : public Job {
@@ -44,4 +44,4 @@ class CompleteNodesJob final : public Job {
   Tools tools_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

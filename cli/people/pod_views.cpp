@@ -7,7 +7,7 @@
 #include "drain/order.hpp"
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 constexpr auto overdue_after = std::chrono::duration_cast<WallTime::duration>(drain::Pipeline::place_margin);
@@ -173,4 +173,4 @@ std::vector<BudgetView> budget_views(const std::vector<k8s::Pod>& pods,
   return views;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -9,7 +9,7 @@
 #include "k8s/objects.hpp"
 #include "placement/pod_fit.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 enum class PodFate {
   blocked,  // a budget does not let it go now
@@ -67,4 +67,4 @@ std::vector<BudgetView> budget_views(const std::vector<k8s::Pod>& pods,
                                      const std::vector<k8s::PodDisruptionBudget>& budgets, const drain::Policy& policy,
                                      const drain::DaemonSetStates& daemon_sets, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "drain/volumes.hpp"
 #include "k8s/status.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace asio = boost::asio;
 
 Questions::Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now)
@@ -110,4 +110,4 @@ asio::awaitable<void> Questions::ask_for_controllers() {
     asked_.problems.push_back(fmt::format("{}: asked for {} of {}", what, most_controllers, owners.size()));
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,7 +7,7 @@
 #include "cli/people/explanation.hpp"
 #include "k8s/client.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class Questions {
  public:
@@ -37,4 +37,4 @@ class Questions {
   Asked asked_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

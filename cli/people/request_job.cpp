@@ -6,31 +6,31 @@
 #include "cli/people/change.hpp"
 #include "cli/people/node_state.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 Task<> RequestJob::act(std::string node) {
   CO_TRY(const k8s::Node found, co_await tools_.client.get_node(node, deadline()));
   const std::string state = state_shown(found);
   if (state.empty()) {
-    exit_code_ = std::max(exit_code_, exit_not_done);
+    exit_code_ = std::max(exit_code_, agent::exit_not_done);
     tools_.console.warn(
         fmt::format("error: no agent has reported on node/{}, so nobody would reboot it: nothing was requested", node));
     co_return Result<>();
   }
-  if (reboot_requested(found)) {
+  if (agent::reboot_requested(found)) {
     tools_.console.say(fmt::format("node/{} has been asked to reboot already (state {})", node, state));
     co_return Result<>();
   }
   const std::string& who = settings_.drain.cordoned_by;
   const std::string& reason = settings_.people.reason;
   const std::string value = reason.empty() ? "reboot" : fmt::format("reboot; {} ({})", reason, who);
-  CO_CHECK(
-      co_await change_annotation(tools_.client, tools_.rng, node, std::string(request_annotation), value, deadline()));
+  CO_CHECK(co_await change_annotation(tools_.client, tools_.rng, node, std::string(agent::request_annotation), value,
+                                      deadline()));
   tools_.console.say(fmt::format("node/{} asked to reboot (state {})", node, state));
-  if (state == to_string(State::degraded))
+  if (state == to_string(agent::State::degraded))
     tools_.console.warn(
         fmt::format("Warning: node/{0} is degraded, which stops it: `{1} explain {0}` says why", node, tools_.program));
   co_return Result<>();
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

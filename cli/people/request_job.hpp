@@ -4,7 +4,7 @@
 
 #include "cli/people/people_job.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class RequestJob final : public NodeByNodeJob {
  public:
@@ -14,4 +14,4 @@ class RequestJob final : public NodeByNodeJob {
   Task<> act(std::string node) override;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,7 +8,7 @@
 #include "cli/people/status_json.hpp"
 #include "k8s/status.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace asio = boost::asio;
 
 namespace {
@@ -32,7 +32,7 @@ asio::awaitable<void> StatusJob::run() {
 }
 
 int StatusJob::finish(std::optional<int> signal) {
-  return signal ? exit_code_of_signal(*signal) : exit_code_;
+  return signal ? agent::exit_code_of_signal(*signal) : exit_code_;
 }
 
 TableStyle StatusJob::style() const {
@@ -92,7 +92,7 @@ asio::awaitable<void> StatusJob::watch() {
   nodes_->seed(*std::move(first));
   k8s::ReflectorOptions of_turns;
   of_turns.ns = settings_.haulout_namespace();
-  of_turns.label_selector = pool_label;
+  of_turns.label_selector = agent::pool_label;
   turns_ = std::make_unique<k8s::Reflector<k8s::Lease>>(
       tools_.client, tools_.rng, k8s::Resource::leases, of_turns, [](const std::string&, const k8s::Lease*) {}, notify);
   k8s::ReflectorOptions of_maps;
@@ -169,7 +169,7 @@ void StatusJob::name_missing() {
     const bool there = std::any_of(nodes_->objects().begin(), nodes_->objects().end(),
                                    [&](const auto& entry) { return entry.second.name == name; });
     if (there) continue;
-    exit_code_ = std::max(exit_code_, exit_not_done);
+    exit_code_ = std::max(exit_code_, agent::exit_not_done);
     tools_.console.warn(fmt::format("node/{} does not exist; it is shown when it comes", printable(name)));
   }
 }
@@ -229,4 +229,4 @@ void StatusJob::show_change(const Fleet& fleet) {
   pauses_told_ = std::move(pauses);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,7 +8,7 @@
 #include "retry/notifier.hpp"
 #include "retry/task_group.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class StatusJob final : public Job {
  public:
@@ -59,4 +59,4 @@ class StatusJob final : public Job {
   std::string trouble_told_;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -4,7 +4,7 @@
 
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,12 +34,12 @@ Json required_json(const NodeView& node) {
   return node.reboot_required == "false" ? Json(false) : Json(nullptr);
 }
 
-Json pause_json(const std::optional<Pause>& pause) {
+Json pause_json(const std::optional<agent::Pause>& pause) {
   if (!pause) return nullptr;
   return {{"reason", pause->reason}, {"until", time_json(pause->until)}};
 }
 
-Json attempt_json(const std::optional<PastAttempt>& attempt) {
+Json attempt_json(const std::optional<agent::PastAttempt>& attempt) {
   if (!attempt) return nullptr;
   return {{"at", k8s::format_time(attempt->at)}, {"reason", text_or_null(attempt->reason)}, {"why", attempt->why}};
 }
@@ -102,4 +102,4 @@ std::string watched_node_json(WatchedChange change, const NodeView& node, WallTi
   return dumped({{"type", type}, {"object", std::move(object)}}, -1);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 
 #include "cli/people/fleet_summary.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // The fields of one NodeStatus, as they stand in the others.
 std::string node_status_json(const NodeView& node);
@@ -17,4 +17,4 @@ enum class WatchedChange { added, modified, deleted };
 // One change of a NodeStatus on one line, with a line break, as `kubectl get -w --output-watch-events -o json` has it.
 std::string watched_node_json(WatchedChange change, const NodeView& node, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "cli/people/node_state.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 constexpr std::string_view gap = "   ";
@@ -29,15 +29,15 @@ std::string ago(const std::optional<WallTime>& time, WallTime now) {
 }
 
 const char* color_of(const NodeView& node) {
-  if (node.state == to_string(State::degraded) || node.overdue) return "31";
+  if (node.state == to_string(agent::State::degraded) || node.overdue) return "31";
   if (!node.agent) return "2";
   if (is_under_way(node.state)) return "36";
-  if (node.state == to_string(State::idle) && node.reboot_required == "false") return "32";
+  if (node.state == to_string(agent::State::idle) && node.reboot_required == "false") return "32";
   return "33";
 }
 
 bool calm(const NodeView& node) {
-  return node.ready && !node.overdue && !node.requested && node.state == to_string(State::idle) &&
+  return node.ready && !node.overdue && !node.requested && node.state == to_string(agent::State::idle) &&
          node.reboot_required == "false";
 }
 
@@ -164,4 +164,4 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -7,7 +7,7 @@
 #include "cli/people/fleet_summary.hpp"
 #include "cli/terminal/live_view.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct TableStyle {
   bool wide = false;
@@ -46,4 +46,4 @@ std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallT
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

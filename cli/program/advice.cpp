@@ -1,11 +1,11 @@
 #include "cli/program/advice.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 namespace {
 
 // A right that a drain can do without (budgets, DaemonSets) may have been denied before the one that ended it.
-bool is_about(const Error& error, const RequestInfo& denied) {
+bool is_about(const Error& error, const agent::RequestInfo& denied) {
   const std::string& kind = error.peer->kind;
   return !denied.resource.empty() &&
          (kind.empty() || kind == denied.resource || kind == denied.resource + "/" + denied.subresource);
@@ -76,7 +76,7 @@ rules:
 )";
 }
 
-std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied) {
+std::vector<std::string> advice(const Error& error, const std::optional<agent::RequestInfo>& denied) {
   std::vector<std::string> lines;
   const std::string way = way_out(error);
   if (!way.empty()) lines.push_back(way);
@@ -88,4 +88,4 @@ std::vector<std::string> advice(const Error& error, const std::optional<RequestI
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -9,7 +9,7 @@
 #include "agent/process/requests_ledger.hpp"
 #include "retry/task.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // One sentence; empty when there is nothing better to say than the error itself.
 std::string way_out(const Error& error);
@@ -22,6 +22,6 @@ std::string rbac_of_drain();
 
 // What to print after an error that ended the command: the way out and, for a denied right, the rule. `denied` is the
 // request that was answered by 403 last, if any.
-std::vector<std::string> advice(const Error& error, const std::optional<RequestInfo>& denied);
+std::vector<std::string> advice(const Error& error, const std::optional<agent::RequestInfo>& denied);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,7 +5,7 @@
 #include "cli/program/advice.hpp"
 #include "k8s/status.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 namespace {
 
@@ -83,7 +83,7 @@ std::string no_match(const std::string& selector) {
 int report_failure(const Tools& tools, const Error& error) {
   tools.console.warn("error: " + printable(error.message()));
   for (const std::string& line : advice(error, tools.ledger.last_denied())) tools.console.warn(line);
-  return exit_code(error);
+  return agent::exit_code(error);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

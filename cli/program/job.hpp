@@ -14,7 +14,7 @@
 #include "k8s/patience.hpp"
 #include "retry/rng.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Borrowed from the program for the length of a job.
 struct Tools {
@@ -22,8 +22,8 @@ struct Tools {
   Clock& clock;
   Rng& rng;
   Console& console;
-  Sink& out;  // stdout: reports and events as JSON
-  RequestLedger& ledger;
+  agent::Sink& out;  // stdout: reports and events as JSON
+  agent::RequestLedger& ledger;
   std::string program;  // as the user calls us
 };
 
@@ -76,4 +76,4 @@ std::string no_match(const std::string& selector);
 // Prints an error that ended the command, and the way out; returns its exit code.
 int report_failure(const Tools& tools, const Error& error);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

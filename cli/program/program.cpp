@@ -15,7 +15,7 @@
 #include "cli/terminal/terminal.hpp"
 #include "k8s/auth_transport.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // What cannot be read is told by whoever connects with it.
@@ -43,7 +43,7 @@ std::string url_of(const k8s::Connection& connection) {
 }
 
 // What a slow reader has not taken yet is offered again.
-boost::asio::awaitable<void> pump(Process& process) {
+boost::asio::awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(1));
     process.out.pump();
@@ -61,21 +61,21 @@ bool is_for_machines(OutputFormat output) {
   return output == OutputFormat::json || output == OutputFormat::jsonl;
 }
 
-boost::asio::awaitable<int> run_job(Process& process, const Settings& settings, k8s::AuthTransport& transport,
-                                    ServerWarnings& warnings, Console& console, Job& job) {
-  std::optional<Signals> signals(std::in_place, process.executor);
+boost::asio::awaitable<int> run_job(agent::Process& process, const Settings& settings, k8s::AuthTransport& transport,
+                                    agent::ServerWarnings& warnings, Console& console, Job& job) {
+  std::optional<agent::Signals> signals(std::in_place, process.executor);
   std::vector<boost::asio::awaitable<void>> helpers = job.helpers();
   helpers.push_back(pump(process));
   const std::optional<int> signal = co_await until_signal(*signals, run_logged_in(transport, job), std::move(helpers));
   int code = job.finish(signal);
-  if (code == exit_done && settings.warnings_as_errors && warnings.count() > 0) {
+  if (code == agent::exit_done && settings.warnings_as_errors && warnings.count() > 0) {
     console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));
-    code = exit_not_done;
+    code = agent::exit_not_done;
   }
   // A reader that has stopped reading is waited for, and who has had enough of that ends it.
   signals.reset();
   co_return finish_output(process.out, process.err, is_run_for_its_output(settings), code,
-                          signal ? patience_after_signal_ms : -1);
+                          signal ? agent::patience_after_signal_ms : -1);
 }
 
 }  // namespace
@@ -89,48 +89,49 @@ bool is_run_for_its_output(const Settings& settings) {
   }
 }
 
-int finish_output(FdSink& out, FdSink& err, bool matters, int code, int patience_ms) {
+int finish_output(agent::FdSink& out, agent::FdSink& err, bool matters, int code, int patience_ms) {
   out.flush(patience_ms);
   const int failure = matters ? out.failure() : 0;
   if (failure != 0) err.write(fmt::format("error: the output could not be written: {}\n", std::strerror(failure)));
   err.flush(patience_ms);
-  return failure != 0 && code == exit_done ? exit_not_done : code;
+  return failure != 0 && code == agent::exit_done ? agent::exit_not_done : code;
 }
 
-boost::asio::awaitable<int> run_program(Process& process, Settings settings, MakeJob make_job) {
-  Sink& text = is_for_machines(settings.output) ? process.err : static_cast<Sink&>(process.out);
+boost::asio::awaitable<int> run_program(agent::Process& process, Settings settings, MakeJob make_job) {
+  agent::Sink& text = is_for_machines(settings.output) ? process.err : static_cast<agent::Sink&>(process.out);
   Console console(text, process.err);
   process.out.gather(process.executor);
   process.err.write_after(process.out);
-  Log log({settings.log_format, settings.verbosity}, process.clock,
-          [&console](const std::string& line) { console.warn(line); });
-  RequestLedger ledger;
+  agent::Log log({settings.log_format, settings.verbosity}, process.clock,
+                 [&console](const std::string& line) { console.warn(line); });
+  agent::RequestLedger ledger;
   const auto failed = [&](const Error& error) {
     console.warn("error: " + printable(error.message()));
     process.err.flush(-1);
-    return exit_connection;
+    return agent::exit_connection;
   };
   auto connection = k8s::discover(settings.connection, process.environment);
   if (!connection) co_return failed(connection.error());
-  log.write(Severity::info, "connecting", {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
+  log.write(agent::Severity::info, "connecting",
+            {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
   settings.drain.review_access = may_review_access(*connection);
   settings.in_a_pod = connection->of_a_pod && connection->impersonate_user.empty();
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 
   const std::string server = url_of(*connection);
-  auto authenticated =
-      k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection), user_agent(to_string(settings.command)));
+  auto authenticated = k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection),
+                                                  agent::user_agent(to_string(settings.command)));
   if (!authenticated) co_return failed(authenticated.error());
   (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
   (*authenticated)->on_plugin(plugin_stage(console));
-  ServerWarnings warnings([&console](const std::string& text) { console.warn("Warning: " + printable(text)); });
-  const auto note_end = [&ledger, &warnings](const RequestEnd& end) {
-    if (end.status == 403) ledger.denied(describe_request(end.method, end.target));
+  agent::ServerWarnings warnings([&console](const std::string& text) { console.warn("Warning: " + printable(text)); });
+  const auto note_end = [&ledger, &warnings](const agent::RequestEnd& end) {
+    if (end.status == 403) ledger.denied(agent::describe_request(end.method, end.target));
     warnings.see(end.warnings);
   };
-  WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
-                             settings.verbosity >= verbosity_of_kubectl ? server : "");
+  agent::WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
+                                    settings.verbosity >= verbosity_of_kubectl ? server : "");
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size, most_memory});
   Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
 
@@ -138,4 +139,4 @@ boost::asio::awaitable<int> run_program(Process& process, Settings settings, Mak
   co_return co_await run_job(process, settings, **authenticated, warnings, console, *job);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

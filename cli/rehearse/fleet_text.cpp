@@ -5,22 +5,22 @@
 #include "base/text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // More would bury what matters; -o json has them all.
 constexpr std::size_t most_not_weighed = 10;
 
-bool is_done(const FleetNode& node) {
-  return node.left_out.empty() && node.updated && node.state == State::idle;
+bool is_done(const rehearse::FleetNode& node) {
+  return node.left_out.empty() && node.updated && node.state == agent::State::idle;
 }
 
 // Without one: what the state itself says.
-std::string why(const FleetNode& node) {
+std::string why(const rehearse::FleetNode& node) {
   return node.message.empty() ? std::string() : ": " + printable(node.message);
 }
 
-std::string fate_of(const FleetNode& node, const FleetRehearsal& rehearsal) {
+std::string fate_of(const rehearse::FleetNode& node, const rehearse::FleetRehearsal& rehearsal) {
   if (!node.left_out.empty()) return "left out: " + node.left_out;
   const auto turn = turn_of(node);
   if (is_done(node))
@@ -29,29 +29,29 @@ std::string fate_of(const FleetNode& node, const FleetRehearsal& rehearsal) {
                        format_whole_seconds(drained_in(node, rehearsal.ended)),
                        format_whole_seconds(out_of_service(node, rehearsal.ended)));
   switch (node.state) {
-    case State::degraded: return "would stop and wait for a person" + why(node);
-    case State::unknown:
-    case State::idle:
-    case State::pending:
-    case State::waiting: return "would still wait" + why(node);
+    case agent::State::degraded: return "would stop and wait for a person" + why(node);
+    case agent::State::unknown:
+    case agent::State::idle:
+    case agent::State::pending:
+    case agent::State::waiting: return "would still wait" + why(node);
     default:
       return fmt::format("would still be {}, out of service for {}{}", to_string(node.state),
                          format_whole_seconds(out_of_service(node, rehearsal.ended)), why(node));
   }
 }
 
-std::string end_of(const FleetRehearsal& rehearsal) {
+std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
-    case FleetEnd::over: return {};
-    case FleetEnd::stuck:
+    case rehearse::FleetEnd::over: return {};
+    case rehearse::FleetEnd::stuck:
       return fmt::format("given up: no progress for {}, and nothing was left that time alone would bring about",
                          format_whole_seconds(rehearsal.given_up_after));
-    case FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
+    case rehearse::FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
   }
   return {};
 }
 
-std::string sum_of(const FleetRehearsal& rehearsal) {
+std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
   const auto done = static_cast<std::size_t>(std::count_if(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done));
   return fmt::format("in all: {} of {} updated in {}; at most {} out of service at a time", done,
                      count_of(rehearsal.nodes.size(), "node"), format_whole_seconds(rehearsal.ended - rehearsal.began),
@@ -67,14 +67,14 @@ void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::str
 
 }  // namespace
 
-int exit_code(const FleetRehearsal& rehearsal) {
+int exit_code(const rehearse::FleetRehearsal& rehearsal) {
   const bool all = std::all_of(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done);
-  return all && rehearsal.no_room.empty() ? exit_done : exit_not_done;
+  return all && rehearsal.no_room.empty() ? agent::exit_done : agent::exit_not_done;
 }
 
-std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal) {
+std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal) {
   std::vector<std::string> lines;
-  for (const FleetNode& node : rehearsal.nodes) {
+  for (const rehearse::FleetNode& node : rehearsal.nodes) {
     lines.push_back(fmt::format("node/{} {}", node.name, fate_of(node, rehearsal)));
     for (const std::string& pod : node.holds_up) lines.push_back("  pod " + printable(pod));
   }
@@ -87,4 +87,4 @@ std::vector<std::string> fleet_lines(const FleetRehearsal& rehearsal) {
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

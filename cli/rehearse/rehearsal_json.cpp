@@ -5,7 +5,7 @@
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "k8s/codec.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -18,10 +18,10 @@ Json time_of(const std::optional<WallTime>& time) {
   return time ? Json(k8s::format_time(*time)) : Json(nullptr);
 }
 
-Json waits_of(const Timeline& timeline) {
+Json waits_of(const rehearse::Timeline& timeline) {
   Json result = Json::array();
-  for (const Timeline::Row& row : timeline.rows())
-    for (const Timeline::Wait& wait : row.waits)
+  for (const rehearse::Timeline::Row& row : timeline.rows())
+    for (const rehearse::Timeline::Wait& wait : row.waits)
       result.push_back({{"node", row.node},
                         {"pod", row.pod},
                         {"seconds", seconds(wait.until.value_or(timeline.last()) - wait.from)},
@@ -30,15 +30,15 @@ Json waits_of(const Timeline& timeline) {
   return result;
 }
 
-Json no_room_of(const std::vector<NoRoom>& pods) {
+Json no_room_of(const std::vector<rehearse::NoRoom>& pods) {
   Json result = Json::array();
-  for (const NoRoom& pod : pods)
+  for (const rehearse::NoRoom& pod : pods)
     result.push_back(
         {{"pod", pod.pod}, {"controller", pod.controller}, {"message", pod.message}, {"preemptsOn", pod.preempts_on}});
   return result;
 }
 
-Json assumed_of(const Assumptions& assumptions, const std::vector<std::string>& all) {
+Json assumed_of(const rehearse::Assumptions& assumptions, const std::vector<std::string>& all) {
   Json assumed = {{"readyAfterSeconds", seconds(assumptions.ready_after)},
                   {"terminateWithinSeconds", nullptr},
                   {"detachWithinSeconds", seconds(assumptions.detach_within)},
@@ -48,23 +48,23 @@ Json assumed_of(const Assumptions& assumptions, const std::vector<std::string>& 
   return assumed;
 }
 
-std::string_view name_of(FleetEnd end) {
+std::string_view name_of(rehearse::FleetEnd end) {
   switch (end) {
-    case FleetEnd::over: return "over";
-    case FleetEnd::stuck: return "stuck";
-    case FleetEnd::horizon: return "horizon";
+    case rehearse::FleetEnd::over: return "over";
+    case rehearse::FleetEnd::stuck: return "stuck";
+    case rehearse::FleetEnd::horizon: return "horizon";
   }
   return "";
 }
 
-Json node_of(const FleetNode& node, WallTime end) {
+Json node_of(const rehearse::FleetNode& node, WallTime end) {
   if (!node.left_out.empty()) return {{"node", node.name}, {"updated", false}, {"leftOut", node.left_out}};
   Json phases = Json::array();
-  for (const FleetPhase& phase : node.phases)
+  for (const rehearse::FleetPhase& phase : node.phases)
     phases.push_back(
         {{"state", to_string(phase.state)}, {"from", time_of(phase.from)}, {"until", time_of(phase.until)}});
   return {{"node", node.name},
-          {"updated", node.updated && node.state == State::idle},
+          {"updated", node.updated && node.state == agent::State::idle},
           {"state", to_string(node.state)},
           {"reason", node.reason},
           {"message", node.message},
@@ -81,7 +81,7 @@ std::string written(const Json& report) {
 
 }  // namespace
 
-std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assumptions) {
+std::string rehearsal_json(const rehearse::Rehearsal& rehearsal, const rehearse::Assumptions& assumptions) {
   Json drains = Json::array();
   for (const drain::Report& report : rehearsal.drains) drains.push_back(Json::parse(report_json(report)));
   return written({{"apiVersion", "haulout.dev/v1alpha1"},
@@ -94,9 +94,9 @@ std::string rehearsal_json(const Rehearsal& rehearsal, const Assumptions& assump
                   {"notWeighed", rehearsal.not_weighed}});
 }
 
-std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input) {
+std::string fleet_json(const rehearse::FleetRehearsal& rehearsal, const rehearse::FleetInput& input) {
   Json nodes = Json::array();
-  for (const FleetNode& node : rehearsal.nodes) nodes.push_back(node_of(node, rehearsal.ended));
+  for (const rehearse::FleetNode& node : rehearsal.nodes) nodes.push_back(node_of(node, rehearsal.ended));
   Json assumed = assumed_of(input.assumptions, rehearsal.assumed);
   assumed["rebootSeconds"] = seconds(input.reboot_time);
   return written({{"apiVersion", "haulout.dev/v1alpha1"},
@@ -112,4 +112,4 @@ std::string fleet_json(const FleetRehearsal& rehearsal, const FleetInput& input)
                   {"notWeighed", rehearsal.not_weighed}});
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cli/drain/wording.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::Outcome;
@@ -71,10 +71,10 @@ void add_stuck(std::vector<std::string>& lines, const drain::Report& report) {
 
 }  // namespace
 
-void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
+void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeline) {
   const WallTime end = timeline.last();
-  std::vector<const Timeline::Row*> rows;
-  for (const Timeline::Row& row : timeline.rows())
+  std::vector<const rehearse::Timeline::Row*> rows;
+  for (const rehearse::Timeline::Row& row : timeline.rows())
     if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
   // What waited equally long stays in the order of its first event, which is that of the addresses.
@@ -88,10 +88,10 @@ void add_waits(std::vector<std::string>& lines, const Timeline& timeline) {
   if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
 }
 
-void add_no_room(std::vector<std::string>& lines, const std::vector<NoRoom>& no_room) {
+void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room) {
   if (no_room.empty()) return;
   lines.emplace_back("no room elsewhere:");
-  for (const NoRoom& pod : no_room)
+  for (const rehearse::NoRoom& pod : no_room)
     lines.push_back(
         fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
                     pod.preempts_on.empty() ? "" : " Unless it preempts pods of lower priority on " + pod.preempts_on));
@@ -102,12 +102,12 @@ void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>
   for (const std::string& phrase : assumed) lines.push_back("  " + printable(phrase));
 }
 
-int exit_code(const Rehearsal& rehearsal) {
-  const int drains = exit_code(rehearsal.drains);
-  return drains == exit_done && rehearsal.no_room.empty() ? exit_done : exit_not_done;
+int exit_code(const rehearse::Rehearsal& rehearsal) {
+  const int drains = agent::exit_code(rehearsal.drains);
+  return drains == agent::exit_done && rehearsal.no_room.empty() ? agent::exit_done : agent::exit_not_done;
 }
 
-std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
+std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   std::vector<std::string> lines;
   for (const drain::Report& report : rehearsal.drains) {
     lines.push_back(verdict_line(report, rehearsal.timeout_given));
@@ -125,4 +125,4 @@ std::vector<std::string> rehearsal_lines(const Rehearsal& rehearsal) {
   return lines;
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

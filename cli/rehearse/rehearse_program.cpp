@@ -15,21 +15,21 @@
 #include "rehearse/snapshot_json.hpp"
 #include "rehearse/timeline_file.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // All lists of a large cluster, page by page.
 constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
-Result<Document> read_document(const std::string& path) {
-  if (path == "-") return Document{text_of(std::cin).text, "the standard input"};
+Result<rehearse::Document> read_document(const std::string& path) {
+  if (path == "-") return rehearse::Document{text_of(std::cin).text, "the standard input"};
   auto text = read_whole_file(path);
   if (!text) return Error(Errc::invalid, "--snapshot " + text.error().message());
-  return Document{*std::move(text), path};
+  return rehearse::Document{*std::move(text), path};
 }
 
-Result<Snapshot> read_files(const std::vector<std::string>& paths, WallTime now) {
-  Snapshot snapshot{.read_at = now, .stored = true};
+Result<rehearse::Snapshot> read_files(const std::vector<std::string>& paths, WallTime now) {
+  rehearse::Snapshot snapshot{.read_at = now, .stored = true};
   for (const std::string& path : paths) {
     auto document = read_document(path);
     if (!document) return std::move(document).error();
@@ -44,11 +44,11 @@ int failed(Console& console, const Error& error, int code) {
 }
 
 int not_played(Console& console, const Error& error) {
-  return failed(console, error, error.code() == Errc::decode ? exit_connection : exit_not_done);
+  return failed(console, error, error.code() == Errc::decode ? agent::exit_connection : agent::exit_not_done);
 }
 
-Assumptions assumptions_of(const Settings& settings) {
-  Assumptions assumptions;
+rehearse::Assumptions assumptions_of(const Settings& settings) {
+  rehearse::Assumptions assumptions;
   assumptions.ready_after = settings.rehearse.ready_after;
   assumptions.terminate_within = settings.rehearse.terminate_within;
   if (settings.rehearse.detach_within) assumptions.detach_within = *settings.rehearse.detach_within;
@@ -56,7 +56,7 @@ Assumptions assumptions_of(const Settings& settings) {
   return assumptions;
 }
 
-std::string title_of(const Rehearsal& rehearsal) {
+std::string title_of(const rehearse::Rehearsal& rehearsal) {
   std::vector<std::string> nodes;
   nodes.reserve(rehearsal.drains.size());
   for (const drain::Report& report : rehearsal.drains) nodes.push_back(report.node);
@@ -64,52 +64,55 @@ std::string title_of(const Rehearsal& rehearsal) {
 }
 
 // What both kinds of rehearsal do with their result; returns the exit code.
-int report(Console& console, Sink& out, const Settings& settings, int code, const std::string& json,
+int report(Console& console, agent::Sink& out, const Settings& settings, int code, const std::string& json,
            const std::vector<std::string>& lines, const std::function<Result<>()>& draw) {
   if (settings.output == OutputFormat::json) out.write(json);
   if (settings.output == OutputFormat::text)
     for (const std::string& line : lines) console.say(line);
-  if (const auto drawn = draw(); !drawn) return failed(console, drawn.error(), exit_not_done);
+  if (const auto drawn = draw(); !drawn) return failed(console, drawn.error(), agent::exit_not_done);
   return code;
 }
 
-int play_drains(Console& console, Sink& out, const Settings& settings, Snapshot snapshot) {
-  const Assumptions assumptions = assumptions_of(settings);
-  const auto rehearsal = rehearse({.snapshot = std::move(snapshot),
-                                   .nodes = settings.nodes,
-                                   .selector = settings.selector,
-                                   .drain = settings.drain,
-                                   .assumptions = assumptions});
+int play_drains(Console& console, agent::Sink& out, const Settings& settings, rehearse::Snapshot snapshot) {
+  const rehearse::Assumptions assumptions = assumptions_of(settings);
+  const auto rehearsal = rehearse::rehearse({.snapshot = std::move(snapshot),
+                                             .nodes = settings.nodes,
+                                             .selector = settings.selector,
+                                             .drain = settings.drain,
+                                             .assumptions = assumptions});
   if (!rehearsal) return not_played(console, rehearsal.error());
   return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
                 rehearsal_lines(*rehearsal),
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 
-int play_fleet(Console& console, Sink& out, const Settings& settings, AgentConfig config, Snapshot snapshot) {
-  FleetInput input{
+int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
+               rehearse::Snapshot snapshot) {
+  rehearse::FleetInput input{
       .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = assumptions_of(settings)};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
   const auto rehearsal = rehearse_fleet(input);
   if (!rehearsal) return not_played(console, rehearsal.error());
   return report(
-      console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal),
-      [&] { return write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet")); });
+      console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal), [&] {
+        return rehearse::write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet"));
+      });
 }
 
 // What is asked for beside the snapshot, found to be usable before anything is read.
 struct Wanted {
-  std::optional<AgentConfig> fleet;
+  std::optional<agent::AgentConfig> fleet;
 };
 
 // As the agents would read it, but from that file alone: this machine is none of theirs. Says what is wrong with it.
-std::optional<AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
-  FlagValues flags;
+std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
+  agent::FlagValues flags;
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
   if (!settings.config_file.empty()) flags.emplace_back("config", settings.config_file);
-  auto config = settings.config_file.empty() ? read_config(flags, {}, std::nullopt) : load_config(flags, {});
-  if (auto* loaded = std::get_if<AgentConfig>(&config)) return std::move(*loaded);
-  for (const std::string& problem : split_at(std::get<std::string>(config), '\n'))
+  auto config =
+      settings.config_file.empty() ? agent::read_config(flags, {}, std::nullopt) : agent::load_config(flags, {});
+  if (auto* loaded = std::get_if<agent::AgentConfig>(&config)) return std::move(*loaded);
+  for (const std::string& problem : agent::split_at(std::get<std::string>(config), '\n'))
     console.warn("error: " + printable(problem));
   return std::nullopt;
 }
@@ -117,15 +120,15 @@ std::optional<AgentConfig> config_of(Console& console, const RehearseSettings& s
 // Nothing: it has been said what is wrong, which is a matter of usage.
 std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   Wanted wanted;
-  if (const auto possible = can_write_timeline(settings.timeline); !possible) {
-    failed(console, possible.error(), exit_usage);
+  if (const auto possible = rehearse::can_write_timeline(settings.timeline); !possible) {
+    failed(console, possible.error(), agent::exit_usage);
     return std::nullopt;
   }
   if (!settings.rehearse.all) return wanted;
   wanted.fleet = config_of(console, settings.rehearse);
   if (!wanted.fleet) return std::nullopt;
-  if (const auto problem = unplayable(*wanted.fleet)) {
-    failed(console, *problem, exit_usage);
+  if (const auto problem = rehearse::unplayable(*wanted.fleet)) {
+    failed(console, *problem, agent::exit_usage);
     return std::nullopt;
   }
   return wanted;
@@ -134,10 +137,10 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
 // Nothing is handed over when a signal came.
 class SnapshotJob final : public Job {
  public:
-  SnapshotJob(Tools tools, std::optional<Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
+  SnapshotJob(Tools tools, std::optional<rehearse::Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
 
   boost::asio::awaitable<void> run() override {
-    auto read = co_await read_snapshot(tools_.client, saturating_add(tools_.clock.now(), snapshot_limit));
+    auto read = co_await rehearse::read_snapshot(tools_.client, saturating_add(tools_.clock.now(), snapshot_limit));
     if (!read) {
       exit_code_ = report_failure(tools_, read.error());
       co_return;
@@ -147,32 +150,32 @@ class SnapshotJob final : public Job {
   }
 
   int finish(std::optional<int> signal) override {
-    if (signal) return exit_code_of_signal(*signal);
+    if (signal) return agent::exit_code_of_signal(*signal);
     into_ = std::move(snapshot_);
     return exit_code_;
   }
 
  private:
   Tools tools_;
-  std::optional<Snapshot>& into_;
-  std::optional<Snapshot> snapshot_;
-  int exit_code_ = exit_done;
+  std::optional<rehearse::Snapshot>& into_;
+  std::optional<rehearse::Snapshot> snapshot_;
+  int exit_code_ = agent::exit_done;
 };
 
 // Returns the exit code.
-int rehearse(Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
+int rehearse(agent::Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
   auto wanted = wanted_of(console, settings);
-  if (!wanted) return exit_usage;
-  std::optional<Snapshot> snapshot;
+  if (!wanted) return agent::exit_usage;
+  std::optional<rehearse::Snapshot> snapshot;
   if (settings.rehearse.snapshots.empty()) {
-    const auto make_job = [&snapshot](Process&, Tools tools, const Settings&) {
+    const auto make_job = [&snapshot](agent::Process&, Tools tools, const Settings&) {
       return std::make_unique<SnapshotJob>(std::move(tools), snapshot);
     };
     const int code = run(run_program(process, settings, make_job));
     if (!snapshot) return code;
   } else {
     auto files = read_files(settings.rehearse.snapshots, process.clock.wall_now());
-    if (!files) return failed(console, files.error(), exit_connection);
+    if (!files) return failed(console, files.error(), agent::exit_connection);
     snapshot = *std::move(files);
   }
   if (!wanted->fleet) return play_drains(console, process.out, settings, *std::move(snapshot));
@@ -181,11 +184,11 @@ int rehearse(Process& process, Console& console, const Settings& settings, const
 
 }  // namespace
 
-int rehearse(Process& process, const Settings& settings, const RunToEnd& run) {
-  Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<Sink&>(process.out);
+int rehearse(agent::Process& process, const Settings& settings, const RunToEnd& run) {
+  agent::Sink& text = settings.output == OutputFormat::json ? process.err : static_cast<agent::Sink&>(process.out);
   Console console(text, process.err);
   return finish_output(process.out, process.err, is_run_for_its_output(settings),
                        rehearse(process, console, settings, run), -1);
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,13 +5,13 @@
 
 #include "cli/program/program.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // Runs a program on the executor of the process to its end; returns its exit code.
 using RunToEnd = std::function<int(boost::asio::awaitable<int> program)>;
 
 // Returns the exit code; everything is said and flushed by then. Only to read the cluster something is run: while it
 // plays, which blocks, signals have their default actions. There is nothing to clean up.
-int rehearse(Process& process, const Settings& settings, const RunToEnd& run);
+int rehearse(agent::Process& process, const Settings& settings, const RunToEnd& run);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 void Console::say(std::string_view line) {
   text_.write(fmt::format("{}{}\n{}", erased(), line, drawn()));
@@ -57,4 +57,4 @@ k8s::PluginStage plugin_stage(Console& console) {
           [&console] { console.come_back(); }};
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -10,12 +10,12 @@
 #include "agent/process/sink.hpp"
 #include "k8s/exec_plugin.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class Console {
  public:
   // `text`: where results and progress go (stdout, or stderr when stdout carries the report alone).
-  Console(Sink& text, Sink& errors) : text_(text), errors_(errors) {}
+  Console(agent::Sink& text, agent::Sink& errors) : text_(text), errors_(errors) {}
 
   void say(std::string_view line);
   void warn(std::string_view line);
@@ -32,8 +32,8 @@ class Console {
   std::string erased() const;
   std::string drawn() const;
 
-  Sink& text_;
-  Sink& errors_;
+  agent::Sink& text_;
+  agent::Sink& errors_;
   std::vector<std::string> block_;
   bool aside_ = false;
   bool inside_a_line_ = false;  // of the other program's
@@ -42,4 +42,4 @@ class Console {
 // A credential plugin that speaks with a person does so there. Borrows the console.
 k8s::PluginStage plugin_stage(Console& console);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

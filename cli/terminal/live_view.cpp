@@ -3,7 +3,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::EventType;
@@ -253,4 +253,4 @@ void LiveView::draw() {
   console_.set_block(shown_ ? render(state_, measure_(), clock_.wall_now()) : std::vector<std::string>{});
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

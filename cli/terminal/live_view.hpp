@@ -13,7 +13,7 @@
 #include "retry/clock.hpp"
 #include "retry/notifier.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 struct LivePod {
   std::string key;
@@ -80,4 +80,4 @@ class LiveView final : public drain::DrainObserver {
   bool shown_ = false;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 // POSIX: the first of these that is set decides about the character set.
@@ -46,4 +46,4 @@ std::string user_at_host(const k8s::Environment& environment) {
   return (user.empty() ? "unknown" : user) + "@" + (host[0] == '\0' ? "unknown" : host.data());
 }
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

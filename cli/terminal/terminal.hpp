@@ -6,7 +6,7 @@
 #include "cli/terminal/live_view.hpp"
 #include "k8s/credentials.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 // A live view can be shown there: a terminal that can move its cursor (TERM is set and not "dumb").
 bool can_redraw(int fd, const k8s::Environment& environment);
@@ -15,4 +15,4 @@ Terminal measure_terminal(int fd, const k8s::Environment& environment);
 // "user@host", for the cordon mark.
 std::string user_at_host(const k8s::Environment& environment);
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

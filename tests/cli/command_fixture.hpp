@@ -13,7 +13,7 @@
 #include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 using Json = nlohmann::json;
 
@@ -55,7 +55,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;
   Console console{text, errors};
-  RequestLedger ledger;
+  agent::RequestLedger ledger;
 
  private:
   boost::asio::awaitable<void> beside_cluster(Job& job, Course course) {
@@ -73,4 +73,4 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   }
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -5,7 +5,7 @@
 
 #include "tests/sim/sim_test.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 namespace {
 
 using namespace std::chrono_literals;
@@ -234,4 +234,4 @@ TEST_F(DemoJudgeTest, APodThatComesAfterTheDrain) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::demo

@@ -7,7 +7,7 @@
 #include "retry/task_group.hpp"
 #include "tests/support/real_time.hpp"
 
-namespace haulout::agent {
+namespace haulout::demo {
 namespace {
 
 using sim::Json;
@@ -63,4 +63,4 @@ TEST_F(DemoMachinesTest, GoDownAndComeUpInAnotherBoot) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::demo

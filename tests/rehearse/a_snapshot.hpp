@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 struct ASnapshot {
   using Json = nlohmann::json;
@@ -108,4 +108,4 @@ struct ASnapshot {
   Json items = Json::array();
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

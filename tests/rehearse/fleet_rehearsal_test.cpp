@@ -9,7 +9,7 @@
 #include "rehearse/fleet_svg.hpp"
 #include "tests/rehearse/a_snapshot.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,7 +50,7 @@ class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
   }
   static std::string lines_of(const FleetRehearsal& rehearsal) {
     std::string text;
-    for (const std::string& line : fleet_lines(rehearsal)) text += line + '\n';
+    for (const std::string& line : cli::fleet_lines(rehearsal)) text += line + '\n';
     return text;
   }
   static const FleetNode& node_of(const FleetRehearsal& rehearsal, const std::string& name) {
@@ -76,14 +76,14 @@ TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {
   for (std::size_t i = 0; i < 3; ++i) {
     const FleetNode& node = rehearsal.nodes[i];
     EXPECT_TRUE(node.updated) << node.name;
-    EXPECT_EQ(node.state, State::idle);
+    EXPECT_EQ(node.state, agent::State::idle);
     EXPECT_GE(out_of_service(node, rehearsal.ended), drained_in(node, rehearsal.ended) + input.reboot_time);
     EXPECT_LE(out_of_service(node, rehearsal.ended), 25s + 20s + input.reboot_time + 25s) << node.name;
     if (i > 0) EXPECT_GT(turn_after(rehearsal, i), turn_after(rehearsal, i - 1) + input.reboot_time);
   }
   EXPECT_GE(rehearsal.ended - rehearsal.began, 3 * (20s + input.reboot_time));
   EXPECT_LE(rehearsal.ended - rehearsal.began, 3 * (90s + input.reboot_time));
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 updated: "), HasSubstr("3 of 3 nodes updated in "),
                                          HasSubstr("at most 1 node out of service at a time")));
 }
@@ -94,7 +94,7 @@ TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
   EXPECT_EQ(rehearsal.most_out, 2u);
   EXPECT_LT(turn_after(rehearsal, 1), input.reboot_time);
   EXPECT_GT(turn_after(rehearsal, 2), input.reboot_time);
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
 TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
@@ -114,16 +114,16 @@ TEST_F(FleetRehearsalTest, PartOfThePool) {
   input.config.max_unavailable = "50%";
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.most_out, 2u);
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
 TEST_F(FleetRehearsalTest, ABudgetThatNeverOpensHoldsTheTurnAndIsNamed) {
   add_budget(3);
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.end, FleetEnd::stuck);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   const FleetNode& first = rehearsal.nodes[0];
-  EXPECT_EQ(first.state, State::draining);
+  EXPECT_EQ(first.state, agent::State::draining);
   EXPECT_EQ(first.reason, "BlockedByBudget");
   ASSERT_THAT(first.holds_up, SizeIs(1));
   EXPECT_THAT(first.holds_up[0], AllOf(HasSubstr("shop/web-"), HasSubstr("PodDisruptionBudget shop/web")));
@@ -148,7 +148,7 @@ TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
   EXPECT_FALSE(node_of(rehearsal, "n1").updated);
   EXPECT_TRUE(node_of(rehearsal, "n2").updated);
   EXPECT_TRUE(node_of(rehearsal, "n3").updated);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
 TEST_F(FleetRehearsalTest, AWindowIsWaitedFor) {
@@ -157,14 +157,14 @@ TEST_F(FleetRehearsalTest, AWindowIsWaitedFor) {
   EXPECT_EQ(rehearsal.end, FleetEnd::over) << lines_of(rehearsal);
   EXPECT_GE(turn_after(rehearsal, 0), 4 * 24h + 16h);
   EXPECT_LE(turn_after(rehearsal, 0), 4 * 24h + 17h + 1min);
-  EXPECT_EQ(exit_code(rehearsal), 0);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0);
 }
 
 TEST_F(FleetRehearsalTest, AWindowThatNeverOpensEndsIt) {
   input.config.blackouts = {"2027-01-01..2027-12-31"};
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.end, FleetEnd::horizon);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("thirty days"));
 }
 
@@ -186,7 +186,7 @@ TEST_F(FleetRehearsalTest, NodesThatAreNotReadyAreLeftOutAndCount) {
   EXPECT_TRUE(node_of(rehearsal, "n1").updated);
   EXPECT_TRUE(node_of(rehearsal, "n3").updated);
   EXPECT_EQ(rehearsal.most_out, 1u) << "the other one is n2";
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n2 left out: it is not Ready"));
 }
 
@@ -213,7 +213,7 @@ TEST_F(FleetRehearsalTest, WhatAgentsWroteBeforeDoesNotMatter) {
                    {"metadata", {{"name", "haulout"}, {"namespace", "haulout"}}},
                    {"data", {{"pause", R"({"reason":"holidays"})"}}}});
   const FleetRehearsal rehearsal = play();
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("resumed"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks are not run"), HasSubstr("node/n3"))));
 }
@@ -247,7 +247,7 @@ TEST_F(FleetRehearsalTest, WhatFindsNoRoomWhileItsNodeIsAwayIsNamed) {
   ASSERT_THAT(rehearsal.no_room, SizeIs(1)) << "although it found room on n1 again";
   EXPECT_EQ(rehearsal.no_room[0].controller, "ReplicaSet/big");
   EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("Insufficient cpu"));
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
 // On its way out for another ten minutes, so that the agent of its node lets n1 go first.
@@ -281,7 +281,7 @@ TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
   EXPECT_THAT(rehearsal.assumed,
               Contains(AllOf(HasSubstr("until pods that are terminating elsewhere have gone"), HasSubstr("shop/big"))));
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
 TEST_F(FleetRehearsalBesideLeavingPodsTest, OfTheRoomOfOneTwoCannotBothHaveIt) {
@@ -296,17 +296,17 @@ TEST_F(FleetRehearsalBesideLeavingPodsTest, OfTheRoomOfOneTwoCannotBothHaveIt) {
 TEST_F(FleetRehearsalTest, WhatIsNotPlayedIsSaid) {
   input.config.prometheus_url = "http://prometheus.monitoring:9090";
   input.config.hooks_dir = "/srv/hooks";
-  input.config.reboot_methods = {RebootMethod::none};
+  input.config.reboot_methods = {agent::RebootMethod::none};
   const FleetRehearsal rehearsal = play();
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("Prometheus is not asked"), HasSubstr("hooks are not run"),
                                          HasSubstr("whoever reboots the machines")));
 }
 
 TEST_F(FleetRehearsalTest, WhatCannotBePlayedIsRefused) {
-  input.config.slots = SlotsChoice::fleetlock;
+  input.config.slots = agent::SlotsChoice::fleetlock;
   EXPECT_THAT(problem(), AllOf(HasSubstr("FleetLock"), HasSubstr("slots: lease")));
-  input.config.slots = SlotsChoice::lease;
+  input.config.slots = agent::SlotsChoice::lease;
   input.config.windows = {"every other day"};
   EXPECT_THAT(problem(), HasSubstr("every other day"));
 }
@@ -314,19 +314,19 @@ TEST_F(FleetRehearsalTest, WhatCannotBePlayedIsRefused) {
 TEST_F(FleetRehearsalTest, TheRebootTakesAsLongAsIsAssumed) {
   input.reboot_time = 20min;
   const FleetRehearsal rehearsal = play();
-  EXPECT_EQ(exit_code(rehearsal), 0) << "longer than the agents' own limit for a machine to go down";
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << "longer than the agents' own limit for a machine to go down";
   EXPECT_GE(out_of_service(rehearsal.nodes[0], rehearsal.ended), 20min);
 }
 
 TEST_F(FleetRehearsalTest, TheSameSnapshotGivesTheSameReport) {
   add_budget(2);
-  EXPECT_EQ(fleet_json(play(), input), fleet_json(play(), input));
+  EXPECT_EQ(cli::fleet_json(play(), input), cli::fleet_json(play(), input));
 }
 
 TEST_F(FleetRehearsalTest, JsonHasEverything) {
   add_budget(2);
   const FleetRehearsal rehearsal = play();
-  const Json report = Json::parse(fleet_json(rehearsal, input));
+  const Json report = Json::parse(cli::fleet_json(rehearsal, input));
   EXPECT_EQ(report["kind"], "FleetRehearsalReport");
   EXPECT_EQ(report["end"], "over");
   EXPECT_EQ(report["mostOutOfService"], 1);
@@ -357,4 +357,4 @@ TEST_F(FleetRehearsalTest, ThePictureHasABarForEachNode) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

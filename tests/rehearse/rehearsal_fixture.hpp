@@ -8,7 +8,7 @@
 #include "rehearse/rehearsal.hpp"
 #include "tests/rehearse/a_snapshot.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 
 // As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
 // ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
@@ -22,7 +22,7 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
     for (const char* name : {"web-a", "web-b", "web-c"}) items.push_back(pod(name, "ReplicaSet", "web", "500m"));
     items.push_back(pod("logs-1", "DaemonSet", "logs", "100m"));
     input.nodes = {"n1"};
-    input.drain = Settings::kubectl_defaults();
+    input.drain = cli::Settings::kubectl_defaults();
     input.drain.policy.daemon_set = drain::Treatment::skip;
     input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
   }
@@ -35,11 +35,11 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
   }
   std::string lines_of(const Rehearsal& rehearsal) const {
     std::string text;
-    for (const std::string& line : rehearsal_lines(rehearsal)) text += line + '\n';
+    for (const std::string& line : cli::rehearsal_lines(rehearsal)) text += line + '\n';
     return text;
   }
 
   RehearsalInput input;
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

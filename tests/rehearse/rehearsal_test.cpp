@@ -1,7 +1,7 @@
 #include "k8s/codec.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,7 +23,7 @@ TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
   EXPECT_GE(rehearsal.took, 20s) << "the grace period of all three";
   EXPECT_LE(rehearsal.took, 27s) << "which end together, and five seconds of settling";
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_EQ(exit_code(rehearsal), 0);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0);
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n1 would be drained in 2"));
 }
 
@@ -123,7 +123,7 @@ TEST_F(RehearsalTest, ABudgetThatNeverOpensIsNamed) {
   add_budget(3);
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("would never be drained: 3 pods still there when the rehearsal stopped "
                               "after 24h00m (no --timeout is given)"),
@@ -153,7 +153,7 @@ TEST_F(RehearsalTest, WhatFindsNoRoomIsNamedWithTheSchedulersReason) {
   ASSERT_THAT(rehearsal.no_room, SizeIs(2)) << "beside the DaemonSet's pod there is room for one";
   EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable"));
   EXPECT_EQ(rehearsal.no_room[0].controller, "ReplicaSet/web");
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
 TEST_F(RehearsalTest, APodThatHadNoRoomBeforeIsNotTheDrainsFault) {
@@ -169,7 +169,7 @@ TEST_F(RehearsalTest, WhatPolicyRefusesIsRefused) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("shop/logs-1"));
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
 TEST_F(RehearsalTest, WhatIsNotWeighedIsSaid) {
@@ -248,7 +248,7 @@ TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {
   input.drain.fit = drain::FitPolicy::block;
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
 TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
@@ -269,7 +269,7 @@ TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
 
 TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {
   add_budget(2);
-  EXPECT_EQ(rehearsal_json(play(), input.assumptions), rehearsal_json(play(), input.assumptions));
+  EXPECT_EQ(cli::rehearsal_json(play(), input.assumptions), cli::rehearsal_json(play(), input.assumptions));
 }
 
 TEST_F(RehearsalTest, UnusableInputIsNamed) {
@@ -291,7 +291,7 @@ TEST_F(RehearsalTest, UnusableInputIsNamed) {
 TEST_F(RehearsalTest, JsonHasEverything) {
   add_budget(2);
   const Rehearsal rehearsal = play();
-  const Json report = Json::parse(rehearsal_json(rehearsal, input.assumptions));
+  const Json report = Json::parse(cli::rehearsal_json(rehearsal, input.assumptions));
   EXPECT_EQ(report["kind"], "RehearsalReport");
   EXPECT_EQ(report["assumptions"]["readyAfterSeconds"], 30.0);
   EXPECT_TRUE(report["assumptions"]["terminateWithinSeconds"].is_null());
@@ -304,4 +304,4 @@ TEST_F(RehearsalTest, JsonHasEverything) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

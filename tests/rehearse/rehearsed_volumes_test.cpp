@@ -2,7 +2,7 @@
 #include "cli/rehearse/fleet_text.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,7 +85,7 @@ TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
             Contains("a volume is attached elsewhere in 15s, once the node that had it alone has let it go; its "
                      "pod is Ready 30s after that")));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr(std::string("\n  ") + detached + "\n"));
-  const Json assumed = Json::parse(rehearsal_json(rehearsal, input.assumptions))["assumptions"];
+  const Json assumed = Json::parse(cli::rehearsal_json(rehearsal, input.assumptions))["assumptions"];
   EXPECT_EQ(assumed["detachWithinSeconds"], 30.0);
   EXPECT_EQ(assumed["attachWithinSeconds"], 15.0);
   EXPECT_THAT(assumed["all"], Contains(detached));
@@ -150,11 +150,11 @@ TEST_F(RehearsedVolumes, AgentsWaitForThem) {
   };
   const auto [soon, first] = drained_within(30s);
   EXPECT_THAT(first.assumed, Contains(detached));
-  EXPECT_EQ(Json::parse(fleet_json(first, fleet))["assumptions"]["detachWithinSeconds"], 30.0);
+  EXPECT_EQ(Json::parse(cli::fleet_json(first, fleet))["assumptions"]["detachWithinSeconds"], 30.0);
   const auto [late, second] = drained_within(2h);
-  EXPECT_EQ(exit_code(second), 0) << "that is slow, not stuck";
+  EXPECT_EQ(cli::exit_code(second), 0) << "that is slow, not stuck";
   EXPECT_GE(late, soon + 118min);
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -4,7 +4,7 @@
 #include "k8s/codec.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,7 +29,7 @@ TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
   silence("n1");
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("pod shop/web-a would still be there"), HasSubstr("kubelet")));
   EXPECT_THAT(rehearsal.assumed,
               Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n1"));
@@ -57,7 +57,7 @@ TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
   item("web")["spec"]["replicas"] = 4;
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
 // The API server writes requests into pods, not into templates.
@@ -153,14 +153,14 @@ TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   items.push_back(ending("leaving", 600));
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
-  EXPECT_EQ(exit_code(rehearsal), 0) << lines_of(rehearsal);
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.no_room, ::testing::IsEmpty());
   EXPECT_THAT(
       rehearsal.assumed,
       Contains(HasSubstr("no node has room until pods that are terminating elsewhere have gone for shop/web-")));
   items = before;
   items.push_back(ending("leaving-some-day", 1'000'000));
-  EXPECT_EQ(exit_code(play()), 1);
+  EXPECT_EQ(cli::exit_code(play()), 1);
 }
 
 // Who would lose its place is not played; that somebody would, is no room for all.
@@ -171,7 +171,7 @@ TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
   const Rehearsal rehearsal = play();
   ASSERT_THAT(rehearsal.no_room, SizeIs(3));
   EXPECT_EQ(rehearsal.no_room[0].preempts_on, "n2");
-  EXPECT_EQ(exit_code(rehearsal), 1);
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. Unless it preempts pods of lower "
                               "priority on n2\n"),
@@ -188,4 +188,4 @@ TEST_F(RehearsalTest, WhatTheLookBeforehandFoundIsSaid) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -9,7 +9,7 @@
 #include "sim/cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,4 +72,4 @@ TEST_F(SnapshotTest, WithoutPodsThereIsNothingToRehearse) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

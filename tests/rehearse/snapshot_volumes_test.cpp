@@ -2,7 +2,7 @@
 #include "k8s/objects.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::rehearse {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,4 +85,4 @@ TEST_F(SnapshottedVolumes, OneThatWasMigratedToCsiIsDetached) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::rehearse

@@ -1,7 +1,7 @@
 // cordon and uncordon; what they and a drain of several nodes have in common: patience, and names that do not exist.
 #include "tests/cli/drain/jobs_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -124,4 +124,4 @@ TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "tests/cli/command_fixture.hpp"
 #include "tests/worlds/faults.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class JobsTest : public CommandTest {
  protected:
@@ -50,4 +50,4 @@ class JobsTest : public CommandTest {
   }
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

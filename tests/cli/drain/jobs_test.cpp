@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -209,4 +209,4 @@ TEST_F(JobsTest, ATimelineThatCannotBeWrittenIsWrongUsageAndTouchesNothing) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

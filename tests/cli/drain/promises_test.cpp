@@ -10,7 +10,7 @@
 #include "cli/terminal/live_view.hpp"
 #include "tests/cli/drain/samples.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::EventType;
@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 // Those of docs/reasons.md that a pod can have while it waits.
 std::vector<std::string> reasons_of_pods() {
   std::vector<std::string> all;
-  for (const Reason& reason : reasons())
-    if (reason.group == find_reason("BlockedByBudget")->group) all.emplace_back(reason.name);
+  for (const agent::Reason& reason : agent::reasons())
+    if (reason.group == agent::find_reason("BlockedByBudget")->group) all.emplace_back(reason.name);
   return all;
 }
 
@@ -53,4 +53,4 @@ TEST(P8_NeverSilentlyStuck, EveryReasonIsToldAlikeEverywhere) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

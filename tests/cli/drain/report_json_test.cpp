@@ -4,7 +4,7 @@
 
 #include "tests/cli/drain/samples.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::Outcome;
@@ -192,4 +192,4 @@ TEST(EventJsonTest, DiagnosisEvents) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

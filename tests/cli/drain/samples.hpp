@@ -3,7 +3,7 @@
 
 #include "drain/observer.hpp"
 
-namespace haulout::agent::samples {
+namespace haulout::cli::samples {
 
 inline WallTime at(int seconds) {
   return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 4)) + std::chrono::hours(5) +
@@ -61,4 +61,4 @@ inline drain::Event event(drain::EventType type, int seconds = 0, const drain::P
   return {type, at(seconds), node, about, diagnosis, std::move(message), progress};
 }
 
-}  // namespace haulout::agent::samples
+}  // namespace haulout::cli::samples

@@ -5,7 +5,7 @@
 #include "tests/cli/drain/samples.hpp"
 #include "tests/support/text_sink.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::DryRunMode;
@@ -317,4 +317,4 @@ TEST(TextTest, ClipsByColumns) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

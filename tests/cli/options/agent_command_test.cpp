@@ -4,7 +4,7 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -46,8 +46,8 @@ TEST(AgentCommandTest, NotesWhatWasGiven) {
 }
 
 TEST(AgentCommandTest, EveryOptionIsAFlag) {
-  for (const Option* option : options()) {
-    const bool boolean = option->values.type == ValueType::boolean;
+  for (const agent::Option* option : agent::options()) {
+    const bool boolean = option->values.type == agent::ValueType::boolean;
     const std::string value = boolean ? "true" : "x";
     const Args args = boolean ? Args{"agent", "--" + option->name} : Args{"agent", "--" + option->name, value};
     EXPECT_THAT(noted(args), ElementsAre(Pair(option->name, value)));
@@ -90,10 +90,10 @@ TEST(AgentCommandTest, HelpHasEveryFlagInItsGroup) {
     const Immediate immediate = refused(args);
     EXPECT_EQ(immediate.exit_code, 0);
     std::size_t at = 0;
-    for (const OptionGroup& group : option_groups()) {
+    for (const agent::OptionGroup& group : agent::option_groups()) {
       at = immediate.out.find("\n" + group.title + ":\n", at);
       ASSERT_NE(at, std::string::npos) << group.title;
-      for (const Option& option : group.options) {
+      for (const agent::Option& option : group.options) {
         at = immediate.out.find("--" + option.name + (option.shown_default.empty() ? "\n" : "=" + option.shown_default),
                                 at);
         ASSERT_NE(at, std::string::npos) << option.name;
@@ -104,4 +104,4 @@ TEST(AgentCommandTest, HelpHasEveryFlagInItsGroup) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

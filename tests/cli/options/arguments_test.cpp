@@ -1,6 +1,6 @@
 #include "cli/options/arguments.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using Args = std::vector<std::string>;
@@ -42,4 +42,4 @@ TEST(ArgumentsTest, PflagSpellingsBecomeThoseOfCli11) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

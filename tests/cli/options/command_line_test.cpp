@@ -5,7 +5,7 @@
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using drain::DryRunMode;
@@ -172,7 +172,7 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--context=x", "--context=y"}, [](const Settings& s) { return s.connection.context == "y"; }},
       {{"--insecure-skip-tls-verify"}, [](const Settings& s) { return s.connection.insecure_skip_tls_verify; }},
       {{"--kubeconfig", "f"}, [](const Settings& s) { return s.connection.kubeconfig == "f"; }},
-      {{"--log-format=json"}, [](const Settings& s) { return s.log_format == LogFormat::json; }},
+      {{"--log-format=json"}, [](const Settings& s) { return s.log_format == agent::LogFormat::json; }},
       {{"-n", "ops"}, [](const Settings& s) { return s.connection.ns == "ops"; }},
       {{"--request-timeout=10s"}, [](const Settings& s) { return s.request_timeout == Duration(10s); }},
       {{"--request-timeout=0"}, [](const Settings& s) { return !s.request_timeout; }},
@@ -360,4 +360,4 @@ TEST(CommandLineTest, APluginShowsItselfAsOne) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -10,7 +10,7 @@
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using ::testing::Contains;
@@ -105,4 +105,4 @@ TEST_F(BashTest, NodesAreAskedForWithTheConnectionThatWasTyped) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -3,7 +3,7 @@
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST(PeopleCommandsTest, FlagsAgreeOverAllCommands) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "cli/people/explanation.hpp"
 #include "tests/cli/people/samples.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace samples;
@@ -23,8 +23,8 @@ std::string lines_of(const Explanation& about) {
 }
 
 TEST(ExplainAttempts, TheLastAttemptsAreToldWithTheirCausesTheNewestFirst) {
-  k8s::Node node = node_in("n1", State::pending, "OutsideWindow", "the window opens at 22:00");
-  remember(node, [](Record& record) {
+  k8s::Node node = node_in("n1", agent::State::pending, "OutsideWindow", "the window opens at 22:00");
+  remember(node, [](agent::Record& record) {
     record.attempts = {{now - 26h, "Updated", "version 1.0 runs"},
                        {now - 3h, "DrainBlocked", "pod shop/db-0 is blocked by budget db"}};
   });
@@ -45,9 +45,9 @@ TEST(ExplainAttempts, TheLastAttemptsAreToldWithTheirCausesTheNewestFirst) {
 }
 
 TEST(ExplainAttempts, NoAttemptsAreNoTable) {
-  const std::string text = lines_of(explain({.node = node_in("n1", State::idle)}, now));
+  const std::string text = lines_of(explain({.node = node_in("n1", agent::State::idle)}, now));
   EXPECT_THAT(text, Not(HasSubstr("Last attempts")));
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -2,7 +2,7 @@
 #include "k8s/codec.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -161,4 +161,4 @@ TEST_F(ExplainFindings, OfAnEmptyNodeOneListIsAll) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

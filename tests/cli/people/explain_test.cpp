@@ -4,7 +4,7 @@
 #include "tests/cli/people/people_fixture.hpp"
 #include "tests/cli/people/samples.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace samples;
@@ -170,29 +170,29 @@ std::string gate(const Explanation& about, const std::string& name) {
 }
 
 TEST(ExplanationTest, NothingToDo) {
-  const Explanation about = explain({.node = node_in("n1", State::idle)}, now);
+  const Explanation about = explain({.node = node_in("n1", agent::State::idle)}, now);
   EXPECT_THAT(about.why, ElementsAre(HasSubstr("nothing to do")));
   for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
 }
 
 TEST(ExplanationTest, ANodeWithoutAKubeletKeepsItsPods) {
-  k8s::Node node = node_in("n1", State::idle);
+  k8s::Node node = node_in("n1", agent::State::idle);
   node.ready = false;
   EXPECT_THAT(explain({.node = node}, now).why.front(), Not(HasSubstr("NODE_NOT_READY")));
   EXPECT_THAT(explain({.node = node, .pods = {pod("web-0")}}, now).why.front(), HasSubstr("[NODE_NOT_READY]"));
 }
 
 TEST(ExplanationTest, TheAuthorityOfItsAgent) {
-  k8s::Node node = node_in("n1", State::idle);
+  k8s::Node node = node_in("n1", agent::State::idle);
   EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Authority:"))));
   EXPECT_EQ(Json::parse(explanation_json(explain({.node = node}, now)))["authority"], nullptr);
-  remember(node, [](Record& record) { record.authority = "kubelet"; });
+  remember(node, [](agent::Record& record) { record.authority = "kubelet"; });
   EXPECT_THAT(explanation_text(explain({.node = node}, now)), Contains("Authority:   kubelet"));
   EXPECT_EQ(Json::parse(explanation_json(explain({.node = node}, now)))["authority"], "kubelet");
 }
 
 TEST(ExplanationTest, ARequestIsShownWithItsReason) {
-  k8s::Node node = node_in("n1", State::idle);
+  k8s::Node node = node_in("n1", agent::State::idle);
   for (const auto& [value, shown] : std::map<std::string, std::string>{
            {"reboot", "requested"}, {"reboot;", "requested"}, {"reboot; disk; jane", "requested: disk; jane"}}) {
     node.annotations["haulout.dev/request"] = value;
@@ -208,7 +208,7 @@ TEST(ExplanationTest, WithoutAnAgent) {
 
 // There is a reason in every state, and the agent's own words are in it.
 TEST(ExplanationTest, NeverWithoutAReason) {
-  for (const State state : all_states) {
+  for (const agent::State state : agent::all_states) {
     k8s::Node node = node_in("n1", state, "SomeReason", "some message");
     node.labels["haulout.dev/reboot-required"] = "true";
     const Explanation about = explain({.node = node}, now);
@@ -217,7 +217,7 @@ TEST(ExplanationTest, NeverWithoutAReason) {
 }
 
 TEST(ExplanationTest, PausesOfEveryKind) {
-  k8s::Node node = node_in("n1", State::pending, "Paused", "the cluster is paused: incident");
+  k8s::Node node = node_in("n1", agent::State::pending, "Paused", "the cluster is paused: incident");
   node.annotations["haulout.dev/pause"] = "; disk";
   FleetFacts fleet;
   fleet.entries = {{"pause", R"({"reason":"incident"})"}, {"pause.web", R"({"reason":"freeze"})"}};
@@ -237,21 +237,22 @@ TEST(ExplanationTest, PausesOfEveryKind) {
 }
 
 TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
-  const Explanation about = explain({.node = node_in("n1", State::pending, "OutsideWindow", "opens on Sunday")}, now);
+  const Explanation about =
+      explain({.node = node_in("n1", agent::State::pending, "OutsideWindow", "opens on Sunday")}, now);
   EXPECT_EQ(gate(about, "agent"), "closed: OutsideWindow: opens on Sunday");
   EXPECT_EQ(about.why.front(), "it is pending (OutsideWindow): opens on Sunday");
 }
 
 // How many may be out is configured at the agents, and a cordon of somebody else counts: "open" would be a guess.
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
-  EXPECT_THAT(gate(explain({.node = node_in("n1", State::pending, "Paused")}, now), "turn"),
+  EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "turn"),
               AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));
-  k8s::Node holder = node_in("n1", State::draining);
+  k8s::Node holder = node_in("n1", agent::State::draining);
   EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "turn"), StartsWith("open"));
 }
 
 TEST(ExplanationTest, WhoseCordonItIs) {
-  k8s::Node node = node_in("n1", State::pending);
+  k8s::Node node = node_in("n1", agent::State::pending);
   node.unschedulable = true;
   const auto by = [&](const char* who) {
     node.annotations["haulout.dev/cordon"] = drain::encode_mark({"run", who, now});
@@ -264,26 +265,28 @@ TEST(ExplanationTest, WhoseCordonItIs) {
 }
 
 TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
-  k8s::Node node = node_in("n1", State::waiting, "WaitingForSlot", "at most 1 may be out");
-  remember(node, [](Record& record) {
+  k8s::Node node = node_in("n1", agent::State::waiting, "WaitingForSlot", "at most 1 may be out");
+  remember(node, [](agent::Record& record) {
     record.not_before = now + 10min;
     record.failures = 2;
     record.cause_message = "the drain was blocked";
   });
-  const Explanation about = explain({.node = node, .fleet = {.turns = {turn_of(node_in("n2", State::draining))}}}, now);
+  const Explanation about =
+      explain({.node = node, .fleet = {.turns = {turn_of(node_in("n2", agent::State::draining))}}}, now);
   EXPECT_THAT(gate(about, "turn"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
   EXPECT_THAT(gate(about, "backoff"),
               AllOf(StartsWith("closed: 2 attempts"), HasSubstr("12:10:00"), HasSubstr("the drain was blocked")));
 }
 
 TEST(ExplanationTest, PodsThatHoldTheDrainUpAreNamed) {
-  const Explanation waiting = explain({.node = node_in("n1", State::pending, "OutsideWindow", "x"),
+  const Explanation waiting = explain({.node = node_in("n1", agent::State::pending, "OutsideWindow", "x"),
                                        .pods = {pod("db-0", "db"), pod("web-0")},
                                        .budgets = {budget("db", "db", 0)}},
                                       now);
   EXPECT_THAT(waiting.why, Contains("1 pod would hold a drain up: shop/db-0 (BlockedByBudget)"));
   const Explanation idle = explain(
-      {.node = node_in("n1", State::idle), .pods = {pod("db-0", "db")}, .budgets = {budget("db", "db", 0)}}, now);
+      {.node = node_in("n1", agent::State::idle), .pods = {pod("db-0", "db")}, .budgets = {budget("db", "db", 0)}},
+      now);
   EXPECT_THAT(idle.why, Not(Contains(HasSubstr("shop/db-0")))) << "it is not why nothing happens";
 }
 
@@ -388,4 +391,4 @@ TEST_F(ExplainTest, AnUnknownNode) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -8,7 +8,7 @@
 #include "cli/people/status_table.hpp"
 #include "tests/cli/people/samples.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace samples;
@@ -27,8 +27,8 @@ Fleet fleet(const std::vector<k8s::Node>& nodes, FleetFacts facts = {}) {
 }
 
 TEST(NodeViewTest, ReadsWhatTheAgentWrote) {
-  k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "pod a/b\x1b[31m waits");
-  remember(node, [](Record& record) {
+  k8s::Node node = node_in("n1", agent::State::draining, "BlockedByBudget", "pod a/b\x1b[31m waits");
+  remember(node, [](agent::Record& record) {
     record.from = "1.0";
     record.to = "1.1";
     record.verified_at = now - 48h;
@@ -49,7 +49,7 @@ TEST(NodeViewTest, ReadsWhatTheAgentWrote) {
 }
 
 TEST(NodeViewTest, ATurnOfANamesakeIsNotThisNodes) {
-  k8s::Node node = node_in("n1", State::waiting);
+  k8s::Node node = node_in("n1", agent::State::waiting);
   k8s::Lease turn = turn_of(node);
   turn.holder = "n1/older";
   EXPECT_EQ(node_view(node, {.turns = {turn}}, now).turn, "");
@@ -71,14 +71,14 @@ TEST(NodeViewTest, ARecordThatNobodyCanReadIsShownAsDegraded) {
 }
 
 TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
-  k8s::Node node = node_in("n1", State::idle);
+  k8s::Node node = node_in("n1", agent::State::idle);
   node.ready = false;
   node.unschedulable = true;
   EXPECT_EQ(state_text(node_view(node, {}, now)), "idle,NotReady,SchedulingDisabled");
-  node = node_in("n1", State::draining);
+  node = node_in("n1", agent::State::draining);
   node.unschedulable = true;
   EXPECT_EQ(state_text(node_view(node, {}, now)), "draining") << "it is what draining means";
-  NodeView back = node_view(node_in("n1", State::uncordoning), {}, now);
+  NodeView back = node_view(node_in("n1", agent::State::uncordoning), {}, now);
   back.unschedulable = true;
   EXPECT_EQ(state_text(back), "uncordoning") << "it is what is being taken back";
   back.foreign_cordon = true;
@@ -100,7 +100,7 @@ TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
       {"whoever wrote no time", "True", std::nullopt, false},
   };
   for (const auto& row : rows) {
-    k8s::Node node = node_in("n1", State::draining, "BlockedByBudget", "said before");
+    k8s::Node node = node_in("n1", agent::State::draining, "BlockedByBudget", "said before");
     node.conditions = {{"HauloutMaintenance", row.status, "BlockedByBudget"}};
     if (row.heard) node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
     EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what;
@@ -109,7 +109,7 @@ TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
 
 struct OverdueRow {
   const char* what;
-  State state;
+  agent::State state;
   const char* reason;
   std::optional<Duration> deadline, not_before;  // ago
   bool overdue;
@@ -117,19 +117,19 @@ struct OverdueRow {
 
 TEST(NodeViewTest, OnlyATimeThatPassedMakesAnAgentSilent) {
   const OverdueRow rows[] = {
-      {"rebooting, long past", State::rebooting, "", 20min, std::nullopt, true},
-      {"rebooting, just past", State::rebooting, "", 4min, std::nullopt, false},
-      {"soaking, not over", State::soaking, "", -1min, std::nullopt, false},
-      {"verifying", State::verifying, "", 1h, std::nullopt, true},
-      {"backing off", State::pending, "BackingOff", std::nullopt, 1h, true},
-      {"an old backoff, held by something else", State::pending, "Paused", std::nullopt, 1h, false},
-      {"idle says nothing for weeks", State::idle, "", std::nullopt, std::nullopt, false},
-      {"a drain may take for ever", State::draining, "BlockedByBudget", std::nullopt, std::nullopt, false},
+      {"rebooting, long past", agent::State::rebooting, "", 20min, std::nullopt, true},
+      {"rebooting, just past", agent::State::rebooting, "", 4min, std::nullopt, false},
+      {"soaking, not over", agent::State::soaking, "", -1min, std::nullopt, false},
+      {"verifying", agent::State::verifying, "", 1h, std::nullopt, true},
+      {"backing off", agent::State::pending, "BackingOff", std::nullopt, 1h, true},
+      {"an old backoff, held by something else", agent::State::pending, "Paused", std::nullopt, 1h, false},
+      {"idle says nothing for weeks", agent::State::idle, "", std::nullopt, std::nullopt, false},
+      {"a drain may take for ever", agent::State::draining, "BlockedByBudget", std::nullopt, std::nullopt, false},
   };
   for (const OverdueRow& row : rows) {
     k8s::Node node = node_in("n1", row.state, row.reason, "said before");
     const auto ago = [](Duration d) { return now - std::chrono::duration_cast<std::chrono::microseconds>(d); };
-    remember(node, [&](Record& record) {
+    remember(node, [&](agent::Record& record) {
       if (row.deadline) record.deadline = ago(*row.deadline);
       if (row.not_before) record.not_before = ago(*row.not_before);
     });
@@ -141,7 +141,7 @@ TEST(NodeViewTest, OnlyATimeThatPassedMakesAnAgentSilent) {
 }
 
 TEST(NodeViewTest, PausesThatAreOverAreNone) {
-  k8s::Node node = node_in("n1", State::idle);
+  k8s::Node node = node_in("n1", agent::State::idle);
   node.annotations["haulout.dev/pause"] = "2026-11-21T11:59:59Z; disk";
   EXPECT_FALSE(node_view(node, {}, now).pause);
   node.annotations["haulout.dev/pause"] = "2026-11-21T12:30:00Z; disk";
@@ -163,7 +163,7 @@ TEST(NodeViewTest, AgesAsKubectlWritesThem) {
 
 TEST(NodeStateTest, UnderWayFromTheTurnToItsEnd) {
   std::vector<std::string> under_way;
-  for (const State state : all_states)
+  for (const agent::State state : agent::all_states)
     if (is_under_way(to_string(state))) under_way.emplace_back(to_string(state));
   EXPECT_THAT(under_way, ElementsAre("draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"));
   EXPECT_FALSE(is_under_way("something newer"));
@@ -171,10 +171,11 @@ TEST(NodeStateTest, UnderWayFromTheTurnToItsEnd) {
 
 TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   std::vector<k8s::Node> nodes{bare("none")};
-  for (const State state : all_states) nodes.push_back(node_in("n-" + std::string(to_string(state)), state));
-  nodes.push_back(node_in("rolled-back", State::idle));
+  for (const agent::State state : agent::all_states)
+    nodes.push_back(node_in("n-" + std::string(to_string(state)), state));
+  nodes.push_back(node_in("rolled-back", agent::State::idle));
   nodes.back().labels["haulout.dev/reboot-required"] = "true";
-  nodes.push_back(node_in("newer", State::idle));
+  nodes.push_back(node_in("newer", agent::State::idle));
   nodes.back().labels["haulout.dev/state"] = "dreaming";
   std::size_t all = 0;
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
@@ -185,38 +186,40 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
 }
 
 TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {
-  EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle), bare("n2")}), now), IsEmpty());
-  EXPECT_EQ(count_line(fleet({node_in("n1", State::idle)}).nodes), "1 node: 1 up to date");
+  EXPECT_THAT(hold_lines(fleet({node_in("n1", agent::State::idle), bare("n2")}), now), IsEmpty());
+  EXPECT_EQ(count_line(fleet({node_in("n1", agent::State::idle)}).nodes), "1 node: 1 up to date");
 }
 
 TEST(FleetSummaryTest, ADegradedHolderComesFirst) {
-  const k8s::Node broken = node_in("n2", State::degraded, "RebootOverdue", "it did not come back");
-  const auto lines = hold_lines(fleet({node_in("n1", State::waiting, "WaitingForSlot", "the turn is with n2"), broken},
-                                      {.turns = {turn_of(broken)}}),
-                                now);
+  const k8s::Node broken = node_in("n2", agent::State::degraded, "RebootOverdue", "it did not come back");
+  const auto lines =
+      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the turn is with n2"), broken},
+                       {.turns = {turn_of(broken)}}),
+                 now);
   EXPECT_THAT(lines, ElementsAre("n2 is degraded (RebootOverdue) for 12m and keeps turn haulout-default-0: it did not "
                                  "come back"));
 }
 
 TEST(FleetSummaryTest, WhoHoldsTheTurnAndWhyIsSaidOnce) {
-  const k8s::Node holder = node_in("n2", State::draining, "BlockedByBudget", "pod shop/web-0 is blocked");
-  const auto lines = hold_lines(fleet({node_in("n1", State::waiting, "WaitingForSlot", "the turn is with n2"), holder},
-                                      {.turns = {turn_of(holder)}}),
-                                now);
+  const k8s::Node holder = node_in("n2", agent::State::draining, "BlockedByBudget", "pod shop/web-0 is blocked");
+  const auto lines =
+      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the turn is with n2"), holder},
+                       {.turns = {turn_of(holder)}}),
+                 now);
   EXPECT_THAT(lines, ElementsAre("n2 holds turn haulout-default-0, draining (BlockedByBudget) for 12m: pod shop/web-0 "
                                  "is blocked"));
 }
 
 TEST(FleetSummaryTest, WhoHasJustTakenTheTurnDoesNotWaitForIt) {
-  const k8s::Node taker = node_in("n2", State::waiting, "WaitingForSlot", "the turn is with n1");
-  const auto lines = hold_lines(fleet({node_in("n1", State::idle), taker}, {.turns = {turn_of(taker)}}), now);
+  const k8s::Node taker = node_in("n2", agent::State::waiting, "WaitingForSlot", "the turn is with n1");
+  const auto lines = hold_lines(fleet({node_in("n1", agent::State::idle), taker}, {.turns = {turn_of(taker)}}), now);
   EXPECT_THAT(lines, ElementsAre("n2 has taken turn haulout-default-0 and is making sure of it"));
 }
 
 TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
-  const auto lines = hold_lines(fleet({node_in("n1", State::pending, "OutsideWindow", "opens on Sunday"),
-                                       node_in("n2", State::pending, "OutsideWindow", "opens on Sunday"),
-                                       node_in("n3", State::waiting, "WaitingForSlot", "n9 is NotReady")}),
+  const auto lines = hold_lines(fleet({node_in("n1", agent::State::pending, "OutsideWindow", "opens on Sunday"),
+                                       node_in("n2", agent::State::pending, "OutsideWindow", "opens on Sunday"),
+                                       node_in("n3", agent::State::waiting, "WaitingForSlot", "n9 is NotReady")}),
                                 now);
   EXPECT_THAT(
       lines, ElementsAre("2 nodes wait (OutsideWindow): opens on Sunday", "n3 waits (WaitingForSlot): n9 is NotReady"));
@@ -229,22 +232,22 @@ TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {
                    {"pause.old", R"({"reason":"x","until":"2026-11-21T11:00:00Z"})"},
                    {"paused", "{}"}};
   facts.turns_problem = "forbidden";
-  const auto lines = hold_lines(fleet({node_in("n1", State::idle)}, facts), now);
+  const auto lines = hold_lines(fleet({node_in("n1", agent::State::idle)}, facts), now);
   EXPECT_THAT(lines,
               ElementsAre("the cluster is paused: incident", "pool web is paused until 2026-11-21T13:00:00Z: freeze",
                           "who holds the turns cannot be seen: forbidden"));
 }
 
 TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
-  const FleetFacts facts{.turns = {turn_of(node_in("gone", State::draining))}};
-  EXPECT_THAT(hold_lines(fleet({node_in("n1", State::idle)}, facts), now),
+  const FleetFacts facts{.turns = {turn_of(node_in("gone", agent::State::draining))}};
+  EXPECT_THAT(hold_lines(fleet({node_in("n1", agent::State::idle)}, facts), now),
               ElementsAre(HasSubstr("held by gone/uid-gone")));
-  EXPECT_THAT(hold_lines(fleet_of({node_in("n1", State::idle)}, facts, false, now), now), IsEmpty());
+  EXPECT_THAT(hold_lines(fleet_of({node_in("n1", agent::State::idle)}, facts, false, now), now), IsEmpty());
 }
 
 // By hand, or with a stolen token.
 TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
-  const k8s::Node node = node_in("n1", State::draining);
+  const k8s::Node node = node_in("n1", agent::State::draining);
   k8s::Lease second = turn_of(node);
   second.name = "haulout-default-1";
   k8s::Lease zone = turn_of(node);
@@ -257,11 +260,11 @@ TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
 }
 
 TEST(StatusTableTest, LooksAsKubectlsTables) {
-  k8s::Node asked = node_in("worker-10", State::idle);
+  k8s::Node asked = node_in("worker-10", agent::State::idle);
   asked.annotations["haulout.dev/request"] = "reboot";
   const auto lines = status_text(
-      fleet({node_in("n1", State::draining, "BlockedByBudget", "pod shop/web-0 is blocked"), bare("n2"), asked}), {},
-      now);
+      fleet({node_in("n1", agent::State::draining, "BlockedByBudget", "pod shop/web-0 is blocked"), bare("n2"), asked}),
+      {}, now);
   EXPECT_THAT(lines,
               ElementsAre("NAME        STATE      REASON            REBOOT      SINCE    MESSAGE",
                           "n1          draining   BlockedByBudget   true        12m      pod shop/web-0 is blocked",
@@ -272,8 +275,8 @@ TEST(StatusTableTest, LooksAsKubectlsTables) {
 }
 
 TEST(StatusTableTest, WideSaysWhereAndWhat) {
-  k8s::Node node = node_in("n1", State::draining);
-  remember(node, [](Record& record) {
+  k8s::Node node = node_in("n1", agent::State::draining);
+  remember(node, [](agent::Record& record) {
     record.from = "1.0";
     record.to = "1.1";
     record.verified_at = now - 72h;
@@ -289,13 +292,13 @@ TEST(StatusTableTest, WideSaysWhereAndWhat) {
 }
 
 TEST(StatusTableTest, ColoursNothingButTheState) {
-  const Fleet one = fleet({node_in("n1", State::degraded, "RebootLoop", "m")});
+  const Fleet one = fleet({node_in("n1", agent::State::degraded, "RebootLoop", "m")});
   EXPECT_THAT(status_text(one, {.color = true}, now)[1], StartsWith("n1     \x1b[31mdegraded\x1b[0m   RebootLoop"));
   for (const std::string& line : status_text(one, {}, now)) EXPECT_THAT(line, Not(HasSubstr("\x1b")));
 }
 
 TEST(StatusTableTest, ANarrowRowIsColouredWholeOrNotAtAll) {
-  const Fleet one = fleet({node_in("n1", State::degraded, "RebootLoop", "m")});
+  const Fleet one = fleet({node_in("n1", agent::State::degraded, "RebootLoop", "m")});
   StatusTable table({.color = true});
   table.fit(one.nodes, now);
   for (std::size_t width = 2; width < 80; ++width) {
@@ -308,19 +311,19 @@ TEST(StatusTableTest, ANarrowRowIsColouredWholeOrNotAtAll) {
 }
 
 TEST(StatusTableTest, ColumnsOfARoomyTerminalStayWhereTheyAre) {
-  k8s::Node down = node_in("n1", State::rebooting, "BlockedByBudget", "m");
+  k8s::Node down = node_in("n1", agent::State::rebooting, "BlockedByBudget", "m");
   down.ready = false;
   const auto header = [](const k8s::Node& node, std::size_t width) {
     return status_block(fleet({node}), "", {}, {width, 24, true, false}, now).front();
   };
-  EXPECT_EQ(header(node_in("n1", State::idle), 100), header(down, 100));
-  EXPECT_EQ(header(node_in("n1", State::idle), 80), "NAME   STATE   REASON   REBOOT   SINCE   MESSAGE");
+  EXPECT_EQ(header(node_in("n1", agent::State::idle), 100), header(down, 100));
+  EXPECT_EQ(header(node_in("n1", agent::State::idle), 80), "NAME   STATE   REASON   REBOOT   SINCE   MESSAGE");
 }
 
 TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {
   std::vector<k8s::Node> nodes;
-  for (int i = 0; i < 30; ++i) nodes.push_back(node_in(fmt::format("n{:02}", i), State::idle));
-  nodes[25] = node_in("n25", State::degraded, "RebootOverdue", std::string(300, 'x'));
+  for (int i = 0; i < 30; ++i) nodes.push_back(node_in(fmt::format("n{:02}", i), agent::State::idle));
+  nodes[25] = node_in("n25", agent::State::degraded, "RebootOverdue", std::string(300, 'x'));
   const Fleet all = fleet(nodes);
   for (std::size_t height = 1; height < 45; ++height) {
     const Terminal terminal{60, height, true, true};
@@ -340,4 +343,4 @@ TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

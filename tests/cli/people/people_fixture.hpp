@@ -4,7 +4,7 @@
 #include "cli/people/people_job.hpp"
 #include "tests/cli/command_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 
 class PeopleTest : public CommandTest {
  protected:
@@ -43,11 +43,11 @@ class PeopleTest : public CommandTest {
     text.text.clear();
     errors.text.clear();
     out.text.clear();
-    FdSink none(-1);
-    Process process{context.get_executor(), own_clock, rng, none, none, {}, "haulout"};
+    agent::FdSink none(-1);
+    agent::Process process{context.get_executor(), own_clock, rng, none, none, {}, "haulout"};
     const auto job = make_people_job(process, tools(), settings_of(args));
     return run_job(*job, {.interrupt = interrupt});
   }
 };
 
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -6,7 +6,7 @@
 #include "agent/node/record.hpp"
 #include "k8s/objects.hpp"
 
-namespace haulout::agent::samples {
+namespace haulout::cli::samples {
 
 inline const WallTime now = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)) + std::chrono::hours(12);
 
@@ -19,13 +19,13 @@ inline k8s::Node bare(std::string name) {
 }
 
 // In that state for twelve minutes.
-inline k8s::Node node_in(std::string name, State state, std::string reason = "", std::string message = "") {
+inline k8s::Node node_in(std::string name, agent::State state, std::string reason = "", std::string message = "") {
   k8s::Node node = bare(std::move(name));
-  Record record;
+  agent::Record record;
   record.state = state;
   record.since = now - std::chrono::minutes(12);
   node.labels = {{"haulout.dev/state", std::string(to_string(state))},
-                 {"haulout.dev/reboot-required", state == State::idle ? "false" : "true"}};
+                 {"haulout.dev/reboot-required", state == agent::State::idle ? "false" : "true"}};
   if (!reason.empty()) node.labels["haulout.dev/reason"] = reason;
   node.annotations = {{"haulout.dev/record", encode_record(record)}};
   if (!message.empty()) node.annotations["haulout.dev/message"] = message;
@@ -40,10 +40,10 @@ inline k8s::Lease turn_of(const k8s::Node& node, const std::string& pool = "defa
   return lease;
 }
 
-inline void remember(k8s::Node& node, const std::function<void(Record&)>& change) {
-  Record record = decode_record(node.annotations["haulout.dev/record"]);
+inline void remember(k8s::Node& node, const std::function<void(agent::Record&)>& change) {
+  agent::Record record = agent::decode_record(node.annotations["haulout.dev/record"]);
   change(record);
   node.annotations["haulout.dev/record"] = encode_record(record);
 }
 
-}  // namespace haulout::agent::samples
+}  // namespace haulout::cli::samples

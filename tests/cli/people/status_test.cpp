@@ -2,7 +2,7 @@
 #include "cli/people/status_job.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,13 +50,13 @@ TEST_F(StatusTest, SomeNodesAndOneThatIsUnknown) {
 
 // What agents and people have written was written by the server's clock, or one like it.
 TEST_F(StatusTest, AClockThatIsWrongChangesNothing) {
-  Record record;
-  record.state = State::soaking;
+  agent::Record record;
+  record.state = agent::State::soaking;
   record.since = clock.wall_now() - 3min;
   record.deadline = clock.wall_now() + 2min;
   set_state("n1", "soaking", "Soaking");
   annotate("n1", {{"haulout.dev/record", encode_record(record)},
-                  {"haulout.dev/pause", format_pause_annotation({"maintenance", clock.wall_now() + 5min})}});
+                  {"haulout.dev/pause", agent::format_pause_annotation({"maintenance", clock.wall_now() + 5min})}});
   for (const Duration wrong : {-10h, 10h}) {
     own_clock.shift_wall(wrong);
     EXPECT_EQ(command({"status"}, 1s), 143);
@@ -157,7 +157,7 @@ TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
 
 // As `status -w | grep -m1 pending`, with and without something that changes afterwards.
 TEST_F(StatusTest, AWatchEndsWhenItsReaderHasGone) {
-  struct Leaving final : Sink {
+  struct Leaving final : agent::Sink {
     bool read = true;
     void write(std::string_view) override {}
     bool has_reader() override { return read; }
@@ -216,4 +216,4 @@ TEST_F(StatusTest, ATerminalIsRedrawnInPlace) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -4,7 +4,7 @@
 #include "k8s/codec.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,8 +20,8 @@ TEST_F(SteeringTest, PausesAndResumesANode) {
   EXPECT_EQ(command({"pause", "n1", "--reason", "new disk; Monday"}), 0);
   EXPECT_EQ(text.text, "node/n1 paused: new disk; Monday (jane@desk)\n");
   EXPECT_THAT(errors.text, IsEmpty());
-  const Pause written = parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
-  EXPECT_EQ(written, (Pause{"new disk; Monday (jane@desk)", std::nullopt}));
+  const agent::Pause written = agent::parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
+  EXPECT_EQ(written, (agent::Pause{"new disk; Monday (jane@desk)", std::nullopt}));
 
   EXPECT_EQ(command({"pause", "node/n1", "--reason", "new disk; Monday"}), 0);
   EXPECT_EQ(text.text, "node/n1 already paused: new disk; Monday (jane@desk)\n");
@@ -38,8 +38,8 @@ TEST_F(SteeringTest, PausesAndResumesANode) {
 TEST_F(SteeringTest, AReasonThatIsNoUtf8IsWrittenAsItIsReadAgain) {
   set_state("n1", "idle");
   EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
-  const Pause written = parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
-  EXPECT_EQ(written, (Pause{"caf\uFFFD (jane@desk)", std::nullopt}));
+  const agent::Pause written = agent::parse_pause_annotation(annotation("n1", "haulout.dev/pause"));
+  EXPECT_EQ(written, (agent::Pause{"caf\uFFFD (jane@desk)", std::nullopt}));
   EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
   EXPECT_THAT(text.text, HasSubstr("node/n1 already paused"));
 }
@@ -48,9 +48,10 @@ TEST_F(SteeringTest, APauseEndsAtATimeOrAfterAWhile) {
   set_state("n1", "idle");
   const WallTime later = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 3h);
   EXPECT_EQ(command({"pause", "n1", "--until", k8s::format_time(later)}), 0);
-  EXPECT_EQ(parse_pause_annotation(annotation("n1", "haulout.dev/pause")), (Pause{"by jane@desk", later}));
+  EXPECT_EQ(agent::parse_pause_annotation(annotation("n1", "haulout.dev/pause")),
+            (agent::Pause{"by jane@desk", later}));
   EXPECT_EQ(command({"pause", "n1", "--until", "90m"}), 0);
-  const auto until = parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
+  const auto until = agent::parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
   ASSERT_TRUE(until);
   const auto left = *until - clock.wall_now();  // the command was given two minutes ago
   EXPECT_GE(left, 88min);
@@ -61,7 +62,7 @@ TEST_F(SteeringTest, APauseEndsAtATimeOrAfterAWhile) {
 TEST_F(SteeringTest, AWhileIsCountedByTheServersClock) {
   own_clock.shift_wall(-3h);
   EXPECT_EQ(command({"pause", "n1", "--until", "90m"}, 1s), 143);
-  const auto until = parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
+  const auto until = agent::parse_pause_annotation(annotation("n1", "haulout.dev/pause")).until;
   ASSERT_TRUE(until);
   const auto left = *until - clock.wall_now();
   EXPECT_GE(left, 89min);
@@ -78,14 +79,14 @@ TEST_F(SteeringTest, APauseThatIsOverAlreadyIsRefusedBeforeAnyRequest) {
 TEST_F(SteeringTest, PausesThePoolAndTheClusterWhereNothingIsYet) {
   EXPECT_EQ(command({"pause", "--all", "--until", "2h", "--reason", "incident"}), 0);
   EXPECT_THAT(text.text, AllOf(HasSubstr("cluster paused until "), HasSubstr("incident (jane@desk)")));
-  const Pause cluster_pause = parse_pause_json("pause", entry("pause"));
+  const agent::Pause cluster_pause = agent::parse_pause_json("pause", entry("pause"));
   EXPECT_EQ(cluster_pause.reason, "incident (jane@desk)");
   EXPECT_TRUE(cluster_pause.until);
 
   EXPECT_EQ(command({"pause", "--pool", "web"}), 0);
   EXPECT_EQ(text.text, "pool/web paused: by jane@desk\n");
-  EXPECT_EQ(parse_pause_json("pause.web", entry("pause.web")).reason, "by jane@desk");
-  EXPECT_EQ(parse_pause_json("pause", entry("pause")), cluster_pause) << "what others wrote stays";
+  EXPECT_EQ(agent::parse_pause_json("pause.web", entry("pause.web")).reason, "by jane@desk");
+  EXPECT_EQ(agent::parse_pause_json("pause", entry("pause")), cluster_pause) << "what others wrote stays";
 
   EXPECT_EQ(command({"resume", "--pool=web"}), 0);
   EXPECT_EQ(text.text, "pool/web resumed (was paused: by jane@desk)\n");
@@ -193,7 +194,7 @@ TEST_F(SteeringTest, ARequestWithAReasonIsOneForTheAgent) {
   for (const auto& [value, asks] : std::map<std::string, bool>{
            {"reboot", true}, {"reboot; why", true}, {"reboots", false}, {"no reboot", false}, {"", false}}) {
     node.annotations = {{"haulout.dev/request", value}};
-    EXPECT_EQ(reboot_requested(node), asks) << value;
+    EXPECT_EQ(agent::reboot_requested(node), asks) << value;
   }
 }
 
@@ -212,4 +213,4 @@ TEST_F(SteeringTest, NamesOfNodesForAShell) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -1,7 +1,7 @@
 #include "agent/process/requests_ledger.hpp"
 #include "cli/program/advice.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -12,7 +12,7 @@ using ::testing::SizeIs;
 struct Row {
   const char* method;
   const char* target;
-  RequestInfo info;
+  agent::RequestInfo info;
 };
 
 TEST(RequestInfoTest, IsWhatTheAuthorizerSees) {
@@ -40,11 +40,11 @@ TEST(RequestInfoTest, IsWhatTheAuthorizerSees) {
       {"GET", "/version", {"get", "", "", "", "", ""}},
       {"GET", "/", {"get", "", "", "", "", ""}},
   };
-  for (const Row& row : rows) EXPECT_EQ(describe_request(row.method, row.target), row.info) << row.target;
+  for (const Row& row : rows) EXPECT_EQ(agent::describe_request(row.method, row.target), row.info) << row.target;
 }
 
 TEST(RequestLedgerTest, CountsByVerb) {
-  RequestLedger ledger;
+  agent::RequestLedger ledger;
   http::Request list;
   list.target = "/api/v1/pods";
   http::Request evict;
@@ -56,10 +56,10 @@ TEST(RequestLedgerTest, CountsByVerb) {
   ledger.count(evict);
   EXPECT_EQ(ledger.counts().total, 3u);
   EXPECT_THAT(ledger.counts().by_verb, ElementsAre(std::pair("create", 2u), std::pair("list", 1u)));
-  drain::RequestCounts since = difference(ledger.counts(), before);
+  drain::RequestCounts since = agent::difference(ledger.counts(), before);
   EXPECT_EQ(since.total, 2u);
   EXPECT_THAT(since.by_verb, ElementsAre(std::pair("create", 2u)));
-  add(since, before);
+  agent::add(since, before);
   EXPECT_EQ(since.total, 3u);
   EXPECT_THAT(since.by_verb, SizeIs(2));
 }
@@ -74,7 +74,7 @@ TEST(AdviceTest, TheRuleToAdd) {
 TEST(AdviceTest, OfErrors) {
   Error forbidden(Errc::status, "no");
   forbidden.peer.emplace().code = 403;
-  const auto denied = describe_request("PATCH", "/api/v1/nodes/n1");
+  const auto denied = agent::describe_request("PATCH", "/api/v1/nodes/n1");
   ASSERT_THAT(advice(forbidden, denied), SizeIs(2));
   EXPECT_THAT(advice(forbidden, denied)[1], HasSubstr("verbs: [\"patch\"]"));
   EXPECT_THAT(advice(forbidden, std::nullopt)[1], HasSubstr("kind: ClusterRole"));
@@ -87,4 +87,4 @@ TEST(AdviceTest, OfErrors) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

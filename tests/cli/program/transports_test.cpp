@@ -6,7 +6,7 @@
 #include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,18 +27,18 @@ class TransportsTest : public haulout::testing::VirtualTimeTest {
     result.body = "secret body";
     return result;
   }
-  WatchedTransport watched(std::optional<Duration> request_timeout = std::nullopt) {
-    return {script, clock, log, [this](const RequestEnd& end) { told.push_back(end); }, request_timeout};
+  agent::WatchedTransport watched(std::optional<Duration> request_timeout = std::nullopt) {
+    return {script, clock, log, [this](const agent::RequestEnd& end) { told.push_back(end); }, request_timeout};
   }
 
   ScriptedTransport script{clock};
   std::vector<std::string> lines;
-  Log log{{LogFormat::text, 1}, clock, [this](const std::string& line) { lines.push_back(line); }};
-  std::vector<RequestEnd> told;
+  agent::Log log{{agent::LogFormat::text, 1}, clock, [this](const std::string& line) { lines.push_back(line); }};
+  std::vector<agent::RequestEnd> told;
 };
 
 TEST_F(TransportsTest, LogsWhatWasAskedButNothingSecret) {
-  WatchedTransport transport = watched();
+  agent::WatchedTransport transport = watched();
   script.answer(json_response(201, "{\"secret\":1}"), 20ms);
   EXPECT_TRUE(run(transport.round_trip(request("POST", "/api/v1/namespaces/a/pods/b/eviction"), start + 1s)));
   EXPECT_THAT(lines,
@@ -47,7 +47,7 @@ TEST_F(TransportsTest, LogsWhatWasAskedButNothingSecret) {
 }
 
 TEST_F(TransportsTest, RequestTimeoutBoundsTheDeadline) {
-  WatchedTransport transport = watched(2s);
+  agent::WatchedTransport transport = watched(2s);
   script.answer(json_response(200, "{}"));
   script.answer(json_response(200, "{}"));
   EXPECT_TRUE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1h)));
@@ -58,7 +58,7 @@ TEST_F(TransportsTest, RequestTimeoutBoundsTheDeadline) {
 }
 
 TEST_F(TransportsTest, EachRequestIsToldWithItsEnd) {
-  WatchedTransport transport = watched();
+  agent::WatchedTransport transport = watched();
   script.answer(json_response(429, "{}"));
   script.fail(Error(Errc::unreachable, "refused"));
   script.refuse_stream(403, "{}");
@@ -68,14 +68,14 @@ TEST_F(TransportsTest, EachRequestIsToldWithItsEnd) {
   EXPECT_EQ((*run(transport.open(request("GET", "/c"), TimePoint::max())))->head().status, 403);
   EXPECT_EQ(run(transport.open(request("GET", "/d"), TimePoint::max())).error().code(), Errc::timeout);
   std::vector<std::string> ends;
-  for (const RequestEnd& end : told)
+  for (const agent::RequestEnd& end : told)
     ends.push_back(end.method + " " + end.target + " " +
                    (end.status != 0 ? std::to_string(end.status) : std::string(to_string(end.failure))));
   EXPECT_THAT(ends, ElementsAre("POST /a 429", "GET /b unreachable", "GET /c 403", "GET /d timeout"));
 }
 
 TEST_F(TransportsTest, TellsWhatTheServerWarnsOf) {
-  WatchedTransport transport = watched();
+  agent::WatchedTransport transport = watched();
   http::Response answer = json_response(200, "{}");
   answer.headers.add("Warning", "299 - \"policy quiet-hours\"");
   script.answer(answer);
@@ -85,7 +85,8 @@ TEST_F(TransportsTest, TellsWhatTheServerWarnsOf) {
 
 // As people have learnt to read them at -v=6.
 TEST_F(TransportsTest, LogsRequestsAsKubectlDoes) {
-  WatchedTransport transport(script, clock, log, [](const RequestEnd&) {}, std::nullopt, "https://10.0.0.1:6443");
+  agent::WatchedTransport transport(
+      script, clock, log, [](const agent::RequestEnd&) {}, std::nullopt, "https://10.0.0.1:6443");
   script.answer(json_response(200, "{}"), 3ms);
   script.answer(json_response(418, "{}"));
   script.fail(Error(Errc::unreachable, "refused"));
@@ -101,7 +102,7 @@ TEST_F(TransportsTest, LogsRequestsAsKubectlDoes) {
 
 TEST(ServerWarningsTest, EachTextIsToldOnce) {
   std::vector<std::string> told;
-  ServerWarnings warnings([&told](const std::string& text) { told.push_back(text); });
+  agent::ServerWarnings warnings([&told](const std::string& text) { told.push_back(text); });
   warnings.see({"a", "b"});
   warnings.see({"b", "c"});
   EXPECT_THAT(told, ElementsAre("a", "b", "c"));
@@ -112,12 +113,12 @@ class ResolveNodesTest : public TransportsTest {
  protected:
   Result<std::vector<std::string>> resolve(Settings settings) {
     k8s::Client client(script, clock);
-    struct NoSink final : Sink {
+    struct NoSink final : agent::Sink {
       void write(std::string_view) override {}
     } nowhere;
     Console console(nowhere, nowhere);
     SeededRng rng{1};
-    RequestLedger ledger;
+    agent::RequestLedger ledger;
     const Tools tools{client, clock, rng, console, nowhere, ledger, "haulout"};
     return run(resolve_nodes(tools, std::move(settings), start + 30s));
   }
@@ -149,8 +150,8 @@ TEST_F(ResolveNodesTest, NoMatchIsNoSuccess) {
   const auto nodes = resolve(selecting("pool=old"));
   ASSERT_FALSE(nodes.has_value());
   EXPECT_THAT(nodes.error().message(), HasSubstr("pool=old"));
-  EXPECT_EQ(exit_code(nodes.error()), 1);
+  EXPECT_EQ(agent::exit_code(nodes.error()), 1);
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

@@ -12,12 +12,12 @@
 #include "retry/real_clock.hpp"
 #include "tests/rehearse/a_snapshot.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using ::testing::HasSubstr;
 
-class RehearseProgramTest : public ::testing::Test, protected ASnapshot {
+class RehearseProgramTest : public ::testing::Test, protected rehearse::ASnapshot {
  protected:
   RehearseProgramTest() {
     add_node("n1", "2");
@@ -36,8 +36,8 @@ class RehearseProgramTest : public ::testing::Test, protected ASnapshot {
     return rehearsed(std::get<Settings>(parse_command_line("haulout", args)));
   }
   int rehearsed(const Settings& settings) {
-    FdSink out(out_), err(err_);
-    Process process{context_.get_executor(), clock_, rng_, out, err, {}, "haulout"};
+    agent::FdSink out(out_), err(err_);
+    agent::Process process{context_.get_executor(), clock_, rng_, out, err, {}, "haulout"};
     return rehearse(process, settings, [](auto) {
       ADD_FAILURE() << "nothing is read from a cluster";
       return 0;
@@ -57,11 +57,11 @@ class RehearseProgramTest : public ::testing::Test, protected ASnapshot {
 };
 
 TEST_F(RehearseProgramTest, WhatIsPlayedToAGoodEnd) {
-  EXPECT_EQ(rehearse_file(document(), "n1"), exit_done) << errors();
+  EXPECT_EQ(rehearse_file(document(), "n1"), agent::exit_done) << errors();
 }
 
 TEST_F(RehearseProgramTest, ANodeThatIsNotInTheSnapshot) {
-  EXPECT_EQ(rehearse_file(document(), "n9"), exit_not_done);
+  EXPECT_EQ(rehearse_file(document(), "n9"), agent::exit_not_done);
   EXPECT_THAT(errors(), HasSubstr("n9"));
 }
 
@@ -84,7 +84,7 @@ TEST_F(RehearseProgramTest, ASnapshotThatCannotBeUsed) {
   };
   for (const auto& row : rows) {
     const std::size_t before = errors().size();
-    EXPECT_EQ(rehearse_file(row.text, "n1"), exit_connection) << row.text;
+    EXPECT_EQ(rehearse_file(row.text, "n1"), agent::exit_connection) << row.text;
     const std::string said = errors().substr(before);
     EXPECT_THAT(said, HasSubstr(row.says)) << row.text;
     if (said.find("has no") == std::string::npos)
@@ -96,17 +96,17 @@ TEST_F(RehearseProgramTest, AReportThatCannotBeKeptIsNotDone) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(::dup2(full, out_), 0);
   ::close(full);
-  EXPECT_EQ(rehearse_file(document(), "n1"), exit_not_done);
-  EXPECT_EQ(rehearse_file(document(), "n1", {"-o", "json"}), exit_not_done);
+  EXPECT_EQ(rehearse_file(document(), "n1"), agent::exit_not_done);
+  EXPECT_EQ(rehearse_file(document(), "n1", {"-o", "json"}), agent::exit_not_done);
   EXPECT_THAT(errors(), HasSubstr("error: the output could not be written: No space left on device"));
 }
 
 TEST_F(RehearseProgramTest, ADirectoryIsNoSnapshot) {
   const auto settings =
       std::get<Settings>(parse_command_line("haulout", {"rehearse", "n1", "-f", ::testing::TempDir()}));
-  EXPECT_EQ(rehearsed(settings), exit_connection);
+  EXPECT_EQ(rehearsed(settings), agent::exit_connection);
   EXPECT_THAT(errors(), HasSubstr("cannot be read: Is a directory"));
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

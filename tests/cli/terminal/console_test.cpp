@@ -10,7 +10,7 @@
 #include "cli/program/program.hpp"
 #include "tests/support/text_sink.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using haulout::testing::TextSink;
@@ -114,7 +114,7 @@ class FdSinkTest : public ::testing::Test {
 
 TEST_F(FdSinkTest, AReaderThatHasGoneIsForgotten) {
   Pipe pipe;
-  FdSink sink(pipe.writer());
+  agent::FdSink sink(pipe.writer());
   pipe.close_reader();
   sink.write("nobody hears this");
   EXPECT_TRUE(sink.broken());
@@ -125,12 +125,12 @@ TEST_F(FdSinkTest, AReaderThatHasGoneIsForgotten) {
 
 TEST_F(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
   Pipe pipe;
-  FdSink sink(pipe.writer());
+  agent::FdSink sink(pipe.writer());
   EXPECT_TRUE(sink.has_reader());
   pipe.close_reader();
   EXPECT_FALSE(sink.has_reader());
   const int file = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  FdSink nowhere(file);
+  agent::FdSink nowhere(file);
   EXPECT_TRUE(nowhere.has_reader());
   ::close(file);
 }
@@ -138,11 +138,12 @@ TEST_F(FdSinkTest, AReaderThatHasGoneIsFoundWithoutWriting) {
 TEST_F(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
   for (const bool matters : {true, false}) {
     const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-    FdSink out(full);
+    agent::FdSink out(full);
     Pipe pipe;
-    FdSink err(pipe.writer());
+    agent::FdSink err(pipe.writer());
     out.write("haulout 1.0\n");
-    EXPECT_EQ(finish_output(out, err, matters, exit_done, -1), matters ? exit_not_done : exit_done);
+    EXPECT_EQ(finish_output(out, err, matters, agent::exit_done, -1),
+              matters ? agent::exit_not_done : agent::exit_done);
     EXPECT_EQ(pipe.read_available().find("error: the output could not be written: No space left") == 0, matters);
     ::close(full);
   }
@@ -150,11 +151,11 @@ TEST_F(FdSinkTest, OutputThatACommandWasRunForAndCannotBeKeptIsNoSuccess) {
 
 TEST_F(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-  FdSink sink(full);
+  agent::FdSink sink(full);
   sink.write("a report");
   EXPECT_EQ(sink.failure(), ENOSPC);
   Pipe pipe;
-  FdSink nobody(pipe.writer());
+  agent::FdSink nobody(pipe.writer());
   pipe.close_reader();
   nobody.write("a report");
   EXPECT_EQ(nobody.failure(), 0);
@@ -164,7 +165,7 @@ TEST_F(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
 TEST_F(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
   boost::asio::io_context context(1);
   Pipe pipe;  // as a terminal that has both
-  FdSink out(pipe.writer()), err(pipe.writer());
+  agent::FdSink out(pipe.writer()), err(pipe.writer());
   out.gather(context.get_executor());
   err.write_after(out);
   out.write("one\n");
@@ -185,7 +186,7 @@ TEST_F(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
 
 TEST_F(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
   Pipe pipe;
-  FdSink sink(pipe.writer());
+  agent::FdSink sink(pipe.writer());
   std::string sent;
   for (int i = 0; i < 300; ++i) {
     const std::string line = std::string(999, static_cast<char>('a' + i % 26)) + "\n";
@@ -204,4 +205,4 @@ TEST_F(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

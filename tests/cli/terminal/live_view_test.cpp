@@ -5,7 +5,7 @@
 #include "tests/cli/drain/samples.hpp"
 #include "tests/support/virtual_time.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -219,7 +219,7 @@ TEST(LiveViewTest, ColoursOnlyWhereAllowed) {
   EXPECT_FALSE(has_escape(render(state, {80, 24, true, false}, samples::at(72))));
 }
 
-struct CountingSink final : Sink {
+struct CountingSink final : agent::Sink {
   std::size_t writes = 0;
   std::string last;
   void write(std::string_view text) override {
@@ -266,4 +266,4 @@ TEST_F(LiveViewTimeTest, DrawsOnceASecondWhenNothingHappens) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli

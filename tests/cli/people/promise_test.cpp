@@ -61,12 +61,12 @@ Everywhere shown(const Status& before, const Status& status) {
   all.metrics = metrics.text();
   all.line = line_of(status);
   const k8s::Node seen = patched(node, patch);
-  const NodeView view = node_view(seen, {}, status.since);
-  StatusTable table({});
+  const cli::NodeView view = cli::node_view(seen, {}, status.since);
+  cli::StatusTable table({});
   table.fit({view}, status.since);
   all.status = table.row(view, status.since);
   all.status_json = Json::parse(node_status_json(view));
-  for (const std::string& text : explanation_text(explain({.node = seen}, status.since)))
+  for (const std::string& text : explanation_text(cli::explain({.node = seen}, status.since)))
     all.explanation += text + "\n";
   return all;
 }

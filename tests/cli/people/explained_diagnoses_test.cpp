@@ -8,7 +8,7 @@
 #include "cli/people/explanation.hpp"
 #include "drain/controllers.hpp"
 
-namespace haulout::agent {
+namespace haulout::cli {
 namespace {
 
 using namespace std::chrono_literals;
@@ -45,14 +45,14 @@ k8s::PodDisruptionBudget a_budget() {
 using Change = std::function<void(NodeFacts&)>;
 
 Change of_budget(const std::function<void(k8s::PodDisruptionBudget&)>& change) {
-  return [=](NodeFacts& facts) {
+  return [=](cli::NodeFacts& facts) {
     facts.budgets = {a_budget()};
     change(facts.budgets[0]);
   };
 }
 
 Change of_volume(const std::function<void(k8s::VolumeAttachment&)>& change) {
-  return [=](NodeFacts& facts) {
+  return [=](cli::NodeFacts& facts) {
     k8s::VolumeAttachment attachment;
     attachment.name = attachment.uid = "csi-1";
     attachment.node_name = facts.node.name;
@@ -64,7 +64,7 @@ Change of_volume(const std::function<void(k8s::VolumeAttachment&)>& change) {
 }
 
 Change of_controller(const std::function<void(drain::Controller&)>& change) {
-  return [=](NodeFacts& facts) {
+  return [=](cli::NodeFacts& facts) {
     drain::Controller controller = drain::nothing_known_of(*a_pod().controller, "shop", "");
     controller.replicas = 3;
     controller.ready_replicas = 3;
@@ -91,7 +91,7 @@ std::map<std::string, Row> rows() {
       {"PDB_NOT_OBSERVED",
        {of_budget([](auto& budget) { budget.generation = 2; }), "see that kube-controller-manager"}},
       {"PDB_UNHEALTHY_DEADLOCK",
-       {[](NodeFacts& facts) {
+       {[](cli::NodeFacts& facts) {
           facts.pods[0].ready = false;
           facts.budgets = {a_budget()};
           facts.budgets[0].current_healthy = 1;
@@ -106,28 +106,28 @@ std::map<std::string, Row> rows() {
         }),
         "keeps up"}},
       {"PDB_OVERLAP",
-       {[](NodeFacts& facts) {
+       {[](cli::NodeFacts& facts) {
           facts.budgets = {a_budget(), a_budget()};
           facts.budgets[1].name = facts.budgets[1].uid = "other";
         },
         "narrow the selector"}},
       {"NS_TERMINATING_STUCK",
-       {[](NodeFacts& facts) {
+       {[](cli::NodeFacts& facts) {
           facts.asked.dying["shop"] = {.name = "shop", .uid = "", .conditions = {}, .deletion_timestamp = now - 6min};
         },
         "kubectl get namespace shop -o yaml"}},
       {"POD_STUCK_TERMINATING",
-       {[](NodeFacts& facts) { facts.pods[0].deletion_timestamp = now - 2min; }, "kubectl describe pod web-0"}},
+       {[](cli::NodeFacts& facts) { facts.pods[0].deletion_timestamp = now - 2min; }, "kubectl describe pod web-0"}},
       {"POD_FINALIZER",
-       {[](NodeFacts& facts) {
+       {[](cli::NodeFacts& facts) {
           facts.pods[0].deletion_timestamp = now;
           facts.pods[0].containers_terminated = true;
           facts.pods[0].finalizers = {"example.com/backup"};
         },
         "has to remove them"}},
-      {"NODE_NOT_READY", {[](NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
+      {"NODE_NOT_READY", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
       {"DO_NOT_DISRUPT",
-       {[](NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
+       {[](cli::NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
         "remove the annotation"}},
       {"LOCAL_PV",
        {[](NodeFacts& facts) { facts.asked.local_volumes = {{"u", "its volume is here; move it"}}; }, "move it"}},
@@ -176,7 +176,7 @@ const std::map<std::string, std::string> only_of_a_drain{
 
 TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
   const auto table = rows();
-  for (const Reason& reason : reasons()) {
+  for (const agent::Reason& reason : agent::reasons()) {
     if (!reason.group.starts_with("Findings of a drain")) continue;
     const std::string code(reason.name);
     const auto row = table.find(code);
@@ -187,7 +187,7 @@ TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
     facts.node.name = "n1";
     facts.node.ready = true;
     facts.node.labels = {{"haulout.dev/state", "idle"}};
-    facts.node.annotations = {{"haulout.dev/record", encode_record(Record{})}};
+    facts.node.annotations = {{"haulout.dev/record", encode_record(agent::Record{})}};
     facts.pods = {a_pod()};
     row->second.change(facts);
     std::string text;
@@ -199,4 +199,4 @@ TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
 }
 
 }  // namespace
-}  // namespace haulout::agent
+}  // namespace haulout::cli
