@@ -10,4 +10,9 @@ namespace haulout {
 // no UTF-8 at all).
 std::size_t utf8_sequence(std::string_view text);
 
+// Whether this byte is a later one of a sequence.
+inline bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
 }  // namespace haulout

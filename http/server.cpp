@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
 
+#include "base/scope_exit.hpp"
 #include "http/buffer.hpp"
 #include "http/cancelled.hpp"
 #include "http/parser.hpp"
@@ -231,14 +232,10 @@ bool Server::Impl::make_room(TaskGroup& group) {
 }
 
 asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer, std::uint64_t number) {
-  struct Leaves {
-    Impl& server;
-    std::uint64_t number;
-    ~Leaves() {
-      server.guests_.erase(number);
-      server.leaving_.erase(number);
-    }
-  } const leaves{*this, number};
+  const ScopeExit forget_guest([this, number] {
+    guests_.erase(number);
+    leaving_.erase(number);
+  });
   Guest& guest = guests_.at(number);
   std::unique_ptr<Wire> wire;
   if (tls_) {

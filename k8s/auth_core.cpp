@@ -6,6 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/scope_exit.hpp"
 #include "http/base64.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/file_credentials.hpp"
@@ -223,13 +224,10 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
     co_return Result<>();
   }
   plugin_runs_ = true;
-  struct Ended {
-    AuthCore& core;
-    ~Ended() {
-      core.plugin_runs_ = false;
-      core.gate_.cancel();
-    }
-  } ended{*this};
+  const ScopeExit ended([this] {
+    plugin_runs_ = false;
+    gate_.cancel();
+  });
   auto credential = co_await hooks_.run_plugin(*connection_.exec, tls_.ca_pem);
   ++now_.plugin;
   plugin_failure_.reset();

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "base/descriptor.hpp"
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
 
@@ -30,21 +31,6 @@ using Stream = asio::posix::stream_descriptor;
 std::string words_for(int cause) {
   return std::generic_category().message(cause);
 }
-
-struct Descriptor {
-  int fd = -1;
-  Descriptor() = default;
-  explicit Descriptor(int taken) : fd(taken) {}
-  Descriptor(Descriptor&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd, other.fd);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-  int release() { return std::exchange(fd, -1); }
-};
 
 struct Pipe {
   Descriptor read, write;
@@ -71,7 +57,7 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child() {
     if (reaped_) return;
-    pollfd ended{pidfd_.fd, POLLIN, 0};
+    pollfd ended{pidfd_.get(), POLLIN, 0};
     if (asked_first_) {
       send(SIGTERM);
       ::poll(&ended, 1, 500);
@@ -83,7 +69,7 @@ class Child {
     ::waitpid(pid_, &status, WNOHANG);
   }
 
-  int pidfd() const { return pidfd_.fd; }
+  int pidfd() const { return pidfd_.get(); }
   void send(int signal) const {
     // The group too, so that a shell does not leave its own children behind.
     if (own_group_) ::kill(-pid_, signal);
@@ -219,7 +205,7 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
   Pipe err;
   if (!out.open() || !err.open()) co_return Error(Errc::unavailable, words_for(errno));
   pid_t pid = 0;
-  if (const int failure = spawn(command, out.write.fd, err.write.fd, pid); failure != 0)
+  if (const int failure = spawn(command, out.write.get(), err.write.get(), pid); failure != 0)
     co_return Error(Errc::unavailable, words_for(failure));
   out.write = Descriptor();
   err.write = Descriptor();
@@ -228,7 +214,7 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
   Running running{
       {pid, command.own_group, command.grace > Duration::zero()}, Stream(executor), Stream(executor), Stream(executor)};
   Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
-  if (watched.fd < 0) co_return Error(Errc::unavailable, words_for(errno));
+  if (!watched.is_open()) co_return Error(Errc::unavailable, words_for(errno));
   running.ended.assign(watched.release());
   running.out.assign(out.read.release());
   running.err.assign(err.read.release());

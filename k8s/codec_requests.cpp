@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::k8s {
@@ -32,8 +33,7 @@ std::string json_string(std::string_view text) {
 std::string cut(const std::string& text, std::size_t limit) {
   auto sent = Json::parse(dump(text)).get<std::string>();
   if (sent.size() <= limit) return sent;
-  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(sent[at]) & 0xC0U) == 0x80U; };
-  while (limit > 0 && continues(limit)) --limit;
+  while (limit > 0 && continues_character(sent[limit])) --limit;
   sent.resize(limit);
   return sent;
 }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/descriptor.hpp"
+
 namespace haulout::k8s {
 namespace {
 
@@ -22,22 +24,15 @@ Error file_error(const std::string& what, const std::string& path, int cause) {
                fmt::format("cannot read {} {}: {}{}", what, path, std::generic_category().message(cause), way_out));
 }
 
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 }  // namespace
 
 Result<std::string> read_credential_file(const std::string& what, const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return file_error(what, path, errno);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return file_error(what, path, errno);
   std::string content;
   char chunk[16 * 1024];
   for (;;) {
-    const ssize_t count = ::read(file.fd, chunk, sizeof chunk);
+    const ssize_t count = ::read(file.get(), chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return file_error(what, path, errno);
     if (count == 0) return content;

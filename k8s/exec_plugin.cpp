@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/plain_text.hpp"
+#include "base/scope_exit.hpp"
 #include "k8s/child_process.hpp"
 
 namespace haulout::k8s {
@@ -12,23 +14,13 @@ namespace {
 constexpr std::chrono::seconds time_limit{60};
 constexpr std::chrono::minutes time_limit_with_a_person{5};
 
-// For a message: one line, nothing that moves a terminal's cursor.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool blank = byte <= 0x20 || byte == 0x7f;
-    if (!blank)
-      out += c;
-    else if (!out.empty() && out.back() != ' ')
-      out += ' ';
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
+// For a message: one line, however long.
+std::string on_one_line(std::string_view text) {
+  return one_line(text, std::string_view::npos);
 }
 
 Error plugin_error(const ExecPlugin& plugin, const std::string& cause) {
-  const std::string hint = printable(plugin.install_hint);
+  const std::string hint = on_one_line(plugin.install_hint);
   return Error(Errc::unavailable,
                fmt::format("credential plugin {}: {}{}", plugin.command, cause, hint.empty() ? "" : "; " + hint));
 }
@@ -37,30 +29,15 @@ std::string describe(const ChildOutcome& outcome) {
   if (outcome.too_much_output) return "printed more than 1 MiB; expected an ExecCredential";
   const std::string end = outcome.signal != 0 ? fmt::format("was ended by signal {}", outcome.signal)
                                               : fmt::format("exit status {}", outcome.exit_code);
-  const std::string tail = printable(outcome.error_tail);
+  const std::string tail = on_one_line(outcome.error_tail);
   return tail.empty() ? end + "; run it by hand to see why" : end + ": " + tail;
 }
 
 std::string describe_timeout(std::chrono::seconds limit, const ChildOutcome& outcome) {
-  const std::string tail = printable(outcome.error_tail);
+  const std::string tail = on_one_line(outcome.error_tail);
   return fmt::format("did not end within {} s; {}", limit.count(),
                      tail.empty() ? "run it by hand to see what it waits for" : "it said: " + tail);
 }
-
-class OnStage {
- public:
-  explicit OnStage(const PluginStage& stage) : stage_(stage) {
-    if (stage_.enter) stage_.enter();
-  }
-  OnStage(const OnStage&) = delete;
-  OnStage& operator=(const OnStage&) = delete;
-  ~OnStage() {
-    if (stage_.leave) stage_.leave();
-  }
-
- private:
-  const PluginStage& stage_;
-};
 
 }  // namespace
 
@@ -82,8 +59,10 @@ Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::strin
   command.own_group = !for_a_person;
   if (for_a_person) command.on_stderr = stage.show;
   const std::chrono::seconds limit = for_a_person ? time_limit_with_a_person : time_limit;
-  std::optional<OnStage> on_stage;
-  if (for_a_person) on_stage.emplace(stage);
+  if (for_a_person && stage.enter) stage.enter();
+  const ScopeExit leave_stage([&] {
+    if (for_a_person && stage.leave) stage.leave();
+  });
   auto outcome = co_await run_child(clock, std::move(command), saturating_add(clock.now(), limit));
   if (!outcome) co_return plugin_error(plugin, "cannot be started: " + outcome.error().message());
   if (outcome->timed_out) co_return plugin_error(plugin, describe_timeout(limit, *outcome));

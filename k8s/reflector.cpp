@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/scope_exit.hpp"
 #include "k8s/list_budget.hpp"
 #include "k8s/selected.hpp"
 #include "k8s/status.hpp"
@@ -186,13 +187,10 @@ template <class T>
 asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoint end_expected) {
   const auto executor = co_await asio::this_coro::executor;
   LineSplitter lines;
-  struct Reading {
-    Reflector& owner;
-    ~Reading() {
-      owner.gathered_.reset();
-      owner.stream_ = nullptr;
-    }
-  } const reading{*this};
+  const ScopeExit stop_reading([this] {
+    gathered_.reset();
+    stream_ = nullptr;
+  });
   stream_ = &stream;
   for (;;) {
     const auto deadline = std::min(end_expected, saturating_add(now(), options_.silence_limit));

@@ -14,6 +14,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <memory>
 
+#include "base/scope_exit.hpp"
 #include "retry/clock.hpp"
 #include "retry/task.hpp"
 
@@ -44,12 +45,9 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   auto slot = caller.slot();
   if (slot.is_connected()) slot.assign(stop_task);
   // The caller's slot must not reach the task after this function has returned.
-  struct Cleared {
-    asio::cancellation_slot& slot;
-    ~Cleared() {
-      if (slot.is_connected()) slot.clear();
-    }
-  } const cleared{slot};
+  const ScopeExit clear_slot([&slot] {
+    if (slot.is_connected()) slot.clear();
+  });
   auto [failure, result] = co_await asio::co_spawn(
       executor, std::move(task), asio::bind_cancellation_slot(stop->slot(), asio::as_tuple(asio::use_awaitable)));
   if (!failure) co_return std::move(result);

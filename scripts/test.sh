@@ -230,6 +230,7 @@ run_tests() {
     step "fleets, crash points" plays
     step "hostile worlds" hostile_worlds
     step "clang-tidy" tidy
+    step "headers compile alone" python3 -B tests/lint/headers_alone.py
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
     step "systemd unit" check_unit

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

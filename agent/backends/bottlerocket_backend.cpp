@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/backends/recheck.hpp"
+#include "base/scope_exit.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -17,17 +18,6 @@ constexpr Duration refresh_interval = std::chrono::minutes(7);
 
 // A refresh that is under way is looked after so often.
 constexpr Duration look_interval = std::chrono::seconds(1);
-
-class Busy {
- public:
-  explicit Busy(bool& flag) : flag_(flag) { flag_ = true; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  ~Busy() { flag_ = false; }
-
- private:
-  bool& flag_;
-};
 
 Pending yes(const std::string& version, std::string_view what) {
   return {.need = Need::yes, .reasons = {fmt::format("Bottlerocket {} is {}", version, what)}, .target = version};
@@ -76,7 +66,8 @@ bool BottlerocketBackend::refresh_is_due(const BottlerocketStatus& status) const
 Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   CO_TRY(BottlerocketStatus status, co_await api_.status(deadline));
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
-  const Busy busy(refreshing_);
+  refreshing_ = true;
+  const ScopeExit done([this] { refreshing_ = false; });
   // Failed or not: it is not tried again at once.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
@@ -98,7 +89,8 @@ Task<> BottlerocketBackend::apply(std::string target, TimePoint deadline) {
     co_await clock_.sleep_until(clock_.now() + look_interval);
   }
   CO_TRY(BottlerocketStatus status, co_await current(deadline));
-  const Busy busy(applying_);
+  applying_ = true;
+  const ScopeExit done([this] { applying_ = false; });
   if (target.empty()) target = status.state == State::ready ? status.staged : status.chosen;
   if (is_in_place(status, target)) co_return Result<>();
   if (status.state == State::ready) co_return other_version(target, status.staged, "in place");

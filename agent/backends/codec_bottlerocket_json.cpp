@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

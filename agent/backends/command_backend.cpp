@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -7,7 +7,7 @@
 
 #include "agent/backends/kernel_release.hpp"
 #include "agent/backends/sentinel.hpp"
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

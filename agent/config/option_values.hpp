@@ -2,6 +2,8 @@
 // it. Pure.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 #include <string>

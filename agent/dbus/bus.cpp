@@ -9,6 +9,7 @@
 #include "agent/dbus/bus_error.hpp"
 #include "agent/dbus/bus_link.hpp"
 #include "agent/dbus/bus_probe.hpp"
+#include "base/scope_exit.hpp"
 #include "retry/backoff.hpp"
 #include "retry/notifier.hpp"
 
@@ -127,13 +128,9 @@ Task<std::shared_ptr<BusLink>> Bus::connect() {
 
 asio::awaitable<void> Bus::run() {
   // Cancelled or not: nobody uses the connection once nobody serves it.
-  struct Dropper {
-    Bus& bus;
-    ~Dropper() {
-      if (bus.link_) bus.use(nullptr);
-    }
-  };
-  const Dropper dropper{*this};
+  const ScopeExit drop_link([this] {
+    if (link_) use(nullptr);
+  });
   Backoff backoff(reconnect);
   while (true) {
     auto link = co_await connect();

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "agent/dbus/bus_error.hpp"
+#include "base/scope_exit.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -101,12 +102,8 @@ TimePoint BusLink::dispatch(Clock& clock) {
 
 asio::awaitable<std::string> BusLink::pump(Clock& clock) {
   // The waits hold this object; they must end with the pump.
-  struct Closer {
-    BusLink& link;
-    ~Closer() { link.descriptor_.close(); }
-  };
   const auto self = shared_from_this();
-  const Closer closer{*this};
+  const ScopeExit close([this] { descriptor_.close(); });
   while (true) {
     const TimePoint until = failed_.empty() ? dispatch(clock) : clock.now();
     if (!failed_.empty()) co_return failed_;

@@ -14,8 +14,8 @@
 #include "agent/dbus/bus_error.hpp"
 #include "agent/dbus/bus_names.hpp"
 #include "agent/dbus/logind_answers.hpp"
-#include "agent/hosts/plain_text.hpp"
 #include "base/descriptor.hpp"
+#include "base/plain_text.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::agent {

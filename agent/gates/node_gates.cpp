@@ -3,6 +3,7 @@
 #include "agent/gates/cordon_gate.hpp"
 #include "agent/gates/gate.hpp"
 #include "agent/gates/waiting.hpp"
+#include "base/scope_exit.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {
@@ -117,7 +118,7 @@ asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePo
 asio::awaitable<void> NodeGates::changed() {
   Notifier rescoped(co_await asio::this_coro::executor);
   rescoped_ = &rescoped;
-  const AtEnd forget([this] { rescoped_ = nullptr; });
+  const ScopeExit forget([this] { rescoped_ = nullptr; });
   for (bool again = true; again;) {
     again = false;
     std::vector<asio::awaitable<void>> waits;

@@ -3,6 +3,7 @@
 #include "agent/gates/gate.hpp"
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"
+#include "base/scope_exit.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -110,7 +111,7 @@ asio::awaitable<void> PauseSource::changed() {
   k8s::ReflectorOptions options;
   options.ns = ns_;
   options.field_selector = "metadata.name=" + std::string(pause_config_map);
-  const AtEnd forget([this] { view_.reset(); });
+  const ScopeExit forget([this] { view_.reset(); });
   co_await until_differs<k8s::ConfigMap>(
       client_, rng_, respite_, k8s::Resource::config_maps, options, [this](const k8s::Reflector<k8s::ConfigMap>& view) {
         const auto& all = view.objects();

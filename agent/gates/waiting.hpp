@@ -13,14 +13,6 @@
 
 namespace haulout::agent {
 
-struct AtEnd {
-  std::function<void()> action;
-  explicit AtEnd(std::function<void()> what) : action(std::move(what)) {}
-  AtEnd(const AtEnd&) = delete;
-  AtEnd& operator=(const AtEnd&) = delete;
-  ~AtEnd() { action(); }
-};
-
 // When to look again at what could not be judged.
 inline WallTime soon(const Clock& clock, Rng& rng) {
   return clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/hosts/host_command.hpp"
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/chrono.h>
 
-#include "agent/hosts/plain_text.hpp"
 #include "base/duration.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -10,8 +10,9 @@
 #include <cstring>
 #include <system_error>
 
-#include "agent/hosts/plain_text.hpp"
 #include "agent/hosts/shell_words.hpp"
+#include "base/plain_text.hpp"
+#include "base/utf8.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -38,7 +39,7 @@ std::string tail_of(const std::string& text) {
   std::string line = one_line(text, text.size());
   if (line.size() <= shown_stderr) return line;
   std::size_t begin = line.size() - shown_stderr;
-  while (begin < line.size() && (static_cast<unsigned char>(line[begin]) & 0xC0) == 0x80) ++begin;
+  while (begin < line.size() && continues_character(line[begin])) ++begin;
   return "…" + line.substr(begin);
 }
 

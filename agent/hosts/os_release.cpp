@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "agent/hosts/plain_text.hpp"
 #include "agent/hosts/shell_words.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

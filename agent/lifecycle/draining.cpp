@@ -1,6 +1,7 @@
 // From the turn to the empty node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
+#include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"
 #include "drain/pod_filter.hpp"
 
@@ -52,7 +53,7 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   if (before != Hooks::passed) co_return;
   const TaskGroup::ChildId child = group.spawn(run_drain());
   stop_drain_ = [&group, child] { group.cancel(child); };
-  const AtEnd over([this] { stop_drain_ = nullptr; });
+  const ScopeExit over([this] { stop_drain_ = nullptr; });
   TimePoint shown = now() - status_interval;
   while (!reload_ && !decided_) {
     decided_ = drain_interrupted();

@@ -2,6 +2,7 @@
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
+#include "base/scope_exit.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -62,7 +63,7 @@ asio::awaitable<void> Agent::Impl::show(std::string reason, std::string message)
 asio::awaitable<void> Agent::Impl::show_beside(std::string reason, std::string message) {
   to_show_ = {std::move(reason), std::move(message)};
   if (std::exchange(showing_, true)) co_return;
-  const AtEnd over([this] { showing_ = false; });
+  const ScopeExit over([this] { showing_ = false; });
   while (to_show_) {
     auto [next_reason, next_message] = *std::exchange(to_show_, std::nullopt);
     co_await show(std::move(next_reason), std::move(next_message));

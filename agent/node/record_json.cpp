@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/hosts/plain_text.hpp"
 #include "agent/node/record.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 

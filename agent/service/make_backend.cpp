@@ -10,7 +10,7 @@
 #include "agent/backends/file_backend.hpp"
 #include "agent/dbus/flatcar_backend.hpp"
 #include "agent/dbus/rpm_ostree_backend.hpp"
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::agent {
 namespace {

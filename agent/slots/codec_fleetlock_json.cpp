@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {

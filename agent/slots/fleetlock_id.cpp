@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 #include "http/hmac.hpp"
 
 namespace haulout::agent {

@@ -1,6 +1,8 @@
 // What the values of flags are, and how they are applied: each makes the function that a Flag carries. Pure.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdint>
 #include <functional>

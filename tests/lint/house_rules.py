@@ -198,6 +198,14 @@ def header_contract(tree):
             yield Finding(path, 1, "header_contract", "a header opens with its contract, as // comment")
 
 
+def includes_fmt(tree):
+    """The precompiled header is for speed: a file that formats includes the library, or its own header does."""
+    for path, text in tree.files.items():
+        own = tree.files.get(path.removesuffix(".cpp") + ".hpp", "") if path.endswith(".cpp") else ""
+        if path.endswith(CODE) and re.search(r"\bfmt::", re.sub(r"//.*", "", text)) and "#include <fmt/" not in text + own:
+            yield Finding(path, 1, "includes_fmt", "it uses fmt:: and does not include <fmt/format.h>")
+
+
 def header_namespace(tree):
     for path, number, line in tree.code():
         if path.endswith(".hpp") and re.search(r"\busing\s+namespace\b", line):
@@ -354,7 +362,7 @@ def compare(path, text, run, remedy):
         yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
 
 
-RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, header_namespace, file_length, comment_width,
+RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, file_length, comment_width,
          unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

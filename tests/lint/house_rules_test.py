@@ -53,6 +53,10 @@ SAMPLES = {
          {"drain/a.cpp": "  // unlike steady_clock::now\n  clock.sleep_until(t);\n"}]),
     "header_guard": ([{"drain/a.hpp": "// What it is for.\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
     "header_contract": ([{"drain/a.hpp": "#pragma once\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
+    "includes_fmt": (
+        [{"drain/a.cpp": 'auto text = fmt::format("a");\n'}, {"drain/a.hpp": HEADER + "fmt::string_view a;\n"}],
+        [{"drain/a.cpp": '#include <fmt/format.h>\nauto text = fmt::format("a");\n'}, {"drain/b.cpp": "// as fmt:: does\n"},
+         {"drain/a.cpp": "fmt::format(x);\n", "drain/a.hpp": HEADER + "#include <fmt/core.h>\n"}]),
     "header_namespace": ([{"drain/a.hpp": HEADER + "using namespace std;\n"}], [{"drain/a.cpp": "using namespace std;\n"}]),
     "comment_width": ([{"drain/a.cpp": "  // " + "a" * 116 + "\n"}], [{"drain/a.cpp": "  // " + "a" * 115 + "\n"}]),
     "file_length": ([{"drain/a.cpp": "int a;\n" * 401}], [{"drain/a.cpp": "int a;\n" * 400}]),

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace haulout::agent {
+namespace haulout {
 
 // As long as a reason may be and still be read.
 inline constexpr std::size_t line_limit = 200;
@@ -17,4 +17,4 @@ std::string one_line(std::string_view text, std::size_t limit = line_limit);
 std::string first_line(std::string_view text, std::size_t limit = line_limit);
 std::string last_line(std::string_view text, std::size_t limit = line_limit);
 
-}  // namespace haulout::agent
+}  // namespace haulout

@@ -1,4 +1,4 @@
-#include "agent/hosts/plain_text.hpp"
+#include "base/plain_text.hpp"
 
 #include <gtest/gtest.h>
 
