@@ -53,15 +53,16 @@ void set_if_any(Json& json, const char* key, const std::string& value) {
 std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
   return fmt::format(
       R"({{"apiVersion":"policy/v1","kind":"Eviction","metadata":{{"name":{},"namespace":{}}},"deleteOptions":{}}})",
-      json_string(pod), json_string(ns), encode_delete_options(options));
+      json_string(pod), json_string(ns), encode_delete_options(options, DryRun::none));
 }
 
-std::string encode_delete_options(const DeleteOptions& options) {
+std::string encode_delete_options(const DeleteOptions& options, DryRun dry_run) {
+  const std::string_view dry = dry_run == DryRun::server ? R"("dryRun":["All"],)" : "";
   const auto grace = options.grace_seconds ? fmt::format(R"("gracePeriodSeconds":{},)", *options.grace_seconds) : "";
   const auto version = options.resource_version.empty()
                            ? std::string()
                            : fmt::format(R"(,"resourceVersion":{})", json_string(options.resource_version));
-  return fmt::format(R"({{"apiVersion":"v1","kind":"DeleteOptions",{}"preconditions":{{"uid":{}{}}}}})", grace,
+  return fmt::format(R"({{"apiVersion":"v1","kind":"DeleteOptions",{}{}"preconditions":{{"uid":{}{}}}}})", dry, grace,
                      json_string(options.uid), version);
 }
 

@@ -8,9 +8,10 @@
 
 namespace haulout::k8s {
 
-// Neither says anything of dry runs: those are asked for in the query, and the API wants it there or in both.
+// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if that has no
+// body: then a dry run stands in the body alone.
 std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options);
-std::string encode_delete_options(const DeleteOptions& options);
+std::string encode_delete_options(const DeleteOptions& options, DryRun dry_run);
 std::string encode_access_review(const ResourceAttributes& attributes);
 std::string encode_self_review();
 // With times as the API wants them: exactly six decimals.

@@ -245,9 +245,8 @@ http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptio
 
 http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
   required(options.uid, "UID of a pod to delete");
-  Query query(pod_path(ns, pod));
-  query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
-  return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
+  return with_body(request("DELETE", pod_path(ns, pod)), "application/json",
+                   encode_delete_options(options, options.write.dry_run));
 }
 
 http::Request create_access_review(const ResourceAttributes& attributes) {
@@ -279,9 +278,8 @@ http::Request patch_lease(std::string_view ns, std::string_view name, std::strin
 http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options) {
   required(options.uid, "UID of a Lease to delete");
   required(options.resource_version, "resourceVersion of a Lease to delete");
-  Query query(object_path(Resource::leases, ns, name, "Lease name"));
-  query.add_if(options.write.dry_run == DryRun::server, "dryRun", "All");
-  return with_body(request("DELETE", query.target()), "application/json", encode_delete_options(options));
+  return with_body(request("DELETE", object_path(Resource::leases, ns, name, "Lease name")), "application/json",
+                   encode_delete_options(options, options.write.dry_run));
 }
 
 http::Request get_config_map(std::string_view ns, std::string_view name) {

@@ -101,13 +101,13 @@ AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
   const auto question = call.request.target.find('?');
   if (question != std::string::npos) entry.query = call.request.target.substr(question + 1);
   entry.user_agent = call.header("User-Agent");
-  entry.dry_run = !call.option("dryRun").empty();
+  entry.dry_run = call.is_dry_run();
   if (call.request.body.empty()) return entry;
   const Json body = Json::parse(call.request.body, nullptr, false);
   const Json& options = call.subresource == "eviction" ? at(body, "/deleteOptions") : body;
   entry.uid = text(options, "/preconditions/uid");
   if (at(options, "/gracePeriodSeconds").is_number()) entry.grace_seconds = number(options, "/gracePeriodSeconds");
-  if (!at(options, "/dryRun").empty()) entry.dry_run = true;
+  if (call.subresource == "eviction" && !at(options, "/dryRun").empty()) entry.dry_run = true;
   return entry;
 }
 

@@ -137,7 +137,7 @@ http::Response ApiServer::remove(const Call& call) {
     return precondition_conflict(*call.info, call.name, "UID", uid, uid_of(*object)).response();
   if (const std::string actual = text(*object, "/metadata/resourceVersion"); !version.empty() && version != actual)
     return precondition_conflict(*call.info, call.name, "ResourceVersion", version, actual).response();
-  if (!call.option("dryRun").empty() || !at(body, "/dryRun").empty()) return json_response(200, object->dump());
+  if (call.is_dry_run()) return json_response(200, object->dump());
 
   std::optional<std::int64_t> grace;
   if (at(body, "/gracePeriodSeconds").is_number()) grace = number(body, "/gracePeriodSeconds");

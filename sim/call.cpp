@@ -99,4 +99,9 @@ Call parse_call(http::Request request) {
   return call;
 }
 
+bool Call::is_dry_run() const {
+  if (verb != "delete" || request.body.empty()) return !option("dryRun").empty();
+  return !at(Json::parse(request.body, nullptr, false), "/dryRun").empty();
+}
+
 }  // namespace haulout::sim

@@ -28,6 +28,8 @@ struct Call {
     const std::string value = option(key);
     return value == "1" || value == "true";
   }
+  // Asked for in the query, except by a DELETE that has a body: the server then reads its options from there alone.
+  bool is_dry_run() const;
   Key key() const { return {std::string(info->resource), ns, name}; }
   std::string header(std::string_view header_name) const {
     return std::string(request.headers.find(header_name).value_or(""));

@@ -64,6 +64,13 @@ func flagRows() []row {
 			want: outcome{done: true, deleted: "web=2", cordoned: "old"},
 		},
 		{
+			name: "--disable-eviction --dry-run=server", build: guardedWeb, 
+			flags:   []string{"--disable-eviction", "--dry-run=server", "--timeout=3s"},
+			want:    outcome{left: "web=2"},
+			differs: "kubectl waits for the deletions that a dry run does not make",
+			haulout: outcome{done: true, left: "web=2"},
+		},
+		{
 			name: "two nodes by selector",
 			args: []string{"-l", "role=old," + poolLabel + "=WORLD"},
 			build: func(s *setup) {

@@ -86,9 +86,9 @@ TEST(Requests, GraceDryRunAndStrictOnlyWhenAsked) {
 TEST(Requests, ADeletionNamesItsInstance) {
   const auto request = delete_pod("shop", "web-0", {"u1", 5, {DryRun::server, FieldValidation::strict}});
   EXPECT_EQ(request.method, "DELETE");
-  EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0?dryRun=All");
-  EXPECT_EQ(request.body,
-            R"({"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":5,"preconditions":{"uid":"u1"}})");
+  EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0");
+  EXPECT_EQ(request.body, R"({"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"],)"
+                          R"("gracePeriodSeconds":5,"preconditions":{"uid":"u1"}})");
   EXPECT_TRUE(request.repeatable);
 }
 

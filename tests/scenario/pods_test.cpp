@@ -310,6 +310,23 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
+// A DELETE that asks for a dry run in its query alone is carried out: it has a body, and so the server ignores the query.
+TEST_F(Scenario, DryRunServerDeletesNothingEither) {
+  add_pods(3);
+  options.dry_run = drain::DryRunMode::server;
+  options.delete_instead_of_evict = true;
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(pods_on("n1"), SizeIs(3));
+  std::size_t asked = 0;
+  for (const auto& entry : cluster.audit()) {
+    if (entry.verb != "delete") continue;
+    EXPECT_TRUE(entry.dry_run) << entry.name;
+    ++asked;
+  }
+  EXPECT_EQ(asked, 3u);
+  EXPECT_FALSE(unschedulable());
+}
+
 // The server lets pods that are not Ready go past a budget that has what it needs without them.
 TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
   add_pods(4, {.labels = {{"app", "web"}}});
