@@ -13,7 +13,8 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
     budgets_.erase(known);
     return {std::move(ns), true, true};
   }
-  // The entry is gone again within milliseconds, perhaps before the answer comes.
+  // A pod in `disruptedPods` is counted in the budget's status already. The entry lasts only milliseconds and may be
+  // removed before the response to the eviction arrives, so it is noted here.
   for (Lanes* lanes : {&busy_lanes_, &signals_}) {
     const auto lane = lanes->find(uid);
     if (lane != lanes->end() && budget->disrupted_pods.contains(lane->second.pod)) lane->second.counted = true;
@@ -46,7 +47,8 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
   for (const std::string& uid : budgets)
     if (busy_lanes_.contains(uid)) return Gate::busy;
   if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
-  // Two budgets: the server refuses whatever they say, and only it can tell when that ends.
+  // With several budgets the server refuses the eviction, whatever their status says. Only its responses show when that
+  // ends.
   if (budgets.size() != 1) return Gate::open;
   const auto found = budgets_.find(budgets.front());
   if (found == budgets_.end() || exempt(pod, found->second)) return Gate::open;
@@ -110,13 +112,15 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.condition_reason == "SyncFailed")
     return fmt::format("blocked by PodDisruptionBudget {}, which cannot be computed: {}", budget.key(),
                        budget.condition_message);
-  // Before the counts of its controller, which the server does not compare with anything then.
+  // This check comes before the comparison of healthy pods. If `expectedPods` is 0, the disruption controller allows no
+  // disruption, whatever the other counts are.
   if (budget.expected_pods <= 0)
     return fmt::format("blocked by PodDisruptionBudget {}: it counts no pod, so it allows no disruption", budget.key());
   if (budget.disruptions_allowed > 0)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.disruptions_allowed);
-  // The server counts a pod that it has let go at once, its controller a moment later.
+  // The API server counts an eviction as soon as it accepts it. The disruption controller updates `currentHealthy` a
+  // moment later.
   if (budget.current_healthy > budget.desired_healthy)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
                        budget.key(), budget.current_healthy - budget.desired_healthy);

@@ -1,9 +1,9 @@
-// What we know of PodDisruptionBudgets, and what we have in flight against each. Pure bookkeeping.
+// What the drain knows of PodDisruptionBudgets, and which of its eviction requests are in flight for each. No I/O.
 //
-// Two eviction requests in flight for one budget cost the server half a second per conflict (measured), so each budget
-// is a lane with one request at a time, while as many pods vanish as it allows. Without the right to see budgets each
-// namespace is such a lane. A request that is sent although the budget is seen to be closed (signals.hpp) is beside
-// the lane: it makes nothing wait.
+// Two eviction requests in flight for the same budget cost the server half a second per conflict (measured). So each
+// budget is a lane with one request in flight at a time; as many pods may be terminating as the budget allows. If the
+// drain may not list budgets, each namespace is a lane instead. A signal, an eviction request that is sent although the
+// budget allows no disruption (signals.hpp), uses no lane, so no other request waits for it.
 #pragma once
 
 #include <map>
@@ -17,64 +17,68 @@ namespace haulout::drain {
 
 class BudgetBook {
  public:
-  // False: budgets may not be listed, or the view of them is dead; lanes are namespaces and every gate is open.
+  // False if budgets may not be listed or their view is not live. Then each namespace is a lane, and a gate is never
+  // `closed`.
   void set_visible(bool visible) { visible_ = visible; }
   bool visible() const { return visible_; }
 
   struct Update {
-    std::string ns;          // whose pods may be affected
-    bool selection_changed;  // other pods than before may be selected, not only other counts shown
-    bool edited;             // its owner has changed what it wants
+    std::string ns;          // namespace whose pods may be affected
+    bool selection_changed;  // the budget may select other pods than before; false if only its counts changed
+    bool edited;             // the budget is new or deleted, or its spec was changed
   };
-  // nullptr: the budget is gone.
+  // `budget` is nullptr if the budget was deleted.
   Update update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
   const std::map<std::string, k8s::PodDisruptionBudget>& budgets() const { return budgets_; }
 
   // UIDs of the budgets that select the pod.
   std::vector<std::string> selecting(const k8s::Pod& pod) const;
 
-  // The same, kept by the book as long as it lives, once for all pods that share it: comparing two is comparing
-  // pointers. Never null.
+  // The result of selecting(), stored once for all pods with the same selection, so that two selections can be compared
+  // by pointer. Never null. The book owns it for as long as it lives.
   using Selection = const std::vector<std::string>*;
   Selection selection(const k8s::Pod& pod) { return &*selections_.insert(selecting(pod)).first; }
 
-  // The server deletes such a pod before it looks at any budget, and at how many there are.
+  // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
 
-  // The server's own exemptions: such a pod it deletes whatever the budget says, and takes no disruption for it.
+  // Returns true if the server's own exemptions apply: it deletes the pod whatever the budget says, and counts no
+  // disruption.
   static bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget);
 
   enum class Gate {
     open,    // an eviction may be sent
-    busy,    // the lane has a request in flight
-    closed,  // the budget is seen to allow no disruption of this pod
+    busy,    // a request is in flight in the lane
+    closed,  // as far as is known, the budget allows no disruption of this pod
   };
   Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
-  // Returns the lanes that are busy with it now, to be handed back with the answer.
+  // Records that an eviction was sent. Returns the lanes that it makes busy; the caller passes them to answered().
   std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
-  // Likewise for a request that is only a signal to this budget.
+  // The same for a signal to this budget.
   void signalled(const k8s::Pod& pod, const std::string& budget);
   void signal_answered(const k8s::Pod& pod, const std::string& budget, bool accepted);
 
-  // What holds a pod that these budgets select, as the end of "pod … is"; empty when nothing does.
+  // Returns why a pod that these budgets select cannot be evicted, as the end of "pod … is". Empty if `budgets` is
+  // empty or its only budget is not known.
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
   std::set<std::vector<std::string>> selections_;
-  // Pods whose eviction was accepted since the budget was last seen to change: its count does not know them yet.
+  // UIDs of pods whose eviction was accepted since the last change of the budget, by UID of the budget. Its
+  // `disruptionsAllowed` does not count them yet.
   std::map<std::string, std::set<std::string>> granted_;
   struct Lane {
-    std::string pod;  // name
-    bool counted;     // takes no disruption, or the budget's count knows it already
+    std::string pod;  // name of the pod whose request is in flight
+    bool counted;     // the eviction uses no disruption, or the budget's status already counts it
   };
   using Lanes = std::map<std::string, Lane>;
   void count(const k8s::Pod& pod, const std::string& budget, const Lanes::node_type& lane, bool accepted);
 
-  Lanes busy_lanes_;  // with a request in flight
-  Lanes signals_;     // by budget
+  Lanes busy_lanes_;  // with a request in flight, by UID of the budget or "ns:" and the namespace
+  Lanes signals_;     // in flight, by UID of the budget
 };
 
 }  // namespace haulout::drain

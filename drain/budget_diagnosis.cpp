@@ -17,8 +17,9 @@ namespace {
 using k8s::Pod;
 using k8s::PodDisruptionBudget;
 
-constexpr std::size_t named = 3;  // so many pods are named, the others counted
-// Nobody scales up further than this for the sake of a percentage: the field is what is wrong.
+constexpr std::size_t named = 3;  // maximum number of pods that a message names; it counts the others
+// Largest number of replicas that a remedy suggests for a percentage. If more are needed, only a change of the field
+// makes sense.
 constexpr std::int64_t most_replicas = 20;
 
 bool is_zero(const std::string& value) {
@@ -45,7 +46,8 @@ bool counts_as_unhealthy(const Pod& pod) {
   return !pod.ready && !pod.terminating() && !pod.finished();
 }
 
-// Every one that is known: those that are held here, and, where they could be listed, those elsewhere.
+// All known unhealthy pods of the budget: those that it holds on this node, and those elsewhere if they could be
+// listed.
 std::vector<std::string> unhealthy(const BudgetCase& about) {
   std::vector<std::string> states;
   std::set<std::string> here;
@@ -62,22 +64,23 @@ std::vector<std::string> unhealthy(const BudgetCase& about) {
 constexpr const char* see_controller =
     "see that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
 
-// KubeVirt's mark of a virtual machine whose migration away from that node was triggered.
+// KubeVirt sets this annotation or label on the pod of a virtual machine when it has triggered the migration of that
+// machine away from the node.
 constexpr const char* evacuation_key = "kubevirt.io/evacuationNodeName";
 
 bool is_evacuated(const Pod& pod) {
   return k8s::value_at(pod.annotations, evacuation_key) || k8s::value_at(pod.labels, evacuation_key);
 }
 
-// Controllers of other kinds than these make no new pod for one that is deleted, or only when they see fit: many move
-// it themselves, and take the request to evict it as their sign.
+// Returns true if the pod's controller is not a built-in one. Such a controller creates no replacement for a deleted
+// pod, or only when it chooses to. Many move the pod themselves, and take the eviction request as the signal to do so.
 bool is_moved_by_its_controller(const Pod& pod) {
   if (!pod.controller) return false;
   const std::string& api = pod.controller->api_version;
   return !api.starts_with("apps/") && !api.starts_with("batch/") && pod.controller->kind != "ReplicationController";
 }
 
-// Empty: no pod here has such a controller.
+// Returns an empty string if no held pod has a controller that moves its pods itself.
 std::string way_out_of_its_controller(const BudgetCase& about) {
   const auto found = std::find_if(about.held.begin(), about.held.end(),
                                   [](const Pod* pod) { return is_moved_by_its_controller(*pod); });
@@ -155,8 +158,8 @@ DiagnosisFact deadlock(const BudgetCase& about) {
           controller_hold};
 }
 
-// The smallest number of pods of which it spares one; nothing when more pods are no way out. A percentage p of n pods
-// is rounded up, so n has to be at least 100 / (100 - p).
+// Returns the smallest number of pods at which the budget allows one disruption, or nullopt if more pods are no remedy.
+// The server rounds p percent of n pods up, so n must be at least 100 / (100 - p).
 std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
   const std::string_view field = budget.min_available;
   if (const auto needed = whole_number(field)) return *needed + 1;
@@ -168,7 +171,8 @@ std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget
   return replicas > most_replicas ? std::nullopt : std::optional(replicas);
 }
 
-// Where the field is a number, the server counts the pods that exist, not those that their controller wants.
+// If `minAvailable` is a number, the server compares it with the pods that exist, not with the replicas that their
+// controller should have.
 std::string ways_out(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   const bool number = whole_number(budget.min_available).has_value();
@@ -277,7 +281,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
-  // The server has counted evictions that the controller has not: they are under way.
+  // The API server has counted evictions that the disruption controller has not counted yet. They are under way.
   if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
   return waiting(about);
 }

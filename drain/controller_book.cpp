@@ -11,7 +11,8 @@ namespace haulout::drain {
 
 namespace {
 
-// A Deployment calls its ReplicaSets <its own name>-<hash>.
+// Returns true if a ReplicaSet may belong to a Deployment, by its name: a Deployment names its ReplicaSets
+// <Deployment>-<hash>.
 bool may_belong_to(const k8s::OwnerReference& owner, const std::string& ns, const Controller& controller) {
   return owner.kind == "ReplicaSet" && ns == controller.ns && owner.name.starts_with(controller.name + "-");
 }
@@ -52,8 +53,8 @@ void ControllerBook::changed(const std::string& owner_uid) {
   if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).tallied = false;
 }
 
-// Its ReplicaSet was adopted, or stands alone now: its pods go along as they were counted, and nobody asks for its sake
-// any more.
+// Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
+// Its pods keep what was counted of them. The old group is not read again for the sake of these pods.
 void ControllerBook::move_owner(const std::string& owner_uid, const std::string& top) {
   const auto before = tops_.find(owner_uid);
   if (before == tops_.end() || before->second == top) return;
@@ -93,7 +94,8 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   group.holds = false;
   group.read_again_at = now + reread;
   if (controller.gone && owner_uid == uid && !group.owners.contains(uid)) {
-    // Its ReplicaSets may have been left to themselves: what is known holds until they have been asked.
+    // The Deployment may have been deleted without its ReplicaSets. What is known of them stays valid until they are
+    // looked up again.
     bool asks = false;
     for (const std::string& owner : group.owners)
       if (const auto asked = asked_.find(owner); asked != asked_.end()) {
@@ -104,7 +106,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   }
   tops_[owner_uid] = uid;
   tops_[uid] = uid;
-  // A Deployment that was read again owns no pods itself.
+  // A Deployment that is read again is not added to the owners: it owns no pods itself.
   if (owner_uid != uid || group.owners.empty()) group.owners.insert(owner_uid);
   group.controller = std::move(controller);
   group.tallied = false;
@@ -139,7 +141,7 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
     for (const auto& [top, group] : groups_)
       if (may_belong_to(stranger.question.owner, stranger.question.ns, group.controller)) return stranger.question;
   }
-  // The one at the top: a ReplicaSet of it may be gone meanwhile.
+  // Asks for the top-level controller, because the ReplicaSet that led to it may have been deleted.
   for (const auto& [uid, group] : groups_) {
     if (!group.holds || group.read_again_at > now) continue;
     const Controller& top = group.controller;
@@ -148,7 +150,7 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
   return std::nullopt;
 }
 
-// A new ReplicaSet that may be this one's; null: none.
+// Returns a ReplicaSet that was not looked up yet and may belong to `controller`, or nullptr.
 const ControllerBook::Wanted* ControllerBook::stranger_of(const Controller& controller) const {
   for (const auto& [uid, stranger] : strangers_)
     if (may_belong_to(stranger.question.owner, stranger.question.ns, controller)) return &stranger;
@@ -169,7 +171,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
   } else {
     members.erase(found);
   }
-  // Somebody else had it removed: perhaps fewer are wanted.
+  // The drain did not evict this pod, so the controller may have been scaled down: read it again soon.
   const auto top = tops_.find(owner_uid);
   if (ours || top == tops_.end()) return;
   Group& group = groups_.at(top->second);
@@ -205,9 +207,11 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
     group.read_again_at = std::min(group.read_again_at, now + reread_soon);
 }
 
-// Whether more are there than are wanted, as far as is known.
+// Updates a member after its pod was added or changed. Returns true if, with this new pod, more pods stay than the
+// controller had replicas when it was last read.
 bool ControllerBook::note_member(Group& group, Member& member, bool is_new) const {
-  // One that has recovered makes up for nobody: it is as if it had been Ready all the time.
+  // A pod that was broken at first and is Ready again replaces no other pod. It counts as if it had been Ready all the
+  // time.
   if (member.ready && !member.terminating && member.broken_at_first) {
     member.broken_at_first = member.takes_nothing = false;
     member.ready_at_first = true;
@@ -217,7 +221,7 @@ bool ControllerBook::note_member(Group& group, Member& member, bool is_new) cons
   each_known(group,
              [&](const Member& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
   if (staying <= *group.controller.replicas) return false;
-  // More may be wanted by now: then those that come replace nothing.
+  // The controller may have been scaled up. If so, the additional pods replace nothing, so it is read again.
   group.holds = true;
   return true;
 }
@@ -241,10 +245,11 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   member->leaving = leaves;
   changed(pod.controller->uid);
   Group* group = group_of(pod);
-  // One that came after we began made up for another, and does so no more: that is all it takes.
+  // A pod that came after the first count replaced another one. When it leaves, it stops doing so and takes nothing
+  // else.
   if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
   if (leaves) return;
-  // It was not on its way out before we began after all.
+  // The pod was not leaving when the group was counted first, contrary to what the book assumed.
   if (std::exchange(member->left_before, false) && pod.ready) {
     member->takes_nothing = false;
     member->ready_at_first = true;

@@ -1,10 +1,11 @@
-// What we know of the controllers whose pods leave the node, and what that allows now: how many of a controller's pods
-// may be without a Ready replacement, whether its replacements find nodes, and whether it has but one replica. Pure
-// bookkeeping; nothing is written to the cluster.
+// What the drain knows of the controllers of the pods that leave its node, and which evictions that allows now. It
+// covers how many pods of a controller may lack a Ready replacement, whether the replacements find nodes, and whether
+// the controller has a single replica. No I/O; writes nothing to the cluster.
 //
-// A pod belongs to the controller at the top: the Deployment of its ReplicaSet. Where what is above a ReplicaSet
-// is of a kind without a number of replicas, it is the ReplicaSet. Pods of Jobs (single by nature), of DaemonSets, of
-// the node itself and of nobody are not guarded. Whatever was not looked up yet holds its pods.
+// A pod belongs to its top-level controller: the Deployment above its ReplicaSet. If the kind above a ReplicaSet has no
+// number of replicas, the pod belongs to the ReplicaSet. Not guarded are pods without a controller, finished pods,
+// mirror pods, pods of DaemonSets, and pods of Jobs (single by nature). Pods whose controller was not looked up yet are
+// held.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@
 
 namespace haulout::drain {
 
-// A controller at the top, as it was looked up.
+// A top-level controller, as it was looked up.
 struct Controller {
   std::string ns;
   std::string api_version;
@@ -30,17 +31,17 @@ struct Controller {
   std::optional<std::int32_t> replicas;
   std::int32_t ready_replicas = 0;
   std::map<std::string, std::string> annotations;
-  std::string unknown;  // why the number of its replicas is not known
-  bool gone = false;    // it does not exist any more: nothing replaces its pods
-  // Nothing of its kind has a number of replicas, and nobody can tell whether it replaces its pods: a StrimziPodSet
-  // does, a workflow does not.
+  std::string unknown;  // why its number of replicas is not known; empty: it is known
+  bool gone = false;    // it was deleted, so nothing replaces its pods
+  // Its kind has no number of replicas, or its API is not served. Whether it replaces its pods is not known: a
+  // StrimziPodSet does, a workflow does not.
   bool cannot_scale = false;
-  std::string in_place_of;  // UID of the one above, whose kind has no number of replicas; empty: it is at the top
+  std::string in_place_of;  // UID of the controller above it, whose kind has no replicas; empty: it is at the top
 
   std::string text() const { return kind + " " + ns + "/" + name; }
 };
 
-// Whom to look up: a pod's own controller.
+// A controller to look up: the direct controller of a pod, or a top-level controller that is read again.
 struct ControllerQuestion {
   k8s::OwnerReference owner;
   std::string ns;
@@ -48,95 +49,102 @@ struct ControllerQuestion {
 
 class ControllerBook final : public EvictionGuard {
  public:
-  // How often a controller is read again while it holds pods, and how soon when its pods go without us.
+  // How often a controller that holds pods is read again, and how soon after one of its pods was deleted without the
+  // drain.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
-  // Between two questions that were not answered.
+  // Pause after a look-up that failed.
   static constexpr Duration retry = std::chrono::seconds(5);
-  // A pod that is older and still not Ready is broken; a younger one replaces another.
+  // A pod that is not Ready counts as broken if it is older than this. If it is younger, it counts as a replacement
+  // that starts.
   static constexpr Duration starting = std::chrono::minutes(10);
 
   explicit ControllerBook(Guards guards) : guards_(guards) {}
   const Guards& guards() const { return guards_; }
 
   static bool guarded(const k8s::Pod& pod);
-  // Null: not looked up yet.
+  // Both return nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
   const Controller* of_owner(const std::string& owner_uid) const;
 
-  // The answers to questions; `owner_uid` as in the question. One that was not answered is asked again later.
+  // Record the answer to a question, or that there was none. `owner_uid` is the UID in the question. A question without
+  // an answer is asked again later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // False when it says less than is known, stands in for one that is known, or says nothing of what merely may be a
-  // known controller's: then it is none.
+  // Returns false if the result of a look-up must be ignored: it says less than the book knows, or it stands in for a
+  // controller that the book knows. The same applies if it gives no information about a ReplicaSet that merely may
+  // belong to a known Deployment.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
-  // It may not be read. True when that is to be believed: of the controller of a pod that leaves, the second time.
+  // Records that the controller may not be read. Returns true if that is conclusive: from the second time on, and only
+  // for the controller of a pod that leaves.
   bool forbidden(const std::string& owner_uid);
-  // What is to be looked up now: controllers of pods that leave, new ReplicaSets of Deployments, and what holds pods.
+  // Returns what to look up now: controllers of pods that leave, new ReplicaSets of Deployments, and controllers that
+  // hold pods.
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
 
-  // Pods of a namespace on all nodes; nullptr: gone. They count once the namespace was seen as a whole.
+  // Pods on all nodes of a namespace; nullptr: deleted. namespace_seen() says that all pods of a namespace were
+  // reported; until then held() holds its guarded pods.
   void pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall);
   void namespace_seen(const std::string& ns) { seen_.insert(ns); }
   void forget_pods();
-  // Pods of our node. One that has perhaps left may be without a replacement.
+  // Pods of the drained node. A pod that has perhaps left counts as leaving: it may be without a replacement.
   void leaving(const k8s::Pod& pod, Leaves leaves) override { leaving(pod, leaves != Leaves::no); }
   void leaving(const k8s::Pod& pod, bool leaves);
 
-  // By budgets of controllers and canaries.
+  // Returns why the pod must wait: the limit of its controller, a canary, or a controller or pods not known yet.
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
-  // The decision with that on single replicas.
+  // Returns `decision`, changed if the guard of single replicas applies to the pod.
   Decision judge(Decision decision, const k8s::Pod& pod);
-  // What a pod that is the only one of this controller gets.
+  // Returns how a pod of this controller is treated if it is the controller's only replica; `allow` if it is not.
   SingleReplica single_replica(const k8s::Pod& pod, const Controller& controller) const;
 
   struct Unschedulable {
     const Controller* controller;
     std::string pod;
-    std::string message;  // the scheduler's
+    std::string message;  // from the scheduler
   };
-  // Controllers whose replacements have found no node for the time of the canary, or for 30 s where there is none.
+  // Controllers whose replacements have found no node for the time of the canary, or for 30 s if canaries are off.
   std::vector<Unschedulable> unschedulable(TimePoint now) const;
-  // When something here changes without an event, later than now.
+  // Next time after `now` at which a decision can change without an event; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
  private:
-  // A pod of a controller, on whatever node. It is kept for as long as something counts it, also when it has gone.
+  // A pod of a controller, on any node. It is kept as long as a count needs it, even after it was deleted.
   struct Member {
-    bool seen = false;  // is there, as far as we know; only then the next six mean something
+    bool seen = false;  // exists, as far as is known; if false, the fields up to `unschedulable_since` mean nothing
     std::string key;
     bool ready = false;
     bool terminating = false;
     bool bound = false;
-    bool broken = false;  // old, and not Ready
+    bool broken = false;  // not Ready, and older than `starting`
     std::optional<std::string> unschedulable;
     TimePoint unschedulable_since{};
-    bool leaving = false;  // of our node, on its way out or gone
-    // How it stood when its group was counted.
+    bool leaving = false;  // a pod of the drained node that is terminating, deleted or being evicted
+    // The state when the group was counted first.
     bool here_at_first = false;
     bool ready_at_first = false;
     bool broken_at_first = false;
-    bool left_before = false;    // was leaving: its replacement may be among those that were here
-    bool takes_nothing = false;  // when it leaves: was not Ready at first, or made up for another since
+    bool left_before = false;    // was leaving then: its replacement may be among the pods that existed
+    bool takes_nothing = false;  // its leaving creates no gap: not Ready at first, leaving before, or a replacement
   };
   using Members = std::map<std::string, Member>;  // by UID
-  // What follows from the members of a group, until one of them changes.
+  // Values computed from the members of a group, valid until a member changes.
   struct Tally {
     std::size_t without_replacement = 0;
-    bool any_left = false;  // since it was counted
+    bool any_left = false;  // a pod has been leaving since the first count
     bool any_left_before = false;
-    bool found_home = false;                  // a replacement
+    bool found_home = false;                  // a replacement has found a node
     const Member* homeless = nullptr;         // the replacement that has waited longest for a node
-    const Member* homeless_of_all = nullptr;  // likewise, of those that were here at first as well
+    const Member* homeless_of_all = nullptr;  // the same, also among the pods that existed at the first count
   };
   struct Group {
     Controller controller;
-    std::set<std::string> owners;  // UIDs of what owns its pods: itself, or its ReplicaSets
+    std::set<std::string> owners;  // UIDs of the direct owners of its pods: the controller itself, or its ReplicaSets
     std::optional<TimePoint> left_first;
-    bool counted = false;              // the next two are known
-    std::size_t missing_at_first = 0;  // without a Ready replacement before we began
+    bool counted = false;              // the next two fields are valid
+    std::size_t missing_at_first = 0;  // pods without a Ready replacement at the first count
     std::optional<std::int32_t> wanted_at_first;
-    bool holds = false;  // pods, since it was last read; or has more of them than it was read to want
+    bool holds = false;  // since the last read it has held pods, or has had more pods than replicas
     TimePoint read_again_at{};
     mutable bool tallied = false;
     mutable Tally tally;
@@ -166,19 +174,19 @@ class ControllerBook final : public EvictionGuard {
   std::optional<Hold> held_by_canary(const Group& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const Group& group, const k8s::Pod& pod) const;
   const Member* homeless(const Group& group) const;
-  // When it has looked for a node for long enough to be spoken of.
+  // When a replacement has waited for a node so long that it is reported.
   TimePoint homeless_told(const Member& member) const;
   bool has_canaries() const { return guards_.canary > Duration::zero(); }
 
   Guards guards_;
-  std::map<std::string, Group> groups_;              // by UID of the controller at the top
-  std::map<std::string, std::string> tops_;          // by UID of a pod's own controller: that UID
-  std::map<std::string, Members> members_;           // by UID of their own controller
-  std::map<std::string, std::string> owner_;         // of each member that is seen, by its UID
-  std::map<std::string, Wanted> strangers_;          // owners of members that were not looked up
-  std::map<std::string, Wanted> wanted_;             // by UID of a pod's own controller
-  std::map<std::string, ControllerQuestion> asked_;  // likewise: what was answered
-  std::set<std::string> seen_;                       // namespaces
+  std::map<std::string, Group> groups_;       // by UID of the top-level controller
+  std::map<std::string, std::string> tops_;   // UID of the top-level controller, by UID of a pod's direct controller
+  std::map<std::string, Members> members_;    // by UID of their direct controller
+  std::map<std::string, std::string> owner_;  // UID of the direct controller, by UID of each member that is seen
+  std::map<std::string, Wanted> strangers_;   // direct controllers of members, not looked up yet, by UID
+  std::map<std::string, Wanted> wanted_;      // direct controllers of pods that leave, to look up, by UID
+  std::map<std::string, ControllerQuestion> asked_;  // answered questions, by UID of the direct controller
+  std::set<std::string> seen_;                       // namespaces whose pods are all known
 };
 
 template <class Visit>
@@ -195,7 +203,7 @@ void ControllerBook::each_known(const Group& group, Visit visit) const {
       for (const auto& [uid, member] : found->second) visit(member);
 }
 
-// The override on a pod or its controller, if it makes sense.
+// The valid override in an annotation of the pod or of its controller; the pod's comes first. Nullopt if there is none.
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller);
 std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller);
 

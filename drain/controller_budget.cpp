@@ -1,4 +1,4 @@
-// ControllerBook: what may be evicted now, and why not.
+// ControllerBook: which pods may be evicted now, and why the others must wait.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace haulout::drain {
 
 namespace {
 
-// So long a replacement may look for a node without being spoken of, where no canary sets the time.
+// How long a replacement may look for a node before that is reported, if canaries are off.
 constexpr Duration patience_with_homeless = std::chrono::seconds(30);
 
 std::string seconds(Duration duration) {
@@ -20,7 +20,7 @@ std::string seconds(Duration duration) {
 
 }  // namespace
 
-// How things stood before the first pod left.
+// Records the state of the group before its first pod leaves.
 void ControllerBook::count_first(Group& group) {
   group.counted = true;
   group.tallied = false;
@@ -44,8 +44,9 @@ void ControllerBook::count_first(Group& group) {
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Pods that went and are not made up for by as many that have become Ready since. What leaves other nodes, and what is
-// wanted in addition, takes new pods, too; what is wanted no more does not. What merely fails elsewhere does not count.
+// Number of pods that left and have no Ready replacement yet. Pods that leave other nodes and replicas added by a
+// scale-up use up new Ready pods, too. Replicas removed by a scale-down need no replacement. A pod elsewhere that only
+// stops being Ready does not count.
 std::size_t ControllerBook::without_replacement(const Group& group) const {
   std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
   each_known(group, [&](const Member& member) {
@@ -66,7 +67,7 @@ std::size_t ControllerBook::without_replacement(const Group& group) const {
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
 }
 
-// Hundreds of pods ask between two events: their members are walked once.
+// Caches the tally: hundreds of pods ask for it between two events, but the members are walked only once.
 const ControllerBook::Tally& ControllerBook::tally_of(const Group& group) const {
   Tally& tally = group.tally;
   if (std::exchange(group.tallied, true)) return tally;
@@ -88,9 +89,9 @@ const ControllerBook::Tally& ControllerBook::tally_of(const Group& group) const 
 }
 
 std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& group, const k8s::Pod& pod) const {
-  // One that is not Ready takes nothing from those that are.
+  // Evicting a pod that is not Ready does not reduce the number of Ready pods.
   if (!guards_.max_unavailable || !pod.ready) return std::nullopt;
-  // Perhaps nobody would make up for it: only its own annotation holds it back.
+  // Such a controller may never replace the pod. So only the pod's own annotation sets a limit.
   if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
   const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);
@@ -103,8 +104,9 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& 
                           group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
 
-// The replacement that finds no node, if there may be one. Of a pod that was on its way out before we began (a canary
-// of an earlier run, perhaps) it may have been here already.
+// Returns the replacement that finds no node, or nullptr if there is none. If a pod was leaving before the first count
+// (perhaps the canary of an earlier run), its replacement may have existed then. In that case all pods of the group are
+// considered.
 const ControllerBook::Member* ControllerBook::homeless(const Group& group) const {
   const Tally& tally = tally_of(group);
   if (tally.any_left_before) return tally.homeless_of_all;
@@ -141,13 +143,14 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
     return Hold{"ControllerUnknown",
                 fmt::format("held back until the pods of {} on other nodes can be seen", group->controller.text())};
   if (group->controller.gone) return std::nullopt;
-  // What is there already would count as replacements later.
+  // The first count must include all existing pods: those of an unknown ReplicaSet would count as replacements later.
   if (const Wanted* stranger = group->counted ? nullptr : stranger_of(group->controller))
     return Hold{"ControllerUnknown",
                 fmt::format("held back until {} {} was looked up, which may be one of {}",
                             stranger->question.owner.kind, stranger->question.owner.name, group->controller.text())};
   if (!group->counted) count_first(*group);
-  // It was let go, and the answer was lost: it is counted already, and asking again takes nothing more.
+  // The pod was sent an eviction whose response was lost. It counts as leaving already, so another request takes
+  // nothing more.
   if (const Member* member = member_of(pod); member && member->leaving) return std::nullopt;
   if (!group->left_first && tally_of(*group).any_left) group->left_first = now;
   auto hold = held_by_canary(*group, now);

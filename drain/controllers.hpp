@@ -1,4 +1,4 @@
-// A controller at the top, as one look-up of it tells. Pure.
+// Results of looking up a pod's top-level controller, for example the Deployment above a ReplicaSet. Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace haulout::drain {
 Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload);
 Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns);
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
-// Its kind has no number of replicas.
+// For a controller whose kind has no number of replicas, or whose API is not served.
 Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
 
 }  // namespace haulout::drain

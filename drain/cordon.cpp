@@ -9,12 +9,13 @@ namespace haulout::drain {
 
 namespace {
 
-// A guarded patch that met another writer is built again from a fresh read; the taint alone makes two writes per
-// cordon.
+// After a conflict with another writer the guarded patch is built again from a fresh read. Conflicts are likely,
+// because each cordon writes the Node twice: the field and then the taint.
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
-// Applies the patch that `decide` wants until it holds.
+// Applies the patch that `decide` returns for the current Node. After a conflict it reads the Node and asks `decide`
+// again, until the deadline. If `decide` returns nullopt, nothing is changed.
 Task<CordonChange> apply(k8s::Client& client, Rng& rng, std::string name,
                          std::function<std::optional<std::string>(const k8s::Node&)> decide, k8s::DryRun dry_run,
                          TimePoint deadline) {
@@ -32,7 +33,8 @@ Task<CordonChange> apply(k8s::Client& client, Rng& rng, std::string name,
   }
 }
 
-// By the taint that the server's controller adds.
+// Returns when the Node was cordoned, according to the taint that the cluster's controller manager adds; nullopt if
+// unknown.
 std::optional<WallTime> cordoned_since(const k8s::Node& node) {
   const auto taint = std::find_if(node.taints.begin(), node.taints.end(),
                                   [](const k8s::Taint& candidate) { return candidate.key == unschedulable_taint; });
@@ -48,7 +50,7 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!node.unschedulable_manager.empty())
     return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
   const auto tainted = cordoned_since(node);
-  // The taint follows the field within milliseconds; until it is there nobody can have cordoned a second time.
+  // The taint follows the field within milliseconds. As long as it is missing, there was no time for a second cordon.
   if (!tainted) return CordonOwner::haulout;
   const auto distance = tainted > mark->at ? *tainted - mark->at : mark->at - *tainted;
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
@@ -63,14 +65,15 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
   const auto was = mark_of(before);
   const auto is = mark_of(after);
   if (was_ours && is_ours && was && is) return was->run != is->run || was->at != is->at;
-  // The first one comes a moment after the field, and each cordon has its own.
+  // Each cordon gets its own taint. A cordon's taint appears a moment after the field, so a missing taint in `before`
+  // proves nothing.
   const auto tainted = cordoned_since(before);
   return tainted && tainted != cordoned_since(after);
 }
 
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
                           k8s::DryRun dry_run, TimePoint deadline) {
-  // The taint follows the patch that gets through, and that may come long after the first try.
+  // The taint follows the patch that succeeds, perhaps long after the first try. So each try sets the mark's time anew.
   auto decide = [mark, expected_uid, &client](const k8s::Node& current) mutable -> std::optional<std::string> {
     if (!expected_uid.empty() && current.uid != expected_uid) return std::nullopt;
     mark.at = client.server_now();

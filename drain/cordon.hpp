@@ -1,10 +1,11 @@
-// Cordon and uncordon with an owner: the field spec.unschedulable and our mark (annotation haulout.dev/cordon) change
-// in one guarded patch. Decisions are pure; the coroutines retry conflicts by reading again.
+// Cordon and uncordon with an owner: one guarded patch changes both spec.unschedulable and Haulout's mark (annotation
+// haulout.dev/cordon). The decisions are pure. The coroutines retry conflicts after reading the Node again. They are
+// cancellable.
 //
-// `kubectl uncordon` clears the field and leaves the mark, and a human's later cordon must not be taken for ours. So
-// the mark counts as ours only while the server says (managedFields) that the field was set by a Haulout and has not
-// been cleared since; where it does not say who set it, while the taint node.kubernetes.io/unschedulable was added
-// within 10 s of the mark's time.
+// `kubectl uncordon` clears the field and leaves the mark, and a later cordon by a person must not count as Haulout's.
+// So the mark is valid only if managedFields say that Haulout set the field and that it was not cleared since. If
+// managedFields do not say who set it, the mark is valid if the taint node.kubernetes.io/unschedulable was added within
+// 10 s of the mark's time.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@ namespace haulout::drain {
 
 inline constexpr std::string_view cordon_annotation = "haulout.dev/cordon";
 inline constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unschedulable";
-// Measured distance between the patch and the taint's timeAdded: 11 ms; a busy controller manager takes seconds.
+// Maximum distance between the mark's time and the taint's `timeAdded`. Measured: 11 ms; a busy controller manager
+// takes seconds.
 inline constexpr Duration mark_tolerance = std::chrono::seconds(10);
 
 struct CordonMark {
@@ -26,24 +28,26 @@ struct CordonMark {
   WallTime at{};
 };
 std::string encode_mark(const CordonMark& mark);
-// Nothing when absent or unreadable: a mark that we cannot read is not ours.
+// Returns nullopt if the mark is absent or unreadable. An unreadable mark does not count as Haulout's.
 std::optional<CordonMark> mark_of(const k8s::Node& node);
 
 enum class CordonOwner { nobody, haulout, other };
-// Whose cordon this Node carries.
+// Who cordoned this Node.
 CordonOwner cordon_owner(const k8s::Node& node);
 
-// Between these two states of one Node, both of them cordoned, somebody has cleared the field and it was set anew: it
-// took pods meanwhile. Our cordon has become another's, or another's ours; our mark is another one; or, where it is
-// not ours, the taint that follows the field is. Which other has set it, and when, proves nothing: those bookings move
-// with whatever they write.
+// Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it took pods.
+// The evidence is one of: the cordon changed from Haulout's to another writer's or back; Haulout's mark changed; or, if
+// the cordon is another writer's, the taint that follows the field changed. Which other writer is named in
+// managedFields, and with what time, proves nothing: these entries change with every write of theirs.
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
-// The merge patch that gets there, or nothing when there is nothing to do. Guarded by resourceVersion.
+// Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.
 std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
-// Takes back only our own cordon unless `foreign_too`; a stale mark is removed without touching the field.
+// Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a stale mark;
+// without `foreign_too` it then leaves the field. Nullopt if there is nothing to do.
 std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
-// Takes back the cordon of this run and nothing else: not another run's, not a human's.
+// Returns the patch that removes the cordon of this run only, not another run's and not a person's. Nullopt if there is
+// nothing to do.
 std::optional<std::string> take_back_patch(const k8s::Node& node, const std::string& run);
 
 struct CordonChange {
@@ -51,9 +55,9 @@ struct CordonChange {
   k8s::Node after;
   bool changed = false;
 };
-// Applies such a patch; conflicts are read again and retried until the deadline. Other failures are returned. The
-// mark's time is set when the patch is sent, by the server's clock.
-// `expected_uid`, unless empty: a Node of another UID is left alone, and the change says `changed == false`.
+// Read the Node and apply the patch. After a conflict they read again and retry until the deadline; they return other
+// failures. The mark's time is the server's time when the patch is sent.
+// If `expected_uid` is not empty and the Node has another UID, cordon() changes nothing and returns `changed == false`.
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
                           k8s::DryRun dry_run, TimePoint deadline);
 Task<CordonChange> uncordon(k8s::Client& client, Rng& rng, std::string node, bool foreign_too, k8s::DryRun dry_run,

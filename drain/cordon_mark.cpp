@@ -1,4 +1,4 @@
-// The mark as JSON, and the patches that set and remove it: the codec half of cordon.hpp.
+// The codec part of cordon.hpp: the mark as JSON, and the patches that set and remove it.
 #include <nlohmann/json.hpp>
 
 #include "drain/cordon.hpp"

@@ -18,12 +18,12 @@ Scope about(std::span<const TrackedPod* const> pods) {
 
 namespace {
 
-// Held pods by what holds them: one finding says it for all of them.
+// Held pods, grouped by what holds them: one diagnosis covers a whole group.
 struct Held {
-  std::map<std::string, std::vector<const k8s::Pod*>> by_budget;                      // UID
-  std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;                   // that is dying
-  std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, down
-  std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name
+  std::map<std::string, std::vector<const k8s::Pod*>> by_budget;     // UID of the budget
+  std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;  // name of the terminating namespace
+  std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, and whether it is down
+  std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name of the policy
 };
 
 Scope about(const k8s::Pod& pod) {
@@ -58,7 +58,7 @@ DiagnosisFact denied_fact(const TrackedPod& tracked) {
 
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
-  // One refusal right after a reconnect proves nothing.
+  // A single refusal right after a reconnect is not conclusive.
   const bool again = tracked.refusal.times >= 2;
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
@@ -164,7 +164,7 @@ DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
   DiagnosisFact fact{"LOCAL_PV", "pod " + pod.key(), std::move(message), {}, about(pod)};
-  // It tells what follows after the eviction.
+  // Advice: it only describes what will follow after the eviction.
   fact.scope.holds = false;
   return fact;
 }
@@ -181,8 +181,8 @@ DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s:
 
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready) {
   const std::string subject = "pod " + pod.key();
-  // While its containers run, its finalizers are not what keeps it, and to remove them would be dangerous. That its
-  // time is up does not say that they have ended: the kubelet may be dead, or a preStop hook may hang.
+  // While its containers run, its finalizers are not what keeps the pod, and removing them would be dangerous. The end
+  // of its grace period does not prove that they have ended: the kubelet may be dead, or a preStop hook may hang.
   if (containers_have_ended(pod) && !pod.finalizers.empty())
     return DiagnosisFact{
         "POD_FINALIZER", subject,
@@ -190,7 +190,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
                     "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
         controller_hold, about(pod)};
-  // Of a node without a kubelet that is said once, and not of each pod.
+  // If the node is not Ready, one diagnosis of the node says so, instead of one for each pod.
   if (!overdue || !node_ready) return std::nullopt;
   const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
   return DiagnosisFact{

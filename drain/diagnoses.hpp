@@ -1,8 +1,8 @@
 // "This will never succeed, because …; fix it with …": conditions under which waiting alone does not help, as data.
 //
-// diagnose() is pure and says what is true now. DiagnosisBoard turns that into raised and withdrawn diagnoses: each is
-// raised once its test has held for its hold time (0 to 25 s, where the test itself says no longer) and withdrawn when
-// the test fails. They never stop the retries.
+// diagnose() is pure and returns the conditions that hold now. DiagnosisBoard turns them into raised and withdrawn
+// diagnoses. It raises a diagnosis when its condition has held for its hold time (0 to 25 s, unless the condition sets
+// a longer one), and withdraws it when the condition does not hold any more. Diagnoses never stop the retries.
 #pragma once
 
 #include <map>
@@ -17,49 +17,52 @@
 
 namespace haulout::drain {
 
-// What diagnose() looks at besides the pipeline.
+// Input of diagnose() beside the pipeline.
 struct NodeFacts {
   std::string name;
   bool gone = false;
-  bool expect_cordon = false;  // the cordon was acknowledged
+  bool expect_cordon = false;  // the drain's cordon was acknowledged
   bool unschedulable = true;
   std::string unschedulable_manager{};
-  std::optional<Error> pods_error{};  // why the view of pods is not live
+  std::optional<Error> pods_error{};  // why the view of pods is not live; unset if it is
   bool ready = true;
-  std::string own_uid{};    // of the pod that we run in; empty: none of this cluster
-  Duration server_ahead{};  // of our clock
+  std::string own_uid{};    // UID of the pod that this process runs in; empty if it runs in no pod of this cluster
+  Duration server_ahead{};  // the API server's clock minus the local clock
   WallTime server_now{};
 };
 
-// What was asked about pods that have been held for a while (drain/inquiries.hpp).
+// Answers to the questions that were asked about pods held for a while (drain/inquiries.hpp).
 struct Known {
-  std::map<std::string, std::vector<k8s::Pod>> members{};  // every pod that a budget selects, by the budget's UID
-  std::map<std::string, std::string> namespaces{};         // what holds a namespace that is dying, by its name
-  std::map<std::string, std::optional<k8s::Service>> services{};  // of webhooks, "ns/name"; nullopt: it does not exist
-  std::map<std::string, std::string> local_volumes{};             // of a pod, by its UID: what binds it to this node
+  std::map<std::string, std::vector<k8s::Pod>> members{};  // all pods that a budget selects, by the budget's UID
+  std::map<std::string, std::string> namespaces{};  // why a terminating namespace is not deleted yet, by its name
+  std::map<std::string, std::optional<k8s::Service>> services{};  // of webhooks, by "ns/name"; nullopt: none exists
+  std::map<std::string, std::string> local_volumes{};             // what binds a pod to this node, by the pod's UID
 };
 
-// Parked, or tried again after that: a pod keeps its diagnosis until the try has succeeded.
+// Returns true if the pod is parked, or is tried again after it was parked. A pod keeps its diagnosis until that try
+// has succeeded.
 bool is_held(const TrackedPod& tracked);
 
-// What such a finding is about: these pods, which it holds up.
+// Scope of a diagnosis that holds up these pods.
 Scope about(std::span<const TrackedPod* const> pods);
 
-// A namespace that takes longer to die than this waits for something.
+// If a namespace takes longer than this to be deleted, something keeps it.
 inline constexpr Duration namespace_hold = std::chrono::minutes(5);
 
-// Single findings, for whoever has found them out in another way: PDB_OVERLAP, DO_NOT_DISRUPT, LOCAL_PV; and
-// NS_TERMINATING_STUCK, of a namespace that holds these pods (one at least), `cause`: what it waits for, or empty.
+// Single diagnoses, for callers that detect their conditions in other ways: PDB_OVERLAP, DO_NOT_DISRUPT, LOCAL_PV and
+// NS_TERMINATING_STUCK. For the last, `pods` are pods of the namespace (at least one), and `cause` is what the
+// namespace waits for, or empty.
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message);
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods, const std::string& cause);
 
-// What keeps a pod that is being deleted; `overdue`: Pipeline::place_margin past the end of its grace period. Nothing:
-// its time is not up, or the node, which is not Ready, keeps it.
+// What keeps a terminating pod. Finalizers count as soon as its containers have ended, other causes only if the pod is
+// overdue and the node is Ready; otherwise returns nullopt. `overdue`: `Pipeline::place_margin` has passed since the
+// end of its grace period.
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready);
 
-// Each subject has at most one of the findings that say why it is held.
+// For each subject, at most one of the returned diagnoses says why it is held.
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 
 class DiagnosisBoard {
@@ -69,7 +72,7 @@ class DiagnosisBoard {
     std::vector<Diagnosis> withdrawn;
   };
   Changes update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall);
-  // When a fact that holds now will have held long enough; max() if none is pending.
+  // Next time after `now` at which a condition that holds now has held long enough; max() if none is pending.
   TimePoint next_due(TimePoint now) const;
   std::vector<Diagnosis> active() const;
 

@@ -1,4 +1,5 @@
-// What a diagnosis is made of before it has held for long enough to be told.
+// A condition that holds now, as input of a DiagnosisBoard: it becomes a diagnosis when it has held for long enough.
+// Pure data.
 #pragma once
 
 #include <string>
@@ -8,25 +9,26 @@
 
 namespace haulout::drain {
 
-// Whom a finding concerns. Neither pods nor volumes: the node as a whole.
+// What a diagnosis concerns. Without pods and volumes it concerns the node as a whole.
 struct Scope {
-  std::vector<std::string> pods{};     // UIDs of those that wait, or stay, because of it; of advice: that it is about
-  std::vector<std::string> volumes{};  // likewise, VolumeAttachments by name
-  bool holds = true;                   // the drain up; otherwise it is advice
+  std::vector<std::string> pods{};     // UIDs of the pods that wait or stay because of it, or that the advice is about
+  std::vector<std::string> volumes{};  // the same for VolumeAttachments, by name
+  bool holds = true;                   // it holds the drain up; false: it is only advice
   bool operator==(const Scope&) const = default;
 };
 
 struct DiagnosisFact {
   std::string code;
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
-  std::string message;  // what, why and the way out
-  Duration hold{};      // must have been true this long
+  std::string message;  // what happens, why, and the remedy
+  Duration hold{};      // how long the condition must hold before the diagnosis is raised
   Scope scope{};
 };
 
-// Long enough for a controller to do its work, short enough to be told within 30 s.
+// Long enough for a controller to do its work, short enough to raise the diagnosis within 30 s.
 inline constexpr Duration controller_hold = std::chrono::seconds(15);
-// What usually passes by itself, such as the start of a replacement, is given as long as the 30 s allow.
+// For conditions that usually end without help, such as the start of a replacement. This is as long as those 30 s
+// allow.
 inline constexpr Duration passing_hold = std::chrono::seconds(25);
 
 }  // namespace haulout::drain

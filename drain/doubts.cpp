@@ -1,5 +1,5 @@
-// What the views say, asked of the server anew where they may have died unnoticed: whether the node is empty, which
-// pods have gone, what the node is.
+// Checks of what the views show against the API server, in case a view has stopped without an error: whether the node
+// is empty, which pods are deleted, and the state of the Node.
 #include "drain/drain_impl.hpp"
 #include "drain/text.hpp"
 #include "k8s/resource_version.hpp"
@@ -15,8 +15,8 @@ bool HeldLong::due(bool held, TimePoint now) {
   return held && held_before;
 }
 
-// Empty in our view, for long enough since the cordon, with the view alive: then one most-recent list has the last
-// word.
+// Returns true if the node seems to be drained: in the views nothing is left to wait for, the cordon has been in force
+// for the settle time, and the view of pods is live. A most-recent list then has to confirm it.
 bool Drain::Impl::looks_over(TimePoint at) {
   if (!pipeline_->clear() || !volumes_clear() || reattaching()) {
     told_settling_ = false;
@@ -28,7 +28,7 @@ bool Drain::Impl::looks_over(TimePoint at) {
   return at >= settled && at >= verify_not_before_ && alive && node_facts_.unschedulable;
 }
 
-// Beside the loop: a list that stalls must hold up neither a late pod nor the deadline.
+// Runs the check as a task beside the loop: a list that stalls must delay neither a late pod nor the deadline.
 void Drain::Impl::look_at_end(TaskGroup& group) {
   const bool over = looks_over(now());
   if (proves_end_) return;
@@ -54,8 +54,8 @@ asio::awaitable<void> Drain::Impl::prove_emptiness() {
   if (!pipeline_->clear()) co_return proof_answered();
   if (!co_await volumes_confirmed()) co_return proof_answered();
   if (!co_await node_confirmed()) co_return;
-  // Pods may have come after the list, before a cordon that we hear of only now. What the views learnt meanwhile counts
-  // as well.
+  // The views may have changed meanwhile. For example, pods may have come after the list and before a new cordon that
+  // was seen only now.
   if (ended_ || cordoned_at_ != cordoned || !pipeline_->clear() || now() >= deadline_) co_return;
   const Progress progress = pipeline_->progress();
   const std::size_t volumes = volumes_.count(VolumeOutcome::detached);
@@ -64,7 +64,7 @@ asio::awaitable<void> Drain::Impl::prove_emptiness() {
                   volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
 }
 
-// By a request that failed. `right`: what has to be granted where it is forbidden.
+// Records that a request of the check failed. `right` is the permission to grant if the server forbids the request.
 void Drain::Impl::not_proved(const Error& error, std::string_view what, std::string_view right) {
   verify_not_before_ = now() + verify_backoff_.next(rng_, error.retry_after);
   if (cut_off(error)) return;
@@ -73,13 +73,13 @@ void Drain::Impl::not_proved(const Error& error, std::string_view what, std::str
   unproved_->trouble.tell(unproved_->why);
 }
 
-// Whatever the answer was.
+// Ends the pending check, whatever its result is.
 void Drain::Impl::proof_answered() {
   unproved_->trouble.over();
   unproved_.reset();
 }
 
-// Until when a question that is still out, or fails again and again, is no finding.
+// When an unanswered or failing check becomes a diagnosis; max() if no check is pending.
 TimePoint Drain::Impl::unproved_told_at() const {
   return unproved_ ? saturating_add(unproved_->since, worth_a_word) : TimePoint::max();
 }
@@ -94,7 +94,7 @@ void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts
                    {}});
 }
 
-// At the deadline, of a node without a pod that must leave.
+// Why the node did not count as drained at the deadline, although no pod that must leave was left.
 std::string Drain::Impl::why_not_over() const {
   if (unproved_ && !unproved_->why.empty()) return ": " + unproved_->why;
   if (unproved_) return ": the API server has not answered";
@@ -110,14 +110,15 @@ Task<bool> Drain::Impl::read_node() {
   auto node = co_await client_.get_node(node_name_, within(request_timeout));
   if (!node && !k8s::is_gone(node.error())) co_return std::move(node).error();
   const bool told = news != node_news_;
-  // Gone, or made anew meanwhile.
+  // The server has no such Node, but a watch event came meanwhile: the Node was deleted, or created again.
   if (told && !node) co_return false;
-  // What the view has told meanwhile may be newer: then that is how things stand.
+  // A watch event that came meanwhile may be newer than the answer. Then its state stays valid.
   if (!told || !k8s::is_older(node->resource_version, node_.resource_version)) see_node(node ? &*node : nullptr);
   co_return true;
 }
 
-// The view of the Node may have died unnoticed: that it is still the same, and cordoned, is asked of the server.
+// The view of the Node may have stopped without an error. So the server is asked whether the Node is the same and still
+// cordoned.
 asio::awaitable<bool> Drain::Impl::node_confirmed() {
   const auto read = co_await read_node();
   if (!read) {
@@ -129,8 +130,8 @@ asio::awaitable<bool> Drain::Impl::node_confirmed() {
   co_return *read && !node_facts_.gone && node_facts_.unschedulable;
 }
 
-// A pod that comes to a node which takes none may mean that it takes them again, or is another one, and that our view
-// of it has died unnoticed.
+// A late pod on a cordoned node may mean that the Node is schedulable again or was replaced, and that the view of the
+// Node has stopped without an error. So the Node is read.
 void Drain::Impl::doubt_node_for_late_pods(TaskGroup& group) {
   if (doubts_node_ || late_pods_ == late_pods_settled_) return;
   doubts_node_ = true;
@@ -155,15 +156,15 @@ asio::awaitable<void> Drain::Impl::doubt_node() {
   changed_->notify();
 }
 
-// Beside the loop: a list that stalls must hold nothing up. Where the view of the pods has died, that of the Node may
-// have, too, and what the list tells lets evictions go.
+// Runs beside the loop: a list that stalls must hold nothing up. If the view of the pods has stopped, the view of the
+// Node may have, too. The Node is read first, because the list can lead to evictions.
 asio::awaitable<void> Drain::Impl::doubt_pods() {
   if (co_await read_node()) static_cast<void>(co_await pods_view_->look_again());
 }
 
-// What has held pods for long is asked for anew: where etcd was restored from a backup, a watch may wait for a revision
-// that is hours away, or have lost what came before it. It would never tell that a budget has opened, that a
-// replacement is Ready, or that the pod that waits has changed or gone.
+// Lists again what has held pods for long. After etcd was restored from a backup, a watch may wait for a revision that
+// is hours away, or have lost earlier events. It would then never report that a budget allows disruptions, that a
+// replacement is Ready, or that the waiting pod has changed or was deleted.
 void Drain::Impl::doubt_what_holds(TaskGroup& group) {
   const bool sees_budgets = budgets_view_ && budgets_view_->health().synced;
   if (pods_held_.due(pods_view_ && pipeline_->any_parked(), now())) group.spawn(doubt_pods());

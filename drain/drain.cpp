@@ -9,7 +9,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Credentials, network, permission, or something that is no API server: the cluster's own state is not to blame.
+// Returns true if the failure does not result from the state of the cluster: credentials, network, permissions, or an
+// endpoint that is no API server.
 bool is_connection_failure(const Error& error) {
   if (error.code() != Errc::status) return error.code() != Errc::invalid;
   return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;
@@ -149,7 +150,8 @@ bool Drain::Impl::fail(const Error& error, std::string_view what) {
   return end(Outcome::failed, fmt::format("{}: {}", what, error.message()));
 }
 
-// What waiting may heal is given up for the deadline alone.
+// Ends the drain after a request failed for good. If waiting might have resolved the failure, only the deadline stopped
+// the retries, and the outcome is `blocked`. Otherwise it is `failed`.
 bool Drain::Impl::give_up(const Error& error, std::string_view what) {
   if (!may_heal(error)) return fail(error, what);
   return end(Outcome::blocked, fmt::format("the deadline passed: {}: {}", what, error.message()));
@@ -197,7 +199,7 @@ asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
   }
   if (change->before.uid != node_.uid)
     co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
-  // The answer to the patch may have been lost: then the node is found cordoned, by this very run.
+  // If the response to the patch was lost, the next try finds the node already cordoned by this run.
   const auto found = mark_of(change->before);
   const bool by_lost_patch = change->before.unschedulable && !node_.unschedulable && found &&
                              found->run == options_.run_id && cordon_owner(change->before) == CordonOwner::haulout;
@@ -227,7 +229,7 @@ void Drain::Impl::show_cordon(const k8s::Node& node) {
   report_.cordon.owner = !node.unschedulable ? "" : cordon_owner(node) == CordonOwner::haulout ? "haulout" : "other";
 }
 
-// The patch whose answer never came may have taken effect.
+// The patch whose response never came may have taken effect. If so, the cordon is taken back.
 asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
   deadline_ = saturating_add(now(), request_timeout);
   auto node = co_await insist<k8s::Node>(
@@ -247,7 +249,7 @@ asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
 asio::awaitable<void> Drain::Impl::restore_cordon() {
   const bool unsuccessful = report_.outcome == Outcome::blocked || report_.outcome == Outcome::failed;
   if (!unsuccessful || !options_.restore_cordon_on_failure || !cordoned_by_us_) co_return;
-  // The drain is over; this has a limit of its own.
+  // The drain has ended, so the deadline is replaced by a limit for this request.
   deadline_ = saturating_add(now(), request_timeout);
   changes_cordon_ = true;
   auto restored = co_await change_cordon(

@@ -1,11 +1,11 @@
 // The drain of one node, as a coroutine over pure decisions (pod_filter, order, pipeline, eviction_verdict, diagnoses).
 //
-// run() is preflight(), cordon() and evict() in turn; several nodes are preflighted and cordoned first, then evicted
-// one after the other. The time of the report, and that which the timeout limits, begins with the latest of these three
-// stages, and with the first one of a run(): what other nodes take in between is not this one's. Each stage returns
-// false when the drain has ended there; report() then says how. None of them fails: failures are outcomes. Cancelling
-// unwinds; report() is then what was done so far, with outcome `cancelled`. Borrows client, clock, rng and observer,
-// which must outlive it. One thread.
+// run() calls preflight(), cordon() and evict() in turn. For several nodes the caller first calls preflight() and
+// cordon() for all of them, then evict() for one after the other. Each of these three calls starts the time of the
+// report and the timeout again, so that time spent on other nodes does not count; run() starts them once. Each stage
+// returns false if the drain has ended in it; report() then has the outcome. No stage fails: failures are outcomes.
+// Cancellable: report() then returns what was done so far, with outcome `cancelled`. Borrows client, rng, observer and
+// the client's clock, which must outlive the Drain. Single-threaded.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ class Drain {
   Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
   ~Drain();
 
-  // VolumeAttachments (UIDs) that nobody was found to use, for whoever goes on with this run: handed over before
-  // preflight(), they are not waited for there either.
+  // UIDs of VolumeAttachments that no pod was found to use. A later process that continues this run gets them from
+  // leaked() and passes them to expect_leaked() before preflight(). Then it does not wait for them either.
   void expect_leaked(std::set<std::string> uids);
   const std::set<std::string>& leaked() const;
 
@@ -34,10 +34,10 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
-  // What holds it up now, and what is worth to be known.
+  // What holds the drain up now, and advice.
   std::vector<Diagnosis> diagnoses() const;
 
-  // Current state; complete after any stage returned false, after evict(), and after a cancellation.
+  // The current state. It is final after a stage returned false, after evict(), and after a cancellation.
   Report report() const;
 
  private:

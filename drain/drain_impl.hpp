@@ -1,4 +1,5 @@
-// What Drain hides: shared by drain.cpp (stages and outcomes), preflight.cpp and evict.cpp. No public contract.
+// The implementation of Drain, shared by drain.cpp (stages and outcomes), preflight.cpp, evict.cpp and the other files
+// named below. No public contract.
 #pragma once
 
 #include <set>
@@ -18,34 +19,35 @@
 
 namespace haulout::drain {
 
-// Longer than the 10 s that the server spends on budget conflicts and namesakes, shorter than its own 60 s.
+// Longer than the 10 s for which the server retries after conflicts on a budget or between pods of the same name.
+// Shorter than the server's own limit of 60 s.
 inline constexpr Duration evict_timeout = std::chrono::seconds(34);
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// How often a pod that should be gone is looked for in a most-recent list: a watch can lose events without knowing it
-// (an etcd restored from a backup counts its revisions anew).
+// How often the drain lists again what has not changed for long, such as a pod that should be deleted. A watch can lose
+// events without an error: after a restore of etcd from a backup the revisions start again.
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
-// A plan older than this is made again before the first eviction: with several nodes, the others come first.
+// If the plan is older than this, the drain makes it again before the first eviction. With several nodes, others may be
+// drained first.
 inline constexpr Duration plan_keeps = std::chrono::seconds(5);
-// How long a view of budgets that is not connected is believed.
+// How long the drain relies on a view of budgets that is not connected.
 inline constexpr Duration trusted_for = std::chrono::minutes(2);
-// How long the plan waits for what it can do without, when it cannot be read: less is known then, but the drain goes
-// on.
+// How long the plan waits for optional information that cannot be read. After that the drain goes on without it.
 inline constexpr Duration patience_with_others = std::chrono::minutes(1);
-// How long a request that the drain cannot go on without may fail before that is told.
+// How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
-// How often is looked at what no event tells: a protection that runs out by time, a wall clock that jumps.
+// How often the drain checks what no event reports, such as a protection that expires or a wall clock that jumps.
 inline constexpr Duration look_interval = std::chrono::seconds(15);
-// A pod has been terminating for too long in the second after, as kubectl counts.
+// A pod counts as terminating for too long one second after the limit, as in kubectl.
 inline constexpr Duration overdue_margin = std::chrono::seconds(1);
 
-// Due again and again, first when something has lasted for the interval of doubts.
+// Timer for a condition: due each `doubt_interval` while it holds, first after one such interval.
 class HeldLong {
  public:
   bool due(bool held, TimePoint now);
   TimePoint next() const { return next_; }
 
  private:
-  TimePoint next_ = TimePoint::max();  // max: it holds nothing
+  TimePoint next_ = TimePoint::max();  // max(): the condition does not hold
 };
 
 class Drain::Impl {
@@ -57,13 +59,14 @@ class Drain::Impl {
   boost::asio::awaitable<bool> preflight();
   boost::asio::awaitable<bool> cordon(bool own_time);
   boost::asio::awaitable<bool> evict(bool own_time);
-  // A drain that is over before its first eviction tells its observer of the end here.
+  // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
   bool tell_unless(bool goes_on);
   Report report() const;
   std::vector<Diagnosis> diagnoses() const { return board_.active(); }
 
  private:
-  // A request that fails again and again: told after a while, and once more when it is over or no longer waited for.
+  // Reports a request that fails repeatedly: once it has failed for a while, and again when it has succeeded or is
+  // given up.
   class Trouble {
    public:
     Trouble(Impl& drain, std::string what) : drain_(drain), what_(std::move(what)), since_(drain.now()) {}
@@ -78,19 +81,19 @@ class Drain::Impl {
     std::string told_;
   };
 
-  // The question whether the node is empty, from when it is put until it is answered.
+  // The pending check whether the node is empty, from its first request until the server has answered.
   struct Unproved {
     Unproved(Impl& drain, TimePoint now)
         : since(now), trouble(drain, "that node " + drain.node_name_ + " is empty could not be proved") {}
     TimePoint since;
-    std::string why{};  // it failed last; empty: it has not
+    std::string why{};  // why its last request failed; empty: none has failed
     Trouble trouble;
   };
 
   // preflight.cpp
   Task<k8s::Node> first_contact();
-  // Each try has until the deadline, or its `timeout`. A list needs none: each of its pages has its own time
-  // (k8s::longest_page).
+  // Repeats `request`. Each try ends at the drain's deadline, or earlier after `timeout`. A list needs no `timeout`:
+  // each of its pages has a limit (k8s::longest_page).
   template <class T>
   Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout = {},
                  TimePoint limit = TimePoint::max());
@@ -161,8 +164,9 @@ class Drain::Impl {
   TimePoint unproved_told_at() const;
   void diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts) const;
   std::string why_not_over() const;
-  // True: what we know of the Node now is not older than the server's answer. False: the server knows none, and its
-  // watch has told of one meanwhile. Fails as the request fails; that the Node has gone is an answer.
+  // Reads the Node. Returns true if what the drain then knows of it is at least as new as the server's answer. Returns
+  // false if the server has no such Node, but its watch delivered an event meanwhile. Fails as the request fails; a
+  // Node that does not exist is no failure.
   Task<bool> read_node();
   boost::asio::awaitable<bool> node_confirmed();
   void doubt_node_for_late_pods(TaskGroup& group);
@@ -176,12 +180,12 @@ class Drain::Impl {
   bool plan_holds() const;
   boost::asio::awaitable<bool> look_again();
   boost::asio::awaitable<void> loop(TaskGroup& group);
-  // What needs a look at every pod. May end the drain.
+  // Runs the checks that look at every pod. May end the drain.
   void look_around(TaskGroup& group);
-  // Until when a view may leave news unread that can wait so long.
+  // Time until which a view may leave watch events unread if they can wait for `patience`.
   TimePoint gathered_at(Duration patience) const;
   void hurry_views();
-  // Ends the drain where nothing more can come of it.
+  // Ends the drain if it cannot succeed any more.
   void conclude(TimePoint now);
   boost::asio::awaitable<void> evict_one(std::string uid, std::string ns, std::string name);
   boost::asio::awaitable<void> follow_pods();
@@ -203,7 +207,7 @@ class Drain::Impl {
 
   // drain.cpp
   k8s::DryRun wire_dry_run() const;
-  // One eviction, or deletion where that was asked for.
+  // Sends one eviction, or a deletion if `delete_instead_of_evict` is set.
   Task<> request_removal(std::string uid, std::string ns, std::string name);
   void emit(EventType type, const PodReport* pod = nullptr, const Diagnosis* diagnosis = nullptr,
             std::string message = {}, const VolumeReport* volume = nullptr);
@@ -211,14 +215,14 @@ class Drain::Impl {
   bool fail(const Error& error, std::string_view what);
   bool give_up(const Error& error, std::string_view what);
   boost::asio::awaitable<void> restore_cordon();
-  // Leaves in changes_cordon_ whether it may have taken effect although it failed: an answer to one of the tries may be
-  // all that is missing, whatever the last one was told.
+  // Keeps `changes_cordon_` set if the change failed but may have taken effect: the response to one of the tries may be
+  // lost, whatever the last try returned.
   Task<CordonChange> change_cordon(std::string what, std::function<Task<CordonChange>(TimePoint)> attempt);
   void show_cordon(const k8s::Node& node);
   boost::asio::awaitable<void> undo_unanswered_cordon();
   TimePoint now() const { return clock_.now(); }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
-  // By our own deadline: that tells nothing of the server.
+  // Returns true if the drain's own deadline ended the request. Such an error says nothing about the server.
   bool cut_off(const Error& error) const { return error.code() == Errc::timeout && now() >= deadline_; }
   void start_time();
 
@@ -240,47 +244,47 @@ class Drain::Impl {
   Inquiries inquiries_;
   bool inquires_ = false;
   k8s::Node node_;
-  k8s::ListMeta pods_meta_;            // where the watch of pods begins
+  k8s::ListMeta pods_meta_;            // resourceVersion from which the watch of pods starts
   std::vector<k8s::Pod> listed_pods_;  // moved into the view when the eviction starts
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_budgets_;
-  std::map<std::string, k8s::List<k8s::Pod>> listed_namespaces_;        // pods with controllers, by namespace
-  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural by kind, by API version
+  std::map<std::string, k8s::List<k8s::Pod>> listed_namespaces_;        // listed pods with controllers, by namespace
+  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural names by API version, then by kind
   bool resolves_controllers_ = false;
   VolumeBook volumes_;
   VolumeTurns turns_;
   VolumeQuestions questions_;
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_volumes_;
-  std::optional<Error> volumes_error_;    // why they are not waited for
-  std::optional<Error> volumes_trouble_;  // of the last question about them; unset when it was answered
-  bool volumes_resolved_ = false;         // some PersistentVolume could be read
+  std::optional<Error> volumes_error_;    // why volumes are not waited for; unset if nothing prevents it
+  std::optional<Error> volumes_trouble_;  // error of the last request about volumes; unset if it succeeded
+  bool volumes_resolved_ = false;         // at least one PersistentVolume could be read
   bool follows_volumes_ = false;
   bool resolves_volumes_ = false;
   bool asks_node_for_volumes_ = false;
   TimePoint doubt_volumes_not_before_{};
   Backoff doubt_volumes_backoff_{{std::chrono::seconds(10), 2.0, doubt_interval, BackoffOptions::Jitter::equal}};
   bool cordoned_by_us_ = false;
-  bool changes_cordon_ = false;  // asked for; not known whether it has taken effect
+  bool changes_cordon_ = false;  // a change of the cordon was requested, and its effect is not known
   TimePoint cordoned_at_{};
   TimePoint planned_at_{};
 
-  // Alive during evict() only.
+  // Used only during evict().
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<k8s::Reflector<k8s::Pod>> pods_view_;
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> budgets_view_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> node_view_;
   std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> volumes_view_;
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> namespace_views_;
-  Duration patience_{};  // what the views were last told
+  Duration patience_{};  // the value when hurry_views() was called last
   TimePoint disconnected_since_ = TimePoint::max();
   bool told_disconnected_ = false;
   bool told_settling_ = false;
   bool node_list_forbidden_ = false;
-  std::size_t late_pods_ = 0;            // that have been seen so far
-  std::size_t late_pods_settled_ = 0;    // of them, those since which the server has said what the node is
-  bool doubts_node_ = false;             // nothing is evicted meanwhile
-  std::size_t node_news_ = 0;            // of its watch
-  HeldLong pods_held_;                   // by whatever it is
-  HeldLong budgets_held_, guards_held_;  // pods, by any of them
+  std::size_t late_pods_ = 0;            // number of late pods so far
+  std::size_t late_pods_settled_ = 0;    // those that came before the last confirmed read of the Node
+  bool doubts_node_ = false;             // such a read is pending; no eviction is sent meanwhile
+  std::size_t node_news_ = 0;            // number of changes that the view of the Node has reported
+  HeldLong pods_held_;                   // pods held for any reason
+  HeldLong budgets_held_, guards_held_;  // pods held by a budget; by a guard
   TimePoint doubt_not_before_{};
   bool proves_end_ = false;
   std::optional<Unproved> unproved_;

@@ -1,6 +1,6 @@
-// `--dry-run`: what would happen, without waiting for anything. The server-side form sends each eviction with
-// dryRun=All, so that admission and budgets have their say; a dry run reserves nothing, so how many of a budget's pods
-// can go at once is arithmetic on its status.
+// `--dry-run`: reports what would happen, and waits for nothing. The server-side form sends each eviction with
+// dryRun=All, so that admission and budgets are evaluated. A dry run reserves nothing. So the number of pods that a
+// budget lets go at once is computed from its status.
 #include "drain/drain_impl.hpp"
 #include "drain/text.hpp"
 
@@ -18,8 +18,8 @@ bool worth_another_try(const Error& error) {
 
 }  // namespace
 
-// A simulated eviction is over as soon as it is answered, so each pod is asked once; only what says nothing about the
-// pod is asked again.
+// The server's answer completes a simulated eviction, so each pod is asked for once. The request is repeated only if
+// the answer says nothing about the pod (transient errors and throttling).
 asio::awaitable<Result<>> Drain::Impl::simulate_eviction(std::string uid) {
   const k8s::Pod pod = pipeline_->pods().at(uid).pod;
   Backoff backoff(backoff_after(EvictionVerdict::retry));
@@ -33,11 +33,11 @@ asio::awaitable<Result<>> Drain::Impl::simulate_eviction(std::string uid) {
 asio::awaitable<bool> Drain::Impl::dry_run() {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
-  std::map<std::string, std::size_t> guarded;  // pods that would go and take a disruption, by the UID of their budget
+  std::map<std::string, std::size_t> guarded;  // number of pods that could go and use a disruption, by budget UID
   const auto& budgets = pipeline_->book().budgets();
   pipeline_->start(now());
   for (const TrackedPod* tracked : pipeline_->leaving())
-    if (tracked->state == PodState::parked) ++blocked;  // by policy, which says why
+    if (tracked->state == PodState::parked) ++blocked;  // by policy; the report has the reason
   for (const auto& [uid, name] : pipeline_->plan()) {
     Result<> answer;
     if (options_.dry_run == DryRunMode::server) {

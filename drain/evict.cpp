@@ -1,4 +1,4 @@
-// From the first eviction to the outcome: the loop that wakes on events and decides on state.
+// From the first eviction to the outcome: the loop wakes on events and decides on the current state.
 #include <set>
 
 #include "drain/drain_impl.hpp"
@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What events mean for all pods together is looked at this often while many are left: nobody waits for it.
+// While many pods are left, events trigger look_around() at most this often. Nothing urgent depends on it.
 constexpr Duration glance = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -22,7 +22,7 @@ asio::awaitable<bool> Drain::Impl::evict(bool own_time) {
   changed_ = std::make_unique<Notifier>(co_await asio::this_coro::executor);
   pipeline_->start(now());
   if (plan_holds() || co_await look_again()) {
-    // What the plan left in doubt is told before anything is done about it.
+    // Raises diagnoses for what the plan could not find out, before the loop acts.
     update_diagnoses(now());
     co_await with_task_group([this](TaskGroup& group) { return loop(group); });
   }
@@ -36,13 +36,15 @@ asio::awaitable<bool> Drain::Impl::evict(bool own_time) {
   co_return report_.outcome == Outcome::drained;
 }
 
-// Guards count what left the other nodes a moment ago, too.
+// With several nodes and guards that count pods, the plan never holds: the guards must also count pods that left the
+// other nodes a moment ago.
 bool Drain::Impl::plan_holds() const {
   if (options_.drained_together.size() > 1 && options_.guards.follows_pods()) return false;
   return now() < saturating_add(planned_at_, plan_keeps);
 }
 
-// Other nodes were drained since the plan was made: pods have gone, come back under the same names, been protected.
+// Makes the plan again. Other nodes were drained since it was made: pods may have been deleted, recreated under the
+// same names, or protected. Returns false if the drain has ended.
 asio::awaitable<bool> Drain::Impl::look_again() {
   const std::string no_node = "node " + node_name_ + " could not be read";
   auto node = co_await insist<k8s::Node>(
@@ -69,7 +71,8 @@ asio::awaitable<bool> Drain::Impl::look_again() {
   for (const k8s::Pod& pod : pods->items) pipeline_->pod_listed(pod, asked, now());
   pods_meta_ = pods->meta;
   listed_pods_ = std::move(pods->items);
-  // Before the loop: what is parked for want of this counts as tried, and keeps no tier any more.
+  // These lists come before the loop: a pod that the loop parks because they are missing counts as tried, and does not
+  // keep the next tier closed any more.
   co_return co_await list_controlled_pods() && co_await list_volumes();
 }
 
@@ -117,17 +120,18 @@ void Drain::Impl::look_around(TaskGroup& group) {
   if (!ended_) look_at_end(group);
 }
 
-// Rounded up, so that all views read in the same moment.
+// Rounded up to a multiple of `patience`, so that all views read at the same moment.
 TimePoint Drain::Impl::gathered_at(Duration patience) const {
   const TimePoint at = now();
   return patience > Duration::zero() ? at - at.time_since_epoch() % patience + patience : at;
 }
 
-// An answer may have made news urgent that are still being gathered.
+// A response may have made watch events urgent that the views still leave unread.
 void Drain::Impl::hurry_views() {
   const Duration patience = pipeline_->patience();
   const Duration before = std::exchange(patience_, patience);
-  // In a hurry always: a view may have begun to gather since we looked. Nothing happens to one that does not.
+  // With zero patience this always calls read_on(): a view may have begun to wait since the last call. On a view that
+  // does not wait, read_on() has no effect.
   if (patience > Duration::zero() && patience >= before) return;
   if (pods_view_) pods_view_->read_on();
   if (budgets_view_) budgets_view_->read_on();
@@ -152,7 +156,8 @@ void Drain::Impl::conclude(TimePoint at) {
   }
 }
 
-// When policy leaves the first of the pods that terminate where it is: no event tells.
+// The earliest time at which policy skips a terminating pod as overdue (`skip_terminating_after`). No watch event
+// reports that.
 TimePoint Drain::Impl::overdue_at(TimePoint at) const {
   TimePoint next = TimePoint::max();
   if (!options_.policy.skip_terminating_after) return next;
@@ -160,7 +165,7 @@ TimePoint Drain::Impl::overdue_at(TimePoint at) const {
   for (const TrackedPod* tracked : pipeline_->leaving()) {
     if (tracked->state != PodState::terminating || !tracked->pod.deletion_timestamp) continue;
     const Duration left = *options_.policy.skip_terminating_after - Duration(wall - *tracked->pod.deletion_timestamp);
-    // Past it by now: the wall clock has moved while we looked.
+    // `left` is negative if the wall clock has passed that time after policy was applied.
     next = std::min(next, saturating_add(at, std::max(left, Duration::zero()) + overdue_margin));
   }
   return next;
@@ -207,13 +212,14 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
           pipeline_->pod_changed(*pod, now());
       },
       [this] {
-        // What was known from elsewhere the view cannot miss.
+        // The view does not report the deletion of pods that the drain knows only from other lists. So the whole list
+        // is compared.
         if (const auto asked = pods_view_->list_asked())
           pipeline_->only_listed(pods_view_->objects(), *asked, now(), clock_.wall_now());
         changed_->notify();
       });
   pods_view_->seed({pods_meta_, std::exchange(listed_pods_, {})});
-  // It was given a list, so it ends only by cancellation.
+  // The view was seeded with a list, so run() ends only by cancellation.
   static_cast<void>(co_await pods_view_->run());
 }
 
@@ -228,7 +234,8 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
       },
       [this] { changed_->notify(); });
   if (listed_budgets_) budgets_view_->seed(*std::exchange(listed_budgets_, std::nullopt));
-  // Optional: without it every namespace is one lane and refusals are polled.
+  // The view of budgets is optional. Without it each namespace is one lane, and refused evictions are retried from time
+  // to time.
   co_await budgets_view_->run_for_good(std::chrono::minutes(1));
 }
 
@@ -254,8 +261,8 @@ asio::awaitable<void> Drain::Impl::follow_node() {
   });
 }
 
-// With the right to get the Node but not to list or watch it (all that kubectl drain needs), it is read every 5 s
-// or so.
+// If the drain may get the Node but not list or watch it (`kubectl drain` needs no more), it reads the Node about every
+// 5 s.
 asio::awaitable<void> Drain::Impl::poll_node() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(4), std::chrono::seconds(6)));
@@ -272,7 +279,7 @@ void Drain::Impl::see_node(const k8s::Node* node) {
     return;
   }
   const bool took_pods_unseen = is_another_cordon(node_, *node);
-  // What was bound while the node took pods, and was on its way, needs the settle time once more.
+  // Pods may have been bound while the node was schedulable and not be visible yet. So the settle time starts again.
   if (took_pods_unseen || (node->unschedulable && !node_facts_.unschedulable)) {
     cordoned_at_ = now();
     told_settling_ = false;
@@ -288,14 +295,14 @@ void Drain::Impl::see_node(const k8s::Node* node) {
 
 void Drain::Impl::watch_health() {
   if (budgets_view_) {
-    // A view that has been dead for long would keep a budget closed that has opened meanwhile.
+    // A view that has been disconnected for long would show a budget as exhausted that allows disruptions again.
     const auto& budgets = budgets_view_->health();
     pipeline_->set_budgets_visible(budgets.synced && (budgets.connected || now() < budgets.last_heard + trusted_for));
   }
   if (!pods_view_) return;
   const auto& health = pods_view_->health();
   node_facts_.pods_error = health.error;
-  // A watch that is opened again at once has missed nothing: balancers cut those that are idle.
+  // A watch that is reopened at once has missed nothing: load balancers close idle connections.
   const bool lost = !health.connected && health.error.has_value();
   disconnected_since_ = lost ? std::min(disconnected_since_, now()) : TimePoint::max();
   const bool disconnected = lost && now() >= disconnected_since_ + worth_a_word;
@@ -306,7 +313,8 @@ void Drain::Impl::watch_health() {
 }
 
 void Drain::Impl::update_diagnoses(TimePoint at) {
-  // The server's clock is known to a second or two: a smaller change is none, and no news.
+  // The server's clock is known only to a second or two. A smaller change of the offset is ignored, so that it changes
+  // no diagnosis.
   node_facts_.server_now = client_.server_now();
   const Duration ahead = node_facts_.server_now - clock_.wall_now();
   if (std::chrono::abs(ahead - node_facts_.server_ahead) >= std::chrono::seconds(2)) node_facts_.server_ahead = ahead;

@@ -1,5 +1,6 @@
-// What the pipeline asks, before it evicts a pod, besides budgets and places: guards keep books of their own and say
-// whether the pod may go now. A pod that one of them holds back is parked, so it holds no place and no tier up (P9).
+// Interface of guards: conditions that the pipeline checks before it evicts a pod, in addition to budgets and places.
+// Each guard keeps its own state and says whether the pod may be evicted now. A pod that a guard holds is parked, so it
+// holds no place and keeps no tier closed (P9). No I/O.
 #pragma once
 
 #include <optional>
@@ -15,17 +16,17 @@ class EvictionGuard {
   struct Hold {
     std::string reason;
     std::string message;
-    TimePoint until = TimePoint::max();  // looked at again then; before that by events alone
+    TimePoint until = TimePoint::max();  // when the guard is asked again; before that only after an event
   };
 
-  // Of a pod; perhaps: the answer to its eviction was lost, and it waits to be asked once more; unawaited: it is on its
-  // way out, and nobody waits for it any more.
+  // State of a pod. `perhaps`: the response to its eviction was lost, and the eviction will be sent again. `unawaited`:
+  // it is terminating, but the drain does not wait for it any more.
   enum class Leaves { no, perhaps, unawaited, yes };
 
   virtual ~EvictionGuard() = default;
-  // Nothing when the pod may be evicted now, as far as this guard is concerned.
+  // Returns nullopt if this guard allows the eviction of the pod now.
   virtual std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) = 0;
-  // A pod is on its way out or has gone; or not, after all.
+  // Called when a pod starts to leave or was deleted, or if it does not leave after all.
   virtual void leaving(const k8s::Pod& pod, Leaves leaves) = 0;
 
  protected:

@@ -8,20 +8,22 @@ namespace haulout::drain {
 
 namespace {
 
-// The one failure that carries neither reason nor cause (kube-apiserver 1.36, pods/eviction with two budgets); its
-// sentence is all there is.
+// The only failure that carries neither reason nor cause (kube-apiserver 1.36, pods/eviction with two budgets). It can
+// be recognized only by this message.
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-// A webhook's answer carries whatever code it likes; the prefix is the API server's own.
+// A webhook can choose the code of its denial. The API server adds this prefix.
 constexpr std::string_view webhook_prefix = "admission webhook \"";
-// It fails closed (failurePolicy Fail): the reason is InternalError, as for much else.
+// Message for a webhook with failurePolicy Fail that cannot be called. Its reason is InternalError, as for many other
+// failures.
 constexpr std::string_view webhook_failed = "failed calling webhook \"";
-// What a ValidatingAdmissionPolicy denies (kube-apiserver 1.36), under the code and reason that it asks for.
+// Prefix of a denial by a ValidatingAdmissionPolicy (kube-apiserver 1.36). The policy sets code and reason.
 constexpr std::string_view policy_prefix = "ValidatingAdmissionPolicy '";
-// NodeRestriction, when its informer shows a namesake on another node or lags: no cause tells it from other refusals.
+// Message of the NodeRestriction plug-in if its informer lags, or shows a pod of the same name on another node. No
+// cause tells it apart from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
-// The policy that is installed with the agents says the same.
+// The ValidatingAdmissionPolicy that is installed with the agents refuses for the same reason.
 constexpr std::string_view own_pods_policy = "haulout-own-pods";
 
 constexpr std::string_view closed_budget = "DisruptionBudget";
@@ -38,21 +40,22 @@ EvictionVerdict classify_forbidden(const Error& error) {
 
 EvictionVerdict classify_too_many(const Error& error) {
   if (error.peer->has_cause(closed_budget)) return EvictionVerdict::budget;
-  // Plug-ins of the server that deny with 429 send a Status; flow control and a server that shuts down send plain text,
-  // and what says when to come back, without being a webhook, is busy itself (a cache that is not filled yet).
+  // Admission plug-ins of the server that deny with 429 send a Status. API flow control and a server that shuts down
+  // send plain text. If an answer that is not a webhook's has Retry-After, the server itself is busy, for example with
+  // a cache that is not filled yet.
   return error.peer->structured && !error.retry_after ? EvictionVerdict::admission : EvictionVerdict::throttle;
 }
 
 EvictionVerdict classify_status(const Error& error) {
   const PeerStatus& peer = *error.peer;
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
-  // A policy's denial has the code that the policy asks for: 401, 403, 413 or 422.
+  // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422.
   if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
-  // Something before the API server speaks: what it says about the pod means nothing.
+  // Such an answer comes from something in front of the API server, so it says nothing about the pod.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {
     case 400:
-      // A webhook's denial has no reason; a malformed request has BadRequest.
+      // A webhook's denial has no reason; a malformed request has the reason BadRequest.
       return peer.reason.empty() ? EvictionVerdict::admission : EvictionVerdict::fatal;
     case 401: return EvictionVerdict::throttle;
     case 403: return classify_forbidden(error);
@@ -78,7 +81,8 @@ bool is_name(const std::string& text) {
   return text.size() <= 253 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
 }
 
-// The name between the quote that ends `before` and the next one; nothing if it is none that the API gives.
+// Returns the name between the quote at the end of `before` and the next quote. Empty if there is none, or if the API
+// allows no such name.
 std::string quoted_name(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return {};
@@ -89,7 +93,7 @@ std::string quoted_name(const std::string& text, std::string_view before) {
   return is_name(name) ? name : std::string();
 }
 
-// The server calls a webhook's Service as https://NAME.NAMESPACE.svc:PORT/… and quotes that when it fails.
+// The server calls a webhook's Service as https://NAME.NAMESPACE.svc:PORT/… and quotes this URL if the call fails.
 std::string service_called(const std::string& words) {
   constexpr std::string_view before = "Post \"https://";
   constexpr std::string_view cluster_suffix = ".svc";
@@ -131,7 +135,8 @@ std::string admission_policy(const std::string& message) {
 EvictionVerdict classify_eviction(const Error& error) {
   switch (error.code()) {
     case Errc::status: return classify_status(error);
-    // Nobody is there: true for every pod, so the client waits as a whole.
+    // The server cannot be reached, or something that the connection needs is missing. That affects every pod, so the
+    // whole client waits.
     case Errc::dns:
     case Errc::unreachable:
     case Errc::tls:
@@ -153,8 +158,8 @@ BackoffOptions backoff_after(EvictionVerdict verdict) {
     case EvictionVerdict::admission:
     case EvictionVerdict::ns_terminating: return {5s, 1.5, 30s, Jitter::equal};
     case EvictionVerdict::overlap: return {40s, 1.0, 40s, Jitter::equal};
-    // One refusal right after a reconnect proves nothing (cold authorizer, measured up to 165 ms); from the second on
-    // slowly.
+    // A single refusal right after a reconnect is not conclusive (cold authorizer, measured up to 165 ms). From the
+    // second refusal on the pauses are long.
     case EvictionVerdict::forbidden: return {2s, 30.0, 60s, Jitter::equal};
     case EvictionVerdict::fatal: return {60s, 1.0, 60s, Jitter::equal};
     case EvictionVerdict::replaced: return {2s, 2.0, 30s, Jitter::equal};

@@ -1,5 +1,5 @@
-// What the answer to an eviction means. Pure: decided by the server's reason and causes first, then by its code, never
-// by its sentences (exceptions where the API gives nothing else are marked in the code).
+// Class of the server's answer to an eviction. Pure. It depends first on the reason and causes in the answer, then on
+// its code. It depends on the message only where the API gives nothing else; the code marks these exceptions.
 #pragma once
 
 #include <optional>
@@ -11,40 +11,40 @@
 namespace haulout::drain {
 
 enum class EvictionVerdict {
-  accepted,        // 2xx: wait for it to vanish
-  gone,            // the pod, or its namespace, does not exist any more
+  accepted,        // 2xx: wait until the pod is deleted
+  gone,            // the pod or its namespace does not exist any more
   budget,          // a PodDisruptionBudget allows no disruption now
-  overlap,         // more than one PodDisruptionBudget selects the pod: the server refuses until someone changes them
-  admission,       // a webhook or policy denies it, perhaps for as long as it works on something
-  ns_terminating,  // the namespace is dying and will delete the pod itself
-  throttle,        // the server, or the way to it, asks the whole client to slow down
+  overlap,         // several PodDisruptionBudgets select the pod: the server refuses until a person changes them
+  admission,       // a webhook or policy denies it, perhaps only until it has finished some work
+  ns_terminating,  // the namespace is terminating; its deletion will delete the pod
+  throttle,        // the whole client must slow down: the server asks for it or cannot be reached
   retry,           // transient, for this pod alone; sending it again is safe (UID precondition)
-  replaced,        // the server saw another UID under this name; the watch decides
-  forbidden,       // an authorizer says no
+  replaced,        // the server saw a pod with another UID under this name; the watch decides
+  forbidden,       // an authorizer refuses the request
   fatal,           // this request can never succeed: wrong endpoint, malformed, not supported
 };
 
 EvictionVerdict classify_eviction(const Error& error);
 
-// An admission webhook said no, or could not be called.
+// A refusal by an admission webhook: it denied the eviction, or could not be called.
 struct WebhookRefusal {
-  std::string name;  // as in its configuration
+  std::string name;  // as in the webhook configuration
   bool down = false;
-  std::string words;  // the server's
-  // "ns/name" of the Service that could not be called; empty: the words name none.
+  std::string words;  // the server's message
+  // "ns/name" of the Service that could not be called; empty if the message names none.
   std::string service{};
 };
 std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 
-// The ValidatingAdmissionPolicy that a denial names; empty: it names none.
+// Returns the name of the ValidatingAdmissionPolicy in the message of a denial; empty if there is none.
 std::string admission_policy(const std::string& message);
 
-// What the server says of the budget that refuses, its name and numbers; empty where it says nothing.
+// Returns what the server says about the budget that refuses (its name and numbers); empty if it says nothing.
 std::string budget_refusal(const Error& error);
 
-// How to wait after each verdict. Budgets: kubectl's 5 s as a base; overlap and forbidden need a human.
+// Backoff after each class of answer. For budgets its base is kubectl's 5 s; `overlap` and `forbidden` need a person.
 BackoffOptions backoff_after(EvictionVerdict verdict);
-// The reason under which the pod is parked: "BlockedByBudget", "AdmissionDenied", …
+// Returns the reason with which the pod is parked: "BlockedByBudget", "AdmissionDenied", …
 std::string_view park_reason(EvictionVerdict verdict);
 
 }  // namespace haulout::drain
