@@ -1,5 +1,5 @@
-// Whether the pods that leave fit elsewhere, before anything is touched. It reads the whole cluster, so it is asked for
-// or not done.
+// Checks before the drain changes anything whether the pods that must leave fit on other nodes. Runs only if
+// --check-fit asks for it, because it reads all nodes and pods of the cluster.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "placement/fit.hpp"
@@ -14,7 +14,8 @@ std::set<std::string> Drain::Impl::leaving_pods() const {
   return leaving;
 }
 
-// An answer about other pods is none about these: what comes back elsewhere has to be among those that were judged.
+// Adds the answer `unknown` for each pod that its controller replaces elsewhere but that the check did not judge. The
+// API server's list of all pods may lack such a pod.
 void Drain::Impl::add_unanswered(const std::set<std::string>& leaving) {
   std::set<std::string> answered;
   for (const placement::PodFit& fit : report_.fits) answered.insert(fit.uid);
@@ -31,10 +32,10 @@ void Drain::Impl::add_unanswered(const std::set<std::string>& leaving) {
   }
 }
 
-// False when the drain has ended: policy wants to know, and does not like what is known. Who only wants to be warned is
-// told what went wrong, too.
+// Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed under one
+// of them. With warn, reports what the check found, or why it failed, and returns true.
 asio::awaitable<bool> Drain::Impl::check_fit() {
-  // What was begun under this run is not given up for want of room: half of its pods have gone.
+  // A drain that this run began earlier is not refused for lack of capacity: some of its pods were evicted already.
   const auto mark = mark_of(node_);
   const bool begun = mark && !options_.run_id.empty() && mark->run == options_.run_id;
   if (options_.fit == FitPolicy::off || begun) co_return true;
@@ -42,7 +43,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   closed.insert(node_name_);
   const std::set<std::string> leaving = leaving_pods();
   const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
-  // A warning is no reason to wait for ever.
+  // With `warn` the check must not delay the drain without limit.
   const TimePoint limit = options_.fit == FitPolicy::warn ? now() + patience_with_others : TimePoint::max();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
       what,

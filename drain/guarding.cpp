@@ -1,5 +1,6 @@
-// Drain's view of the controllers of its pods: looked up before anything is touched, and their pods on other nodes
-// listed and followed by namespace. Only what the guards that are on need; without any, nothing is asked.
+// The part of Drain that feeds the guards (guards.hpp). It looks up the controllers of the pods before the drain
+// changes anything, and lists and watches their pods on other nodes by namespace. It sends only the requests that the
+// enabled guards need, and none if all guards are off.
 #include <set>
 
 #include "drain/controllers.hpp"
@@ -14,8 +15,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Replacements take seconds to become Ready: what other nodes' pods do is no hurry, and each of them is heard of four
-// times.
+// How long the view of a namespace may collect watch events before it processes them. Replacements take seconds to
+// become Ready, so this delay does not matter, and each replacement causes about four events.
 constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
 
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
@@ -28,8 +29,8 @@ std::string group_of(const std::string& api_version) {
 
 }  // namespace
 
-// The answer for controllers that are not of the apps group: the number of replicas is in their Scale, if they have
-// one.
+// Looks up a controller that top_controller() cannot read as an apps workload. Its Scale subresource, if it has one,
+// has the number of replicas. Fails only with errors that may be transient.
 Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until) {
   auto known = scalable_.find(owner.api_version);
   if (known == scalable_.end()) {
@@ -37,7 +38,8 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
         fmt::format("the resources of {} could not be read", owner.api_version),
         [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
     if (!found && may_heal(found.error())) co_return std::move(found).error();
-    // All that the server says of an API that it does not have. Whatever replaced these pods cannot do so now.
+    // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
+    // cannot do so now, so they count as pods of a controller without a Scale.
     if (!found && k8s::is_not_found(found.error()))
       co_return without_scale(owner, ns, fmt::format("the API {} is not served", owner.api_version));
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
@@ -60,8 +62,10 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   co_return nothing_known_of(owner, ns, std::move(why));
 }
 
-// Asked at least once, and until then while that fails; other APIs than apps until `others_until`. Fails with what
-// waiting may heal, and where a ReplicaSet or StatefulSet may not be read.
+// Looks up the controller at the top. Sends each request at least once, and repeats it after a transient failure until
+// `until`, or until `others_until` for a Scale. If the Scale still fails then, but `until` has not passed, returns a
+// controller whose number of replicas is unknown. Fails with errors that may be transient, and with 403 if a
+// Deployment, ReplicaSet or StatefulSet may not be read.
 Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until, TimePoint others_until) {
   const std::string ns = question.ns;
   k8s::OwnerReference last = question.owner;
@@ -84,8 +88,9 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
   co_return scaled;
 }
 
-// Of the pods that may leave; `anew`: also of those that are known, which may have been scaled since. False when the
-// drain has ended: their guards need what may not be read.
+// Looks up the controllers of the pods that policy evicts. With `anew` it reads known controllers again, because they
+// may have been scaled since. Returns false if the drain has ended, because the guards need a right that is missing or
+// because a controller could not be read.
 asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods, bool anew) {
   if (!options_.guards.any()) co_return true;
   std::set<std::string> asked;
@@ -98,7 +103,7 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await look_up({owner, pod.ns}, known ? limit : TimePoint::max(), known ? now() : limit);
-    // What was read when the plan was made stands, and the loop asks again.
+    // The answer from the planning stage stays valid, and the main loop asks again.
     if (!controller && known) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (options_.guards.follows_pods()) {
@@ -146,7 +151,7 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
     controllers_.namespace_seen(ns);
     listed_namespaces_[ns] = *std::move(pods);
   }
-  // New ReplicaSets of theirs: once only, the loop asks again.
+  // Looks up new ReplicaSets of these controllers, each only once here. The main loop asks again after a failure.
   std::set<std::string> asked;
   for (auto question = controllers_.next_question(now()); question && asked.insert(question->owner.uid).second;
        question = controllers_.next_question(now()))
@@ -168,7 +173,7 @@ void Drain::Impl::look_at_controllers(TaskGroup& group) {
   }
 }
 
-// Beside the loop: controllers that are new, and those that hold pods once more.
+// Runs beside the main loop. Looks up new controllers, and reads the controllers again whose pods a guard holds.
 asio::awaitable<void> Drain::Impl::resolve_controllers() {
   while (const auto question = controllers_.next_question(now())) {
     co_await resolve_controller(*question);
@@ -178,7 +183,7 @@ asio::awaitable<void> Drain::Impl::resolve_controllers() {
   changed_->notify();
 }
 
-// Asked once: one API that fails must not hold up what is asked of others.
+// Asks only once, so that an API that fails does not delay the look-ups of other controllers.
 asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion question) {
   const std::string& owner_uid = question.owner.uid;
   auto controller = co_await look_up(question, now(), now());
@@ -219,7 +224,7 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
   co_await view->run_for_good(std::chrono::seconds(30));
 }
 
-// UIDs of its pods that wait to be evicted.
+// Returns the UIDs of the controller's pods that wait to be evicted.
 std::vector<std::string> Drain::Impl::held_of(const Controller& controller) const {
   std::vector<std::string> held;
   for (const auto& [uid, tracked] : pipeline_->pods()) {

@@ -9,7 +9,7 @@ namespace haulout::drain {
 
 namespace {
 
-// Far above the replicas of anything; keeps the arithmetic in its bounds.
+// Upper bound of a share. It is far above the replicas of any controller and keeps the arithmetic from overflowing.
 constexpr std::uint32_t most_pods = 1'000'000;
 
 }  // namespace

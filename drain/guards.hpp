@@ -1,5 +1,5 @@
-// What a caller may ask to be protected beyond PodDisruptionBudgets, without anything being written. All of it is off
-// by default, and then costs no request. Plain data; parsing is pure.
+// Options of the guards: limits that protect the pods of one controller beyond PodDisruptionBudgets. Guards write
+// nothing to the cluster. All are off by default and then cost no request. Plain data; parsing is pure.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace haulout::drain {
 
-// A pod that is the only one of its controller: nobody is served while it moves.
+// What happens to a pod that is the only replica of its controller. While such a pod moves, its service is down.
 enum class SingleReplica { allow, warn, block };
 
-// "2", or "25%" of a controller's replicas.
+// A number of pods ("2"), or a percentage of a controller's replicas ("25%").
 struct Share {
   std::uint32_t value = 1;
   bool percent = false;
@@ -24,29 +24,29 @@ struct Share {
 
 struct Guards {
   SingleReplica single_replica = SingleReplica::allow;
-  // So many pods of a controller may be evicted whose replacements are not Ready; unset: any number.
+  // How many evicted pods of one controller may be without a Ready replacement at a time. Unset means no limit.
   std::optional<Share> max_unavailable;
-  // One pod of each controller goes first, and the others when its replacement has found a node, or after this time;
-  // none goes while a replacement finds no node. Zero: off.
+  // The drain evicts one pod of each controller first. It evicts the others when the replacement has been scheduled to
+  // a node, or after this time. It evicts none while a replacement is unschedulable. Zero turns this guard off.
   Duration canary{};
 
-  // Pods on other nodes are looked at, too.
+  // True if a guard needs to see the pods on other nodes.
   bool follows_pods() const { return max_unavailable.has_value() || canary > Duration::zero(); }
   bool any() const { return follows_pods() || single_replica != SingleReplica::allow; }
 };
 
-// Annotations of a pod or of its controller that take the place of what the options say; the pod's comes first.
+// Annotations that override the options. A pod or its controller can have them; the pod's annotation wins.
 inline constexpr std::string_view single_replica_annotation = "haulout.dev/single-replica";
 inline constexpr std::string_view max_unavailable_annotation = "haulout.dev/max-unavailable";
 
-// Errc::invalid unless it is a number from 1 on or a percentage from 1% to 100%.
+// Returns Errc::invalid unless `text` is a whole number of at least 1 or a percentage from 1% to 100%.
 Result<Share> parse_share(std::string_view text);
 std::string to_string(const Share& share);
-// How many of so many replicas that is, rounded down, and always one: a drain that may evict nothing never ends. A
-// percentage of an unknown number is one.
+// Returns how many of `replicas` pods the share is, rounded down but at least 1, because a drain that may evict nothing
+// never ends. A percentage of an unknown number of replicas is 1.
 std::size_t share_of(const Share& share, std::optional<std::int32_t> replicas);
 
-// "allow", "warn" or "block".
+// Parses "allow", "warn" or "block"; returns nullopt for any other text.
 std::optional<SingleReplica> parse_single_replica(std::string_view text);
 std::string_view to_string(SingleReplica policy);
 

@@ -1,4 +1,5 @@
-// Drain asks what its inquiries have due, one question at a time, beside the loop: nothing waits for the answers.
+// The part of Drain that sends the due questions of Inquiries, one at a time, beside the main loop. The drain does not
+// wait for the answers.
 #include "drain/drain_impl.hpp"
 #include "drain/local_volumes.hpp"
 #include "k8s/status.hpp"
@@ -8,7 +9,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Nothing to see is an answer, too.
+// An object that does not exist is an answer, not a failure.
 std::optional<Error> unless_gone(const Error& error) {
   return k8s::is_gone(error) ? std::nullopt : std::optional(error);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr Duration first_pause = std::chrono::seconds(30);
 constexpr Duration longest_pause = std::chrono::minutes(2);
 
-// Only where the other pods of the budget are what it waits for.
+// True if the diagnosis of the budget depends on the state of the other pods that the budget selects.
 bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::Pod& held, WallTime server_now) {
   const auto budget = book.budgets().find(uid);
   if (!book.visible() || budget == book.budgets().end() || !budget->second.selector) return false;
@@ -21,13 +21,13 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
   return fact && (fact->code == "PDB_WAITING_REPLACEMENT" || fact->code == "PDB_UNHEALTHY_DEADLOCK");
 }
 
-// Of how many pods at a time the volumes are looked up: enough to see what is the matter.
+// Maximum number of held pods whose volumes are looked up at a time. That many are enough to show the cause.
 constexpr std::size_t most_volumes = 10;
 
 struct Look {
   WallTime server_now;
   std::set<Inquiries::Question> wanted{};
-  std::set<std::string_view> judged{};  // budgets; hundreds of pods may be held by the same one
+  std::set<std::string_view> judged{};  // UIDs of budgets already examined; one budget may hold hundreds of pods
   std::size_t volumes = 0;
 };
 
@@ -87,7 +87,7 @@ void Inquiries::answered(const Question& question, bool failed, bool forbidden, 
     forget(question);
     return;
   }
-  // What a volume is bound to does not change.
+  // The node that a volume is bound to does not change, so that question is not repeated.
   const bool once = question.kind == Kind::local_volumes && !failed;
   entry->second.due = once ? TimePoint::max() : now + entry->second.pause;
   entry->second.pause = std::min(2 * entry->second.pause, longest_pause);

@@ -1,6 +1,9 @@
-// Impl::insist: one request, repeated while waiting may heal its failure, until the deadline of the drain: what is left
-// of the time is used, in ever shorter waits; or until `limit`, and then at least once. A refusal by an authorizer is
-// believed the second time. `what` has failed, as a sentence, is told when that goes on.
+// Impl::insist sends a request and repeats it with backoff while its failure may be transient. It stops at the deadline
+// of the drain or at `limit`, whichever comes first, and returns the last failure. It sends the request at least once,
+// even if that time has passed. Near the end it halves its waits, so that it uses the time that is left. It repeats the
+// first 403, because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt
+// may take `timeout`, or until the deadline if `timeout` is unset. If failures continue, it reports them to the
+// observer with `what`, a sentence that says what has failed (Trouble). Cancellable.
 #pragma once
 
 #include "drain/drain_impl.hpp"

@@ -1,5 +1,6 @@
-// Which volume binds a pod to its node: one that exists there only. Found by the pod's claims, because a local volume
-// has no VolumeAttachment. Reads only; what is gone binds nothing, any other failure is returned.
+// Finds the volume that binds a pod to its node because it exists on that node only. Starts from the pod's claims,
+// because a local volume has no VolumeAttachment. Sends only reads. A claim or volume that does not exist binds
+// nothing; any other failure is returned.
 #pragma once
 
 #include <functional>
@@ -10,11 +11,11 @@
 
 namespace haulout::drain {
 
-// What a PersistentVolume names as its node.
+// The name by which PersistentVolumes refer to the node: its label kubernetes.io/hostname, or else its name.
 std::string hostname_of(const k8s::Node& node);
 
-// A clause with the way out; nothing: no volume of it does. `deadline`: of a request that is sent now. Borrows the
-// client. Cancellable.
+// Returns a clause that names the volume and the remedy, or nullopt if no volume binds the pod to the node. `deadline`
+// returns the deadline of a request that is sent now. Borrows `client`. Cancellable.
 Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod pod, std::string hostname,
                                                  std::function<TimePoint()> deadline);
 

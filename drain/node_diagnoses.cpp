@@ -56,7 +56,7 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
                      node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
                      node.name),
          {}});
-  // One refusal right after a reconnect proves nothing.
+  // A single 403 right after a reconnect proves nothing, so this diagnosis has a hold time.
   if (node.pods_error && k8s::is_forbidden(*node.pods_error))
     facts.push_back(
         {"RBAC_DENIED", subject,

@@ -1,4 +1,4 @@
-// The diagnoses that are about the node, its agent and its clock. Pure.
+// Diagnoses about the node, its kubelet, the pod that Haulout runs in, and the clock of Haulout's machine. Pure.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace haulout::drain {
 
-// Beyond this, what a clock says is of no use beside the server's.
+// A clock that differs from the server's by more than this is reported as CLOCK_SKEW.
 inline constexpr Duration clock_skew_limit = std::chrono::seconds(30);
 
-// Of a node with pods that must leave.
+// NODE_NOT_READY, for a node that still has pods that must leave.
 DiagnosisFact diagnose_not_ready(const std::string& node);
 
+// Appends the diagnoses that hold now to `facts`.
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

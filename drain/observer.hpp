@@ -1,5 +1,5 @@
-// The port through which a drain tells what happens while it happens. Called on the engine's thread, between two
-// awaits; the references live for the call only. An observer must not throw and must not block.
+// The interface through which a drain reports events while it runs. The drain calls it on its own thread, between two
+// awaits. The references in an Event are valid during the call only. An observer must not throw and must not block.
 #pragma once
 
 #include <string>
@@ -9,54 +9,61 @@
 namespace haulout::drain {
 
 enum class EventType {
-  planned,      // the plan stands; one event, progress tells the sizes
-  fit_checked,  // before anything is touched: message says which pods would find no room elsewhere, or may find none
-  cordoned,     // acknowledged by the server
+  planned,  // the plan is complete; sent once, `progress` has the numbers
+  // Before anything is changed: message names the pods that find no capacity elsewhere, or may find none, or says why
+  // the check failed.
+  fit_checked,
+  cordoned,  // the server has acknowledged the cordon; a client dry run sends none, and message says so
   eviction_sent,
-  signal_sent,  // likewise, although its budget is closed: a webhook may take it as its sign. It stays parked
-  evicted,      // the server accepted the eviction
-  parked,       // cannot proceed now; pod->reason says why. Sent again only when reason or message change
-  resumed,      // is tried again after it was parked
-  vanished,
-  terminating,     // is on its way out without an eviction of ours: somebody else deleted it, or it was when the drain
-                   // began
-  left,            // is not waited for any more, and stays: pod->reason says why
-  volume_waiting,  // its last pod has gone, it is still attached. Sent again when the message changes, and
-                   // when it is no longer waited for: its outcome says so
+  // The drain sends an eviction although the pod's budget is exhausted, because a webhook may react to it. The pod
+  // remains parked.
+  signal_sent,
+  evicted,   // the server accepted the eviction
+  parked,    // the eviction cannot succeed now; pod->reason says why. Sent again only when reason or message change
+  resumed,   // the drain tries the pod again after it was parked
+  vanished,  // the pod was deleted
+  // The pod is terminating without an eviction of this drain: another client deleted it, or it was terminating when the
+  // drain began.
+  terminating,
+  left,  // the drain does not wait for the pod any more, and the pod stays: pod->reason says why
+  // No pod uses the volume any more, and the drain waits until it is detached. Sent again when the message changes, and
+  // when the drain stops waiting for the volume: volume->outcome says so.
+  volume_waiting,
   volume_detached,
-  volume_reattach,  // it is waited for until another node has it; sent again when the message changes, and when that is
-                    // over: volume->reattach says how. `late` is a warning
-  late_pod,         // appeared after the plan was made
+  // The drain waits until another node has attached the volume. Sent again when the message changes, and when the wait
+  // ends: volume->reattach says how. `late` is a warning.
+  volume_reattach,
+  late_pod,  // a pod appeared after the plan was made
   diagnosis_raised,
   diagnosis_withdrawn,
-  throttled,     // no eviction is sent for now: the server says so, or cannot be reached; message says which
-  disconnected,  // the view is not live, or what the drain cannot go on without fails: message says which and why
-  reconnected,   // that is over, or no longer waited for
-  settling,      // empty; waiting for the settle time
-  uncordoned,    // a cordon was taken back
+  throttled,     // no eviction is sent for now: the server asks to wait or is unreachable; message says which
+  disconnected,  // the view is not live, or a request fails that the drain needs: message says which and why
+  reconnected,   // the problem of `disconnected` is over, or the drain does not wait for it any more
+  settling,      // the node is empty; the drain waits for the settle time
+  uncordoned,    // the drain took its cordon back
   finished,
 };
 
 struct Progress {
-  std::size_t to_evict = 0;  // pods that must leave, vanished ones included
+  std::size_t to_evict = 0;  // pods that must leave, including those already deleted
   std::size_t vanished = 0;
   std::size_t terminating = 0;
   std::size_t waiting = 0;  // parked
   std::size_t skipped = 0;
-  std::size_t detaching = 0;  // volumes that are waited for
-  std::size_t unclear = 0;    // likewise, though it is not known yet whether any pod has used them
+  std::size_t detaching = 0;  // volumes that the drain waits for
+  std::size_t unclear = 0;    // volumes of which it is not known yet whether any pod has used them
 };
 
 struct Event {
   EventType type;
   WallTime at;
   const std::string& node;
-  // eviction_sent, signal_sent, evicted, parked, resumed, vanished, terminating, left, late_pod
+  // Set for eviction_sent, signal_sent, evicted, parked, resumed, vanished, terminating, left, late_pod, throttled.
   const PodReport* pod = nullptr;
-  const Diagnosis* diagnosis = nullptr;  // diagnosis_*
+  const Diagnosis* diagnosis = nullptr;  // set for diagnosis_*
   std::string message;
   Progress progress;
-  const VolumeReport* volume = nullptr;  // volume_*
+  const VolumeReport* volume = nullptr;  // set for volume_*
 };
 
 std::string_view to_string(EventType type);  // "planned", "eviction-sent", …

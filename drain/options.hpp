@@ -1,6 +1,5 @@
-// What a caller may decide about a drain. Plain data; the defaults here are the agent's (design: what each kind of pod
-// gets), the command line sets kubectl's. Durations are options only: the engine turns them into deadlines when it
-// starts.
+// Options of a drain. Plain data. The defaults are the agent's; the command line sets kubectl's defaults instead.
+// Durations are limits; the engine turns them into deadlines when it starts.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +16,29 @@ namespace haulout::drain {
 
 enum class Treatment { evict, skip, refuse, park };
 
-// What each kind of pod gets. `skip` leaves the pod and does not wait for it, `refuse` stops the drain before it
-// touches anything, `park` waits for the condition to end.
+// The action for each kind of pod. `skip` leaves the pod on the node and does not wait for it. `refuse` stops the drain
+// before it changes anything. `park` waits until the condition ends.
 struct Policy {
   Treatment daemon_set = Treatment::skip;            // skip | refuse
-  Treatment orphaned_daemon_set = Treatment::evict;  // its DaemonSet is gone, by UID: evict | refuse
-  Treatment finished = Treatment::skip;              // Succeeded, Failed: skip | evict
+  Treatment orphaned_daemon_set = Treatment::evict;  // no DaemonSet has the owner's UID: evict | refuse
+  Treatment finished = Treatment::skip;              // phase Succeeded or Failed: skip | evict
   Treatment empty_dir = Treatment::evict;            // evict | refuse
   Treatment unmanaged = Treatment::evict;            // no controller: evict | refuse | skip
-  Treatment do_not_disrupt = Treatment::park;        // do-not-disrupt, safe-to-evict=false: park | evict
+  Treatment do_not_disrupt = Treatment::park;        // annotation do-not-disrupt or safe-to-evict=false: park | evict
   Treatment pinned = Treatment::park;                // its controller brings it back to this node: park | skip
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
-  std::vector<k8s::LabelSelector> leave;             // pods that match one of them are skipped
+  std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
 };
 
-// Whether the pods that leave have to fit elsewhere before the drain touches anything (placement/fit.hpp). `warn` only
-// says where they do not, or where nobody knows; `block` refuses when one is known not to fit; `require` unless all are
-// known to fit. Anything but `off` lists all nodes and pods of the cluster.
+// Whether the pods that must leave have to fit on other nodes before the drain changes anything (placement/fit.hpp).
+// `warn` only reports the pods that do not fit, and those whose fit is unknown. `block` refuses the drain if a pod is
+// known not to fit. `require` refuses it unless all pods are known to fit. All values but `off` list all nodes and pods
+// of the cluster.
 enum class FitPolicy { off, warn, block, require };
 
-// Whether the volumes of the pods that left must be detached, too. `if_permitted`: not where VolumeAttachments or
-// PersistentVolumes may not be read; a diagnosis says so. `required`: that ends the drain.
+// Whether the drain also waits until the volumes of the deleted pods are detached. If VolumeAttachments or
+// PersistentVolumes may not be read, `if_permitted` does not wait, and a diagnosis says so; `required` ends the drain.
 enum class VolumeWait { off, if_permitted, required };
 
 enum class DryRunMode { none, client, server };
@@ -46,38 +46,43 @@ enum class DryRunMode { none, client, server };
 struct Options {
   Policy policy;
   DryRunMode dry_run = DryRunMode::none;
-  std::optional<std::int64_t> grace_seconds;  // unset: each pod's own, and nothing is sent
-  std::optional<Duration> timeout;            // unset: for ever
-  std::vector<OrderRule> order;               // the first that selects a pod counts; its own annotation comes before
-  std::size_t max_concurrent = 5;             // places; 0: unlimited
-  // That have brought their pods back to this node before, as controller_key() of pipeline.hpp names them: such pods
-  // count as pinned at once.
+  std::optional<std::int64_t> grace_seconds;  // unset means each pod's own; requests then carry none
+  std::optional<Duration> timeout;            // unset means no limit
+  std::vector<OrderRule> order;               // first rule that matches a pod counts; the pod's annotation wins
+  std::size_t max_concurrent = 5;             // number of places; 0 means unlimited
+  // Controllers that have brought their pods back to this node before, as keys of controller_key() (pipeline.hpp).
+  // Their pods count as pinned at once.
   std::set<std::string> pinned_controllers;
-  Duration settle = std::chrono::seconds(5);  // emptiness must have lasted this long since the cordon was acknowledged
+  Duration settle = std::chrono::seconds(5);  // how long the node must have been cordoned before it counts as drained
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
-  bool restore_cordon_on_failure = true;      // blocked, refused, failed: put the cordon back as it was
+  bool restore_cordon_on_failure = true;      // if the drain ends as blocked or failed, take its own cordon back
   Guards guards;
   VolumeWait volumes = VolumeWait::if_permitted;
-  // Pods whose volumes belong to one CSI driver leave one at a time (volume_turns.hpp). Likewise where they may not be
-  // read; whether the last of them must be detached is said by `volumes` alone.
+  // Whether pods with volumes of the same CSI driver are evicted one at a time (volume_turns.hpp). `if_permitted` and
+  // `required` mean the same as for `volumes`. Only `volumes` decides whether the drain waits until the last volume is
+  // detached.
   VolumeWait volume_turns = VolumeWait::off;
-  // A volume that is still attached this long after its last pod has gone counts as stuck; 0: never.
+  // A volume that is still attached this long after its last pod was deleted counts as stuck. 0 means never.
   Duration volume_limit = std::chrono::minutes(2);
-  bool end_at_volume_limit = false;  // then the drain ends as `blocked`; otherwise it is said, and waited for
-  // How long after the detaching of a volume another node may take to have it, before the next pod takes its turn and
-  // before the drain ends; 0: that is not looked at. Advice (reattach.hpp). Only where volumes are looked at anyway.
+  bool end_at_volume_limit =
+      false;  // a stuck volume ends the drain as `blocked`; if false, the drain reports it and waits
+  // How long at most the drain waits, after a volume was detached, for another node to attach it. Until then it does
+  // not evict the next pod of the same CSI driver (if `volume_turns` is on) and does not end (if `volumes` is on). 0
+  // turns this off. The wait never changes the outcome (reattach.hpp).
   Duration reattach_limit{};
-  // Until the server has done anything for this client: fail at once on DNS, TLS, 401 and 403, after
-  // `unreachable_limit` on refusal and silence. Otherwise retried until the deadline.
+  // How the drain treats errors before the first successful answer of the server (k8s/patience.hpp). If true, it fails
+  // at once on DNS and TLS errors, on 401 and on wrong answers, and on the second 403. It fails after
+  // `unreachable_limit` if the connection is refused or the server is silent. If false, it retries until the deadline.
   bool fail_fast = false;
   Duration unreachable_limit = std::chrono::seconds(10);
   FitPolicy fit = FitPolicy::off;
-  // The nodes of one command, this one among them: first all are cordoned, then one is drained after the other.
+  // All nodes of the same command, including this one. The command cordons all of them first and then drains one after
+  // the other.
   std::set<std::string> drained_together;
-  bool review_access = true;            // SelfSubjectAccessReview before the cordon; wrong under impersonation
-  std::string cordoned_by = "haulout";  // goes into the mark: who
-  std::string run_id;                   // goes into the mark: which run
-  std::string own_pod_uid;              // the pod we run in, evicted last; empty outside a cluster
+  bool review_access = true;            // check by SelfSubjectAccessReview; wrong for impersonated users and kubelets
+  std::string cordoned_by = "haulout";  // written to the mark: who cordoned
+  std::string run_id;                   // written to the mark: which run
+  std::string own_pod_uid;              // UID of the pod that Haulout runs in, evicted last; empty outside a cluster
   std::uint32_t page_size = 500;
 };
 

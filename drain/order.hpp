@@ -1,14 +1,18 @@
-// In which order pods are evicted. Pure.
+// The order in which the drain evicts pods. Pure.
 //
-// The pod that the drain itself runs in is last of all: whoever evicts it first evicts nothing after it. Before it
-// tiers, in this order: the pod's own drain-order annotation, else the first rule that selects it (lower first, neither
-// counts as 0), non-critical before critical, storage controllers after the others and servers of admission webhooks
-// after those, priority ascending. Inside a tier the longest grace period goes first: that bounds the makespan of list
-// scheduling. Namespace and name break ties, so that two runs take the same order.
+// The pod that Haulout runs in comes last, because the drain stops with it. The other pods are sorted by these keys, of
+// which 1 to 4 form the tier:
+//   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
+//   2. non-critical before critical
+//   3. storage controllers after the others, servers of admission webhooks after those
+//   4. priority, ascending
+//   5. grace period, longest first, because that bounds the makespan of list scheduling
+//   6. namespace and name, so that two runs use the same order
 //
-// Webhooks come after storage because of what their absence stops: without a webhook's server the API server may refuse
-// each eviction that is left and each replacement, that of the storage controller among them; without a storage
-// controller volumes are detached later, and it starts elsewhere while the rest leaves.
+// Webhook servers come after storage controllers because their absence stops more. Without its server, a webhook may
+// make the API server refuse every remaining eviction and every replacement, including that of the storage controller.
+// Without a storage controller, volumes are only detached later, and the controller starts elsewhere while the other
+// pods leave.
 #pragma once
 
 #include <compare>
@@ -25,13 +29,14 @@ namespace haulout::drain {
 
 inline constexpr std::string_view drain_order_annotation = "haulout.dev/drain-order";
 
-// "These pods at that place": what the annotation says of one pod, for many.
+// Gives all pods that `selector` matches an explicit order, as the annotation does for one pod.
 struct OrderRule {
   k8s::LabelSelector selector;
   std::int64_t order = 0;
   bool operator==(const OrderRule&) const = default;
 };
-// SELECTOR=NUMBER: "app=db=10", "tier in (db,queue)=-1". Errc::invalid otherwise, and for a selector of everything.
+// Parses SELECTOR=NUMBER, for example "app=db=10" or "tier in (db,queue)=-1". Returns Errc::invalid for other texts,
+// and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
 struct Tier {
@@ -52,7 +57,8 @@ struct OrderKey {
   auto operator<=>(const OrderKey&) const = default;
 };
 
-// `own_uid` is the UID of the pod we run in, or empty. `grace_override` as the options have it.
+// `own_uid` is the UID of the pod that Haulout runs in, or empty. `grace_override` is the grace period of the options;
+// if it is set, it replaces the pod's own.
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
                    const std::vector<OrderRule>& rules = {});
 

@@ -12,7 +12,8 @@ bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
 
 }  // namespace
 
-// A refusal by a budget is no failure: such a pod is woken when it can go.
+// True if the last eviction of the pod failed or had no effect. A refusal by a budget does not count, because the
+// pipeline wakes such a pod when its budget allows the eviction.
 bool Pipeline::troubled(const TrackedPod& tracked) {
   return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
 }
@@ -42,7 +43,8 @@ void Pipeline::cordoned_anew(TimePoint now) {
   taking_no_pods_since_ = now;
 }
 
-// The pods may have been heard of before the node was. What policy says of them holds as ever.
+// Forgets which controllers are pinned, because the node took pods. The watch events of those pods may have arrived
+// before the Node's, so they may have counted as returns. Policy still applies to the pods as before.
 void Pipeline::unpin(TimePoint now) {
   returns_.clear();
   options_.pinned_controllers.clear();
@@ -109,7 +111,7 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   } else if (tracked.hold == TrackedPod::Hold::pinned) {
     return;
   } else if (decision.verdict != Verdict::evict) {
-    // `refuse` after the plan was made cannot undo what was done: the pod is held back like a protected one.
+    // After the plan was made, `refuse` cannot stop the drain any more, so it parks the pod like a protected one.
     hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
   } else if (tracked.state == PodState::left || tracked.hold == TrackedPod::Hold::policy) {
     queue(tracked);
@@ -127,7 +129,7 @@ void Pipeline::queue(TrackedPod& tracked) {
 void Pipeline::hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message) {
   tracked.hold = why;
   park(tracked, std::move(reason), std::move(message), TimePoint::max());
-  // While the plan is being made, a refusal stops the whole drain; later it can only hold back this pod.
+  // While the plan is made, a refusal stops the whole drain. Later it only parks this pod.
   if (!started_ && tracked.decision.verdict == Verdict::refuse) tracked.report.outcome = PodOutcome::refused;
 }
 
@@ -145,15 +147,15 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
   if (started_ && news && !told_before) emit_(EventType::parked, tracked.report);
 }
 
-// Until it may be asked for all the same.
+// Parks a pod whose budget is exhausted, until its next signal is due (signals.hpp).
 void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
-  // Its first signal has failed for another reason: it is sent again as that reason has it, ever more rarely.
+  // A first signal that failed for a reason other than the budget is sent again with the backoff of that reason.
   const bool tries_again = tracked.state == PodState::parked && !tracked.asked && troubled(tracked);
   if (tries_again && down_webhook(tracked).empty()) return;
   const std::string& budget = tracked.budgets->front();
   signals_.begin(budget, now, rng_);
   const TimePoint wake_at = std::max(now, signals_.next(budget, cause_of(tracked)));
-  // What became of the last signal tells more than the budget does.
+  // The answer to the last signal explains more than the budget does, so the pod keeps that reason and message.
   if (tracked.denied || !down_webhook(tracked).empty())
     return park(tracked, std::string(park_reason(tracked.refusal.verdict)), tracked.refusal.message, wake_at);
   if (tracked.last_verdict != EvictionVerdict::budget) {
@@ -169,7 +171,7 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   tracked.stuck = true;
   tracked.holds_place = false;
   tracked.report.reason = "PodStuckTerminating";
-  // Its finalizers hold it only once its containers have ended, and that its time is up does not say so.
+  // Finalizers hold the pod only after its containers have ended. The end of its grace period does not prove that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
           ? "still there 60 s after its grace period ended: is the kubelet of this node running?"
@@ -178,16 +180,16 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   emit_(EventType::parked, tracked.report);
 }
 
-// Something changed that can help a parked pod.
+// Makes a parked pod due after a change that may let its eviction succeed.
 void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
   if (tracked.state != PodState::parked || tracked.hold != TrackedPod::Hold::none) return;
   if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden) return;
-  // An event that keeps coming must not turn into a request each time: a pod that was refused often waits longer.
+  // Frequent events must not cause a request each. A pod that was refused often waits longer after its last answer.
   const Duration spacing = std::min<Duration>(std::chrono::seconds(1), tracked.refusals * Backoff::minimum * 2);
   tracked.wake_at = std::min(tracked.wake_at, std::max(now, tracked.last_answer + spacing));
 }
 
-// While its eviction was out, changes of the pod were only noted.
+// Applies changes of the pod that were only recorded while its eviction was in flight.
 void Pipeline::catch_up(TrackedPod& tracked, TimePoint now) {
   if (tracked.state == PodState::queued || tracked.state == PodState::parked) apply_decision(tracked, now);
 }

@@ -3,25 +3,25 @@
 // waits.
 //
 // A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished (deleted).
-//   - Places (max_places) limit the pods that are leaving at the same time. A pod takes its place before its eviction
+//   - Places (max_places) limit how many pods are evicted at the same time. A pod takes its place before its eviction
 //     is sent. It gives the place back when the eviction is refused, when the pod is deleted, 60 s after its grace
 //     period ended, or when an accepted eviction has had no effect for 150 s. A pod that another client deletes takes
 //     no place.
-//   - A parked pod waits for something else. It takes no place and does not hold up its tier (P9). It is tried again on
-//     the event that can help it, or when its backoff ends.
+//   - A parked pod waits for something else. It takes no place and does not hold up its tier (P9). It is tried again
+//     after an event that may let its eviction succeed, or when its backoff ends.
 //   - Each budget is a lane with one request in flight (BudgetBook).
-//   - While a pod's budget is closed, an eviction of the pod is sent now and then all the same (Signals). The pod stays
-//     parked, and the request takes neither a place nor a lane.
-//   - If the drain may not read budgets: of the pods of one controller that a budget refuses, one at a time is tried
-//     again (UnseenBudgets).
-//   - If a webhook cannot be called: of the pods that it holds back, one at a time is tried again (DownWebhooks).
+//   - While a pod's budget is exhausted, an eviction of the pod is sent now and then all the same (Signals). The pod
+//     stays parked, and the request takes neither a place nor a lane.
+//   - If the drain may not read budgets, it tries the pods of one controller that a budget refused one at a time
+//     (UnseenBudgets).
+//   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
 //   - A pod whose last eviction failed is tried after the pods whose evictions have not failed (P9).
 //   - The pod that this program runs in is evicted when all others have been deleted.
 //   - A tier starts when every pod of the earlier tiers is terminating, deleted, or has been parked.
 //   - A pod that is terminating is not evicted again, with one exception: one request that shortens a grace period
 //     which is longer than the one that was asked for. Every eviction names one UID.
 // The pipeline identifies pods by UID. A change that is reported twice has no effect the second time. An answer that
-// arrives after its pod was deleted has none, either.
+// arrives after its pod was deleted frees its lane and corrects the report, and does not bring the pod back.
 #pragma once
 
 #include <array>
@@ -49,162 +49,172 @@ namespace haulout::drain {
 
 enum class PodState { left, queued, in_flight, terminating, parked, vanished };
 
-// It is to go and has not gone yet.
+// True if the pod must leave the node and was not deleted yet.
 constexpr bool must_leave(PodState state) {
   return state != PodState::left && state != PodState::vanished;
 }
 
 struct PipelineOptions {
-  std::size_t max_places = 5;  // 0: unlimited
-  // Eviction requests on the wire at once, whatever the places, while answers are quick (RequestWindow).
+  std::size_t max_places = 5;  // 0 means unlimited
+  // Number of eviction requests on the wire at a time, whatever the places, while answers are quick (RequestWindow).
   std::size_t max_requests = 10;
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
   std::vector<OrderRule> order{};
-  bool leaves_pinned = false;  // pods that are pinned to the node are left instead of waited for
-  // That are known to bring their pods back to the node, as controller_key() names them.
+  bool leaves_pinned = false;  // pods that are pinned to the node are skipped instead of waited for
+  // Controllers that are known to bring their pods back to the node, as keys of controller_key().
   std::set<std::string> pinned_controllers{};
-  // Policy skips pods that have been terminating for too long: time alone can take a pod out.
+  // Policy skips pods that have been terminating for too long, so time alone can make the drain stop waiting for a pod.
   bool skips_overdue = false;
-  // Guards beyond budgets. Borrowed. The first that holds a pod back says why.
+  // Guards beside budgets. Borrowed. The first guard that holds a pod gives the reason.
   std::vector<EvictionGuard*> guards{};
 };
 
-// Namespace/kind/name of the controller that has made it; empty: none has.
+// Returns "namespace/kind/name" of the pod's controller, or an empty string if the pod has none.
 std::string controller_key(const k8s::Pod& pod);
 
 struct TrackedPod {
-  // First, side by side: what is looked at in every pod each time that something happens.
+  // The fields that each event reads for every pod come first, next to each other in memory.
   PodState state = PodState::queued;
-  // Parked until the pod or policy changes, not by time; by a guard until that lets it go.
+  // Why the pod is parked, other than after a refusal. `policy` lasts until the decision about the pod changes,
+  // `pinned` until its controller does not count as pinned any more, `guard` until the guard releases the pod.
   enum class Hold { none, policy, pinned, guard } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
-  std::uint32_t refusals = 0;  // in a row, with the same verdict
+  std::uint32_t refusals = 0;  // consecutive failed evictions with the same verdict
   bool holds_place = false;
   bool was_parked = false;
   bool is_late = false;
-  bool stuck = false;        // still there 60 s after its grace period
-  bool answer_lost = false;  // the last eviction may have taken effect: no answer came
-  bool request_out = false;  // an eviction was sent and not yet answered
-  bool inferred = false;     // evicted_at stems from the watch: the answer may yet say that it was not us
-  bool signal = false;       // the request that is out is only a signal
-  bool asked = false;        // the server has answered a request for it, and its admission has seen it
-  bool has_news = false;     // it has changed since
-  bool denied = false;       // by its budget's closed gate it waits with what admission said to the last signal
-  TimePoint wake_at{};       // parked: not tried before, unless woken
-  TimePoint terminating_until = TimePoint::max();  // when its place is given back
+  bool stuck = false;        // the pod still exists 60 s after its grace period
+  bool answer_lost = false;  // no answer to the last eviction came: it may have taken effect
+  bool request_out = false;  // an eviction was sent and not answered yet
+  bool inferred = false;     // evicted_at comes from the watch; the answer may still show that another client did it
+  bool signal = false;       // the request in flight is only a signal (Signals)
+  bool asked = false;        // an answer has shown that admission saw a request for this pod
+  bool has_news = false;     // the pod has changed since the last request
+  bool denied = false;       // admission denied the last signal, and the pod waits for its exhausted budget
+  TimePoint wake_at{};       // while parked: not tried again before this time, unless an event wakes the pod
+  TimePoint terminating_until = TimePoint::max();  // when the pod gives its place back
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   TimePoint terminating_since{};
   TimePoint vanished_since{};
-  // A list that was asked for before either of them, and does not have it, proves nothing.
+  // A list that was requested before `known_since` or before `listed_at` and does not contain the pod proves nothing.
   TimePoint known_since{};
-  TimePoint told_at{};    // by the watch, last
-  TimePoint listed_at{};  // when the last list that had it was asked for
+  TimePoint told_at{};    // time of the last watch event about the pod, or of the list that first showed it
+  TimePoint listed_at{};  // when the last list that contained the pod was requested
   TimePoint last_answer{};
-  TimePoint sent_at{};  // of the last request
-  // Before it was on its way out, as far as was seen. What the kubelet has stopped has finished, too (since 1.27).
+  TimePoint sent_at{};  // when the last request was sent
+  // Whether the pod had finished before it was terminating, as far as the drain saw it. Since 1.27 the kubelet also
+  // sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show this.
   bool had_finished = false;
   OrderKey order;
   k8s::Pod pod;
   Decision decision;
   PodReport report;
-  BudgetBook::Selection budgets = nullptr;  // that select it now; never null in a pod of the pipeline
-  std::vector<std::string> lane;            // that were busy with its request when it was sent; of a signal its budget
-  std::string in_turn_for{};                // the webhook that is down, of whose pods this one was asked for
-  // What the server, or a budget that is seen to be closed, refused it with last. Silence and broken connections say
-  // nothing about that and change nothing.
+  BudgetBook::Selection budgets = nullptr;  // budgets that select it now; never null in the pipeline
+  std::vector<std::string> lane;            // lanes that its request took; for a signal, its budget
+  std::string in_turn_for{};                // the unreachable webhook that its last request probed
+  // The last refusal, by the server or by a budget that the view shows as exhausted. Timeouts and broken connections do
+  // not change it.
   struct Refusal {
     EvictionVerdict verdict = EvictionVerdict::accepted;
-    std::uint32_t times = 0;  // in a row
+    std::uint32_t times = 0;  // consecutive refusals with this verdict
     std::string message{};
-    std::optional<WebhookRefusal> webhook{};  // that said no
+    std::optional<WebhookRefusal> webhook{};  // the webhook that refused
   } refusal{};
   Backoff backoff{BackoffOptions{}};
-  bool shortening = false;    // the request that is out is to shorten its grace period
-  std::string left_pinned{};  // why it is left although policy says evict: its controller brings it back
-  bool grace_given = false;   // the server has accepted our grace period, or will not
-  TimePoint shorten_at{};     // not before: the last try failed
+  bool shortening = false;    // the request in flight only shortens the grace period
+  std::string left_pinned{};  // why the pod is skipped as pinned although policy says evict; else empty
+  bool grace_given = false;   // the server has accepted the grace period of the options, or never will
+  TimePoint shorten_at{};     // earliest time of the next request to shorten the grace period
 };
 
 class Pipeline {
  public:
   using Decide = std::function<Decision(const k8s::Pod&)>;
   using Emit = std::function<void(EventType, const PodReport&)>;
-  // The server's clock, by which it says when a pod's time is up.
+  // Returns the time of the server's clock, to which deletionTimestamps refer.
   using ServerNow = std::function<WallTime()>;
-  // How long past the end of its grace period a pod keeps its place.
+  // How long after the end of its grace period a pod keeps its place.
   static constexpr Duration place_margin = std::chrono::seconds(60);
-  // An accepted eviction shows in the view within milliseconds, after a black hole within two minutes. Later it is lost
-  // (an etcd restored from a backup) and is sent again.
+  // The view shows an accepted eviction within milliseconds, or within two minutes if the watch connection was silently
+  // dead. After this limit the eviction counts as lost (etcd was restored from a backup) and is sent again.
   static constexpr Duration acceptance_limit = std::chrono::seconds(150);
-  // A controller whose pods return this often to a cordoned node is pinned to it.
+  // A controller whose pods come back to a cordoned node this often counts as pinned to the node.
   static constexpr unsigned returns_until_pinned = 2;
-  // Pods that were on their way when the node was cordoned are no returns, unless they tolerate the cordon.
+  // Pods created within this time after the cordon do not count as returns, because they may have been scheduled before
+  // it. Pods that tolerate the cordon count at once.
   static constexpr Duration race_window = std::chrono::seconds(5);
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
-  // Facts. `wall` is what the report shows.
-  void start(TimePoint now);  // the cordon stands: pods that appear from now on are late
-  // An event of the watch. It may be a replay, or have been held back while a list told more: it brings no vanished pod
-  // back and takes no deletion back.
+  // Facts. `wall` is the time that the report shows.
+  void start(TimePoint now);  // the cordon is in force; pods that appear from now on are late
+  // A watch event. It may be a repetition, or older than a list that arrived before it. So it never brings a deleted
+  // pod back, and never undoes a deletionTimestamp.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // From a most-recent list. It does both (an etcd restored from a backup), unless the pod vanished or was seen leaving
-  // after the list was `asked` for, or the watch has told of a later state of it since.
+  // A pod of a most-recent list that was requested at `asked`. It can bring a deleted pod back and undo a
+  // deletionTimestamp (etcd was restored from a backup). It cannot if the drain saw the pod deleted or terminating
+  // after `asked`, or if the watch has shown a later state of the pod since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
-  // A most-recent list does not have it: it has vanished, unless we learnt later than the list was `asked` for that it
-  // is there; or the list that had it a moment ago has another one under its name.
+  // The most-recent list that was requested at `asked` does not contain the pod, so the pod was deleted. Ignored if the
+  // drain learnt after `asked` that the pod exists. Exception: this same list contained the pod first, and then another
+  // pod of the same name.
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
-  // All pods of the node by a most-recent list that was told pod by pod: likewise for all others that are known.
+  // `listed` is a complete most-recent list of the node's pods, each of which was reported by pod_listed() before.
+  // Calls pod_missing() for all other known pods.
   void only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
-  // All pods of the node by a most-recent list.
+  // Takes over a complete most-recent list of the node's pods, by pod_listed() and pod_missing().
   void reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall);
   void pod_gone(const std::string& uid, TimePoint now, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
-  // No eviction is sent while paused (the cordon or the Node is gone). What has come to a node that took pods is not
-  // pinned to it, also if that was learnt only afterwards.
+  // While paused, no eviction is sent (the node was uncordoned, or the Node was deleted). A pod that came while the
+  // node took pods is not a return of a pinned controller, even if the drain learns only later that the node took pods.
   void set_paused(bool paused, TimePoint now);
-  // The node took pods for a while, which is learnt only now that it takes none any more.
+  // The node was uncordoned for a while, and the drain learns that only after the node was cordoned again.
   void cordoned_anew(TimePoint now);
-  // What guards know has changed: they are asked again by the next take_evictions().
+  // The state of a guard has changed. The next take_evictions() asks the guards again about the pods that they hold.
   void guards_changed() { guards_changed_ = true; }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
-  // Time-dependent decisions (a protection that runs out) are taken again.
+  // Repeats decisions that depend on time, for example when the protection of a pod ends.
   void time_passed(TimePoint now);
 
-  // How long news of pods and budgets may be left unread. Zero while any of them may let an eviction go or be the last;
-  // otherwise an answer comes first.
+  // How long watch events of pods and budgets may wait before they are processed. Zero while any of them may allow an
+  // eviction or be the last one of the drain. Otherwise the next eviction depends on an answer, not on an event.
   Duration patience() const;
   bool unhurried() const { return patience() > Duration::zero(); }
-  // Any news may be the last.
+  // True if so few pods are left that any watch event may be about the last one.
   bool few_left() const;
-  // The evictions to send now; each is in flight until answered() is called for it.
+  // Returns the evictions to send now. Each stays in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
-  // When the next decision can change without an event, always later than `now`; max() if never. What is due already
-  // but waits for a place, a lane or its tier is woken by the event that frees it.
+  // Time at which the next decision can change without an event, always later than `now`; max() if never. A pod that is
+  // due already but waits for a place, a lane or its tier is woken by the event that frees it.
   TimePoint next_wake(TimePoint now) const;
 
-  // UID and key of the pods that are still to be evicted, in order: what a dry run walks through.
+  // UID and key of the pods that are still to be evicted, in order. A dry run goes through them.
   std::vector<std::pair<std::string, std::string>> plan() const;
-  // The answer to a simulated eviction: recorded, nothing else changes.
+  // Records the answer to a simulated eviction. A refused pod is parked; nothing else changes.
   void dry_run_answered(const std::string& uid, const Result<>& answer);
 
-  // Nothing is left but pods that are skipped on purpose.
+  // True if only skipped pods are left.
   bool clear() const;
-  // A pod is still there 60 s after its grace period, or the server has said twice that it is not.
+  // True if a pod still exists 60 s after its grace period, or if the server has said twice that a pod does not exist
+  // or was replaced while the view still has it.
   bool any_in_doubt() const;
-  // A pod waits for something; for a budget; for a guard.
+  // True if a pod is parked, for any reason.
   bool any_parked() const { return count_of(PodState::parked) > 0 || signal_window_.out() > 0; }
+  // True if a pod is parked because of a budget.
   bool any_held_by_budget() const;
+  // True if a pod is parked because of a guard.
   bool any_held_by_guard() const;
   std::set<std::string> namespaces_held_by_guards() const;
-  // Every pod that is left was refused in a way that no retry heals.
+  // True if the server refused every remaining pod with an error that no retry can resolve. Does not count the pod that
+  // Haulout runs in while it waits for the others.
   bool hopeless() const;
   Progress progress() const;
   const std::map<std::string, TrackedPod>& pods() const { return pods_; }
-  // Those that must leave and have not vanished, in the order of their eviction.
+  // Pods that must leave and were not deleted yet, in the order of their eviction.
   const std::vector<TrackedPod*>& leaving() const { return order_; }
   const BudgetBook& book() const { return book_; }
   std::size_t places_taken() const;
@@ -228,7 +238,7 @@ class Pipeline {
   void send_signal(TrackedPod& tracked, TimePoint now);
   void depart(TrackedPod& tracked, TimePoint now);
   BudgetBook::Gate gate_of(const TrackedPod& tracked) const;
-  // Its eviction is out, but only as a signal: it waits as before.
+  // True if the pod waits: it is parked, or its request in flight is only a signal.
   static bool waits(const TrackedPod& tracked) {
     return tracked.state == PodState::parked || (tracked.state == PodState::in_flight && tracked.signal);
   }
@@ -250,33 +260,34 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // The own pod: whoever evicts itself leaves to nobody in particular what it still waits for.
+  // True for the pod that Haulout runs in, while other pods must leave. If it were evicted now, no process would wait
+  // for those pods.
   bool waits_for_all_others(const TrackedPod& tracked) const { return tracked.order.tier.own && order_.size() > 1; }
-  // Those that a most-recent list does not have.
+  // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
-  // True when a guard holds it back: it is parked.
+  // Parks the pod and returns true if a guard holds it.
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   static Signals::Cause cause_of(const TrackedPod& tracked);
-  // The webhook that is down and of whose pods only one in turn is asked for; empty: none.
+  // Name of the unreachable webhook that blocks the pod, if only one pod at a time is tried for it; otherwise empty.
   std::string down_webhook(const TrackedPod& tracked) const;
-  // A budget that we may not see has refused it, and nothing has changed since.
+  // True if a budget that the drain may not read refused the pod, and the pod has not changed since.
   bool waits_unseen(const TrackedPod& tracked) const;
   void unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
   void catch_up(TrackedPod& tracked, TimePoint now);
-  // What has failed for its own reasons comes after what has not: a webhook that hangs must not take each place that
-  // becomes free (P9).
+  // Pods whose eviction failed for a reason other than a budget come after the others, so that a webhook that hangs
+  // does not take each place that becomes free (P9).
   enum class Pass { untroubled, troubled };
   static bool troubled(const TrackedPod& tracked);
   struct Taking {
     TimePoint now;
-    std::size_t places;                  // taken
-    std::vector<k8s::Pod> evictions{};   // to be sent
-    std::vector<TrackedPod*> in_turn{};  // that may be asked for after all others
+    std::size_t places;                  // places taken so far
+    std::vector<k8s::Pod> evictions{};   // evictions to send
+    std::vector<TrackedPod*> in_turn{};  // pods of which one at a time may be tried, after all others
   };
   bool has_place(const Taking& taking) const { return options_.max_places == 0 || taking.places < options_.max_places; }
-  // True when pods of the other pass wait.
+  // Returns true if pods of the other pass wait.
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
@@ -292,14 +303,14 @@ class Pipeline {
   ServerNow server_now_;
   BudgetBook book_;
   std::map<std::string, TrackedPod> pods_;       // by UID
-  std::vector<TrackedPod*> order_;               // pods that must leave and have not vanished, by their order
-  std::map<std::string, unsigned> returns_;      // by controller UID
-  std::map<std::string, unsigned> vanished_of_;  // by controller UID: evicted pods that have vanished
+  std::vector<TrackedPod*> order_;               // pods that must leave and were not deleted, in order
+  std::map<std::string, unsigned> returns_;      // number of late pods that count as returns, by controller UID
+  std::map<std::string, unsigned> vanished_of_;  // number of evicted pods that were deleted, by controller UID
   std::optional<TimePoint> started_;
   Backoff throttle_backoff_{backoff_after(EvictionVerdict::throttle)};
   TimePoint throttled_until_{};
   std::string throttle_message_;
-  std::array<std::size_t, 6> counts_{};  // of pods_, by state
+  std::array<std::size_t, 6> counts_{};  // number of pods in pods_, by state
   RequestWindow window_{options_.max_requests};
   RequestWindow signal_window_{options_.max_requests};
   Signals signals_;
@@ -307,7 +318,7 @@ class Pipeline {
   UnseenBudgets unseen_budgets_;
   bool paused_ = false;
   bool guards_changed_ = false;
-  TimePoint taking_no_pods_since_{};  // while not paused
+  TimePoint taking_no_pods_since_{};  // since when the node takes no pods; valid while not paused
 };
 
 }  // namespace haulout::drain

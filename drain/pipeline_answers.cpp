@@ -1,4 +1,4 @@
-// The part of the pipeline that takes answers and time, and the questions that can be put to it.
+// Pipeline: processes the answers to evictions and the passing of time, and answers queries about its state.
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
@@ -22,7 +22,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     tracked.last_verdict = EvictionVerdict::accepted;
     tracked.refusal = {};
     tracked.grace_given = true;
-    // The watch was faster, and told it in the server's whole seconds only.
+    // The watch event came before this answer, and the server's times have whole seconds only. `wall` is more exact.
     if (std::exchange(tracked.inferred, false))
       tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
     tracked.accepted_until = now + acceptance_limit;
@@ -30,7 +30,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.holds_place = true;
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
-      // Its grace period begins when it is deleted, which a webhook may put off.
+      // The grace period begins when the pod is deleted, which a webhook may delay.
       tracked.terminating_until = TimePoint::max();
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();
@@ -42,14 +42,15 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     }
     return;
   }
-  // Lost or refused although the watch has already shown it leaving: the watch is right. Refused means that somebody
-  // else removed it.
+  // The eviction was refused, or its answer was lost, although the watch has already shown the pod terminating or
+  // deleted. The watch is right. After a refusal, another client must have deleted the pod.
   if (tracked.state != PodState::in_flight) {
     if (std::exchange(tracked.inferred, false) && answer.error().code() == Errc::status) {
       tracked.report.evicted_at.reset();
       if (tracked.state == PodState::vanished) tracked.report.outcome = PodOutcome::gone;
     }
-    // A list has taken its deletion back meanwhile: that was an answer about a life that it does not have.
+    // Meanwhile a list has shown the pod without a deletionTimestamp (etcd was restored from a backup). The answer is
+    // about the state before that, so the pod is queued again.
     if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
     if (shortening && tracked.state == PodState::terminating) not_shortened(tracked, answer.error(), now);
     return;
@@ -58,17 +59,18 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     throttle(tracked, answer.error(), was_signal, now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
-    // It has opened meanwhile: the answer is about the time before.
+    // The budget allows the eviction by now. The refusal is about the time before, so the pod is tried again soon.
     const bool opened =
         was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
     if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);
   }
   catch_up(tracked, now);
-  // It leaves nobody without a replacement now, and has no volume's turn: another pod may go instead (P9).
+  // The pod is not being evicted now, so guards may let another pod be evicted instead (P9): its controller lacks no
+  // replacement for it, and its CSI driver is free.
   guards_changed();
 }
 
-// What must be noted of every answer, whatever has become of the pod meanwhile.
+// Updates the windows, lanes and signals. Needed for every answer, whatever state the pod has reached meanwhile.
 void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
   using V = EvictionVerdict;
   const std::string& uid = tracked.pod.uid;
@@ -85,7 +87,7 @@ void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVer
     if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
     tracked.denied = false;
   }
-  // Before any other answer, no webhook that lets it pass has seen it.
+  // Only these answers prove that the admission webhooks have seen the request.
   tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
   hear_of_webhook(tracked, error, verdict, now);
 }
@@ -107,7 +109,8 @@ void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, Eviction
     webhook_has_changed(std::string(before->name), now);
 }
 
-// It may let the others go, too; the next that it refuses tells.
+// A budget that the drain may not read has let the pod go. It may allow the other pods of the same controller, too, so
+// they become due. The next refusal shows if it does not.
 void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
   const std::string& group = UnseenBudgets::group_of(tracked.pod);
   if (!unseen_budgets_.let_go(group)) return;
@@ -115,7 +118,7 @@ void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
     if (waits_unseen(*other) && UnseenBudgets::group_of(other->pod) == group) wake(*other, now);
 }
 
-// All that it held back may go now.
+// The webhook can be called again. All pods that it blocked become due.
 void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   for (TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::none && down_webhook(*tracked) == name)
@@ -123,7 +126,8 @@ void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   down_webhooks_.back(name);
 }
 
-// It has let one of its pods past. The next that it denies is asked for, no more: it may let them go one by one.
+// The webhook no longer denies a pod that it denied before. Only the denied pod that was tried longest ago becomes due,
+// because the webhook may let its pods go one by one.
 void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
   TrackedPod* next = nullptr;
   for (TrackedPod* tracked : order_) {
@@ -139,7 +143,8 @@ void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
 void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal, TimePoint now) {
   tracked.holds_place = false;
   if (was_signal) {
-    // It is sent again as soon as the server takes requests; one that is throttled once more waits as any signal does.
+    // A throttled signal is sent again as soon as the throttle ends. A signal that is throttled twice in a row waits
+    // between Signals::shortest and Signals::longest.
     const auto before = std::exchange(tracked.last_verdict, EvictionVerdict::throttle);
     const bool again = before == EvictionVerdict::throttle;
     tracked.refusals = again ? tracked.refusals + 1 : 1;
@@ -152,7 +157,7 @@ void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal
     tracked.report.reason = park_reason(EvictionVerdict::throttle);
     tracked.report.message = error.message();
   }
-  // Several requests were under way when the server said stop: that is one refusal, not many.
+  // Several requests were in flight when the server asked to slow down. Their refusals count as one.
   if (now < throttled_until_) {
     if (error.retry_after)
       throttled_until_ =
@@ -165,7 +170,7 @@ void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal
 }
 
 void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now) {
-  // Any answer of the server means that it can be talked to again.
+  // Any answer shows that the server can be reached again.
   if (error.code() == Errc::status) throttle_backoff_.reset();
   if (verdict != tracked.last_verdict) {
     tracked.backoff = Backoff(backoff_after(verdict));
@@ -187,14 +192,16 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   }
   if (verdict == EvictionVerdict::gone) {
-    // The view will say so too; if it does not, it was about another pod and we ask again.
+    // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
+    // again.
     park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));
     return;
   }
   park(tracked, std::string(park_reason(verdict)), explained(tracked, error, verdict), wake_at);
 }
 
-// Of a budget that we may not see the server says no more than its name and numbers.
+// Returns the message of a refusal. If the drain may not read the budget, it has only what the server says: the
+// budget's name and numbers.
 std::string Pipeline::explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const {
   if (verdict != EvictionVerdict::budget && verdict != EvictionVerdict::overlap) return error.message();
   if (std::string known = book_.explain(*tracked.budgets); !known.empty()) return known;
@@ -208,7 +215,7 @@ void Pipeline::time_passed(TimePoint now) {
   for (TrackedPod* tracked : order_) {
     if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
       tracked->holds_place = false;
-      // Others go first now: its next eviction may have no more effect than this one had.
+      // Other pods are tried first from now on, because the next eviction of this pod may have no effect either.
       tracked->refusals = 1;
       queue(*tracked);
     }
@@ -216,7 +223,7 @@ void Pipeline::time_passed(TimePoint now) {
       mark_stuck(*tracked);
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy) held.push_back(tracked);
   }
-  // A decision can take a pod out of the order.
+  // A decision can remove the pod from `order_`, so this must not run inside the loop above.
   for (TrackedPod* tracked : held) apply_decision(*tracked, now);
   if (options_.skips_overdue) leave_overdue(now);
 }
@@ -235,7 +242,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
     if (when > now) next = std::min(next, when);
   };
   for (const TrackedPod* tracked : order_) {
-    // While throttled nothing is sent, so nothing that falls due before its end matters before it.
+    // While throttled, the drain sends nothing. A pod that falls due before the end of the throttle waits for that end.
     if (tracked->state == PodState::parked && tracked->wake_at != TimePoint::max())
       consider(std::max(tracked->wake_at, throttled_until_));
     if (tracked->state == PodState::queued) consider(throttled_until_);

@@ -1,6 +1,6 @@
-// The part of the pipeline that gives pods the grace period that was asked for although they terminate already, with a
-// longer one: somebody else has deleted them, or an earlier drain. The server takes a shorter one and lets budgets out
-// of it; to it, the same or a longer one changes nothing. Such a request takes no place and no lane.
+// Pipeline: shortens the grace period of pods that are already terminating with a longer one than the options ask for.
+// Another client, or an earlier drain, has deleted them. The server accepts a shorter grace period without asking any
+// budget. It ignores the same or a longer one. Such a request takes no place and no lane.
 #include <algorithm>
 #include <limits>
 
@@ -30,7 +30,7 @@ void Pipeline::take_shortenings(Taking& taking) {
   }
 }
 
-// What no retry heals leaves it the time that it has.
+// Handles a failed request. If no retry can resolve the error, the pod keeps the grace period that it has.
 void Pipeline::not_shortened(TrackedPod& tracked, const Error& error, TimePoint now) {
   const EvictionVerdict verdict = classify_eviction(error);
   const bool final = verdict == EvictionVerdict::gone || verdict == EvictionVerdict::replaced ||

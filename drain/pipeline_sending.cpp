@@ -1,4 +1,4 @@
-// Pipeline: which evictions may be sent now.
+// Pipeline: decides which evictions to send now.
 #include <algorithm>
 #include <utility>
 
@@ -8,11 +8,13 @@ namespace haulout::drain {
 
 namespace {
 
-// Of so many pods any can be the last to go.
+// With fewer pods than this, any watch event may be about the last one, so events are processed at once.
 constexpr std::size_t few = 10;
-// All the others may go in one moment, too, but not before they have been asked to: an end is to be seen within 100 ms.
+// How long events may wait when the evictions of all pods have been sent. All pods may be deleted at the same moment
+// then, and the drain must see its end within 100 ms.
 constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
-// Long enough that reading costs little, short enough that people see things move.
+// How long events may wait while pods still have to be evicted: long enough that processing them costs little, short
+// enough that people see progress.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -130,14 +132,14 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   bool others = false;
   const Tier* open_tier = nullptr;
   BudgetBook::Selection busy = nullptr;
-  // A pod that is tried for the first time keeps the next tier closed, a pod that was parked before does not.
+  // A pod that was never parked keeps the next tier closed; a pod that was parked before does not.
   const auto close_behind = [&](const TrackedPod& tracked) {
     if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
   };
   for (TrackedPod* tracked : order_) {
     const bool due =
         tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
-    // One that a restored etcd has brought back may still wait for the answer about its life before.
+    // A pod that an etcd restore has brought back may still have a request in flight from before the restore.
     if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
       close_behind(*tracked);
       continue;
@@ -150,7 +152,8 @@ bool Pipeline::take(Pass pass, Taking& taking) {
       close_behind(*tracked);
       continue;
     }
-    // Pods of one controller stand next to each other: a lane that is busy for the first of them is for all.
+    // Pods of one controller are adjacent in `order_`. If a lane is busy for the first of them, it is busy for all with
+    // the same budgets.
     const bool same_lane = busy && busy == tracked->budgets;
     if (!same_lane && park_for_guard(*tracked, now)) continue;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
@@ -169,7 +172,7 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   return others;
 }
 
-// Whoever was asked for longest ago first.
+// Tries pods in the order of their last requests, the oldest first.
 void Pipeline::take_in_turn(Taking& taking) {
   std::erase_if(taking.in_turn, [&](const TrackedPod* tracked) { return tracked->wake_at > taking.now; });
   std::sort(taking.in_turn.begin(), taking.in_turn.end(), [](const TrackedPod* a, const TrackedPod* b) {
@@ -179,7 +182,7 @@ void Pipeline::take_in_turn(Taking& taking) {
     if (take_one_in_turn(*tracked, taking)) taking.evictions.push_back(tracked->pod);
 }
 
-// False: later, when it is due or what it waits for has been answered.
+// Returns false if the pod has to wait until it is due or until an answer that it waits for has arrived.
 bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
   const std::string webhook = down_webhook(tracked);
   const TimePoint webhook_at = webhook.empty() ? TimePoint::min() : down_webhooks_.next(webhook);
@@ -194,7 +197,8 @@ bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
     tracked.wake_at = unseen_at;
     return false;
   }
-  // A guard may have let another pod go instead, and a gate is for one of its pods at a time.
+  // Checks guard and gate again: since take() looked, a guard may have let another pod go, and a lane takes one request
+  // at a time.
   if (park_for_guard(tracked, taking.now)) return false;
   const BudgetBook::Gate gate = gate_of(tracked);
   if (gate == BudgetBook::Gate::busy || !has_place(taking)) return false;

@@ -1,4 +1,4 @@
-// The part of the pipeline that takes what the view of the cluster tells: events of its watches, and lists.
+// Pipeline: processes what the views of the cluster deliver, watch events and lists.
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
@@ -21,19 +21,19 @@ bool is_held_by_guard(const TrackedPod* tracked) {
   return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
 }
 
-// The server knows no such pod, or another one under its name; the view still has it.
+// True if the server said that the pod does not exist or that another pod has its name, while the view still has it.
 bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked &&
          (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
 }
 
-// What a change of a pod can change about an eviction; a mere heartbeat must not wake anybody.
+// True if a change of the pod may affect its eviction. Other changes, such as heartbeats, must not wake the pod.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
 }
 
-// Of what is no number, nothing is known.
+// True if `version` is newer than `than`. False if either resourceVersion is not a number.
 bool is_newer(const std::string& version, const std::string& than) {
   const auto number = [](const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -75,8 +75,9 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (!must_leave(tracked.state)) return;
   emit_(EventType::late_pod, tracked.report);
   const auto& controller = tracked.pod.controller;
-  // A node that takes pods has them come back, and for a moment longer those on their way, of those that heed the
-  // cordon. They may be heard of late.
+  // A pod is a return only if it was created while the node was cordoned. A pod that does not tolerate the cordon may
+  // have been scheduled just before, so it gets `race_window`. The age of the pod counts, because its event may arrive
+  // late.
   const Duration age = tracked.pod.created ? std::max<Duration>(server_now_() - *tracked.pod.created, {}) : Duration{};
   const Duration on_their_way = tracked.pod.tolerates_unschedulable ? Duration{} : race_window;
   if (!controller || paused_ || now - age < taking_no_pods_since_ + on_their_way) return;
@@ -111,7 +112,7 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
   tracked.told_at = now;
-  // An event that was held back while a list told more. If a deletion was really taken back, the next list says so.
+  // The event is older than a list that arrived before it. If the deletion was really undone, the next list shows that.
   if (tracked.pod.terminating() && !pod.terminating()) return;
   change(tracked, pod, now);
 }
@@ -119,10 +120,11 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
 void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   const bool revived = tracked.pod.terminating() && !pod.terminating();
-  // Who may stay may go, too, and has finished then: that is no news.
+  // A skipped pod that terminates and has finished stays skipped. Policy, which might now count it as a pod that must
+  // leave, is not asked again.
   const bool goes_unasked = tracked.state == PodState::left && tracked.report.outcome == PodOutcome::skipped &&
                             tracked.report.reason != terminating_too_long && pod.terminating() && pod.finished();
-  // The budgets of a pod that must leave are kept up to date; what else they select is looked up when it matters.
+  // budget_changed() keeps the budgets of pods that must leave up to date. Those of a skipped pod are looked up here.
   const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
   see(tracked, pod);
   if (other_budgets) tracked.budgets = book_.selection(pod);
@@ -137,12 +139,12 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   apply_decision(tracked, now);
   if (!relevant) return;
   wake(tracked, now);
-  // It may need no replacement any more, or say itself how many it takes.
+  // The change may lift the guard: the pod may need no replacement any more, or have a new max-unavailable annotation.
   if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-// An etcd was restored from a backup in which nobody has deleted it.
+// etcd was restored from a backup of a time when the pod was not deleted yet. The drain starts again with the pod.
 void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
   tracked.holds_place = tracked.grace_given = false;
   queue(tracked);
@@ -159,14 +161,16 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   TrackedPod& tracked = found->second;
   tracked.listed_at = std::max(tracked.listed_at, asked);
   if (tracked.state == PodState::vanished) {
-    // While the list was under way the watch has said more: a UID never comes back by itself.
+    // The watch showed the deletion after the list was requested. A UID never comes back by itself, so the list is
+    // older.
     if (tracked.vanished_since > asked) return;
     become(tracked, PodState::left);
     tracked.report.vanished_at.reset();
   }
-  // Nor is anything else of it taken back. An etcd that was restored counts anew, but ends its watches.
+  // Ignores a list entry that is older than the last watch event. After an etcd restore the revisions start again, but
+  // then the server also ends its watches.
   if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
-  // Nor does a deletion: the list is older than what the watch or the answer has said since.
+  // The watch or an answer showed the deletion after the list was requested, so the list is older.
   if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
   change(tracked, pod, now);
 }
@@ -187,7 +191,8 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, T
   all_missing_but(present, asked, now, wall);
 }
 
-// A UID comes once and goes once: what was there before the list was asked for, and is not in it, has gone.
+// A UID is created once and deleted once. A pod that existed before the list was requested and is not in it was
+// deleted.
 void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
@@ -228,7 +233,8 @@ std::set<std::string> Pipeline::namespaces_held_by_guards() const {
 void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;
-  // As long as the server says, by its clock: somebody may have deleted it long ago.
+  // Uses the time until deletionTimestamp by the server's clock, not the full grace period, because another client may
+  // have deleted the pod long ago.
   const Duration left = *tracked.pod.deletion_timestamp - server_now_();
   const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
@@ -240,7 +246,8 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.report.reason.clear();
   tracked.report.message.clear();
   if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
-    // The watch is faster than the answer, or the answer is lost: the server's own clock tells when it was accepted.
+    // The watch event came before the answer, or the answer was lost. The server's deletionTimestamp tells when the
+    // server accepted the eviction.
     tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
     tracked.inferred = tracked.request_out;
     tracked.holds_place = true;
@@ -251,7 +258,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
 }
 
 void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
-  // What we asked to leave is told of, also when it was not waited for any more.
+  // Reports the deletion of each pod that the drain tried to evict, even if it did not wait for the pod any more.
   const bool mattered = must_leave(tracked.state) || tracked.report.attempts > 0;
   remove_from_order(tracked);
   tracked.holds_place = false;
@@ -270,15 +277,15 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.state == PodState::vanished) return;
   TrackedPod& tracked = found->second;
-  // The answer was lost or is still under way: the eviction had been sent, so the pod counts as evicted by us.
+  // The eviction was sent and its answer has not arrived (it may be lost), so the pod counts as evicted by the drain.
   if ((tracked.state == PodState::in_flight || tracked.shortening) && !tracked.report.evicted_at) {
     tracked.report.evicted_at = wall;
     tracked.inferred = true;
   }
-  // While its request is out its answer is still to be taken: it frees the budget's lane.
+  // Keeps the entry while a request is in flight, because the answer frees the lane of the budget.
   if (tracked.state == PodState::left && !tracked.request_out && tracked.report.attempts == 0) {
     --count_of(PodState::left);
-    pods_.erase(found);  // a skipped pod that went away is no part of the report
+    pods_.erase(found);  // a skipped pod that was deleted is not part of the report
     return;
   }
   vanish(tracked, now, wall);
@@ -295,8 +302,8 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
       auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
       helped = before != tracked->budgets;
     }
-    // Its counts can help only those that it held back: not a webhook's denial, not an overlap. Of parked pods only
-    // signals are throttled.
+    // New counts of a budget help only the pods that it holds back. They do not help a pod that a webhook denied or
+    // that several budgets select. A parked pod whose signal was throttled or denied waits for its budget, too.
     const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
                            tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
     helped = helped || (held_back && contains(*tracked->budgets, uid));

@@ -26,7 +26,8 @@ std::string annotation(const k8s::Pod& pod, std::string_view key) {
   return k8s::value_at(pod.annotations, key).value_or("");
 }
 
-// The Go durations that Karpenter writes there: "30m", "1h30m", "1.5h". Nothing for anything else.
+// Parses the Go durations that Karpenter writes: "30m", "1h30m", "1.5h". Returns nullopt for other texts and negative
+// durations.
 std::optional<std::chrono::microseconds> parse_protection(std::string_view text) {
   const auto protection = parse_duration(text);
   if (!protection || *protection < Duration::zero()) return std::nullopt;
@@ -51,9 +52,10 @@ bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTim
   return wall - *pod.deletion_timestamp > limit;
 }
 
-// The kubelet says that of whatever it has stopped, too (since 1.27), before it has unmounted its volumes: of a pod on
-// its way out it tells nothing of what that was before. Only kubectl's rule, that finished pods may go whatever else
-// they are, needs no more.
+// True if the pod counts as finished. Since 1.27 the kubelet also sets a terminal phase on each pod that it has
+// stopped, before it unmounts the volumes. So the phase of a terminating pod does not show what the pod was before, and
+// such a pod does not count as finished. Exception: under kubectl's rule that finished pods are evicted whatever else
+// they are, that does not matter, so a terminating pod counts, unless it belongs to a DaemonSet.
 bool counts_as_finished(const k8s::Pod& pod, const Policy& policy) {
   return pod.finished() && (!pod.terminating() || (policy.finished == Treatment::evict && !is_daemon_pod(pod)));
 }
@@ -111,7 +113,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   if (!finished) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
   }
-  // Of what the kubelet has stopped there is nothing left to protect.
+  // A pod in a terminal phase has nothing left to protect.
   if (!pod.finished()) {
     if (pod.has_empty_dir)
       found.push_back(
@@ -123,7 +125,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
       found.push_back({verdict_of(policy.do_not_disrupt), "DoNotDisrupt", "protected by its annotation " + protection});
   }
   for (const Finding& finding : found) {
-    // A finished pod is decided by what finished pods get; whatever else it is no longer matters.
+    // The finding about a finished pod decides even if it says evict. Findings after it do not matter.
     const bool decides = finding.verdict != Verdict::evict || finding.reason == "Finished";
     if (!decides) continue;
     decision.verdict = finding.verdict;

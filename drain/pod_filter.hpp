@@ -1,9 +1,9 @@
-// Which pods must leave. Pure: every filter looks at every pod and its finding is kept; the decision is that of the
-// first filter, in order, that does not say "evict".
+// Decides which pods must leave. Pure. Every filter examines every pod, and all findings are kept. The first filter, in
+// order, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A
-// finished pod is decided by its own treatment alone, as kubectl does; a mirror pod is never touched whatever else it
-// is. That a pod on its way out has finished by now lets nobody skip it.
+// finished pod that passes the filters before `finished` is decided by Policy::finished alone, as in kubectl. A mirror
+// pod is never evicted, whatever else it is. A terminating pod is not skipped because it has finished by now.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace haulout::drain {
 
-// What is known of the DaemonSets that own pods here, by the UID in the pod's ownerReference.
+// State of the DaemonSets that own pods of the node, by the UID in the pod's ownerReference.
 enum class DaemonSetState { exists, gone, unknown };
 using DaemonSetStates = std::map<std::string, DaemonSetState>;
 
@@ -27,16 +27,17 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// The reason why a pod is left that may have to be waited for again: a backup can bring back a later deletionTimestamp.
+// Reason of a skipped pod that may have to be waited for again: after etcd was restored from a backup, the pod may have
+// a later deletionTimestamp.
 inline constexpr std::string_view terminating_too_long = "TerminatingTooLong";
-// The reason why a pod is left for as long as it has these labels.
+// Reason of a pod that is skipped for as long as it has labels that match --leave-pods.
 inline constexpr std::string_view left_by_labels = "LeftByLabels";
 
 struct Decision {
   Verdict verdict = Verdict::evict;
-  std::string reason;  // empty when nothing speaks against the eviction
+  std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
-  std::vector<Finding> findings;  // of every filter that had something to say
+  std::vector<Finding> findings;  // of every filter that applies to the pod
 };
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall);
@@ -44,11 +45,12 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
 bool is_mirror(const k8s::Pod& pod);
 // Owned by a DaemonSet of any API group.
 bool is_daemon_pod(const k8s::Pod& pod);
-// Known to have ended. That a grace period is over does not say so.
+// True if the containers are known to have ended. The end of the grace period does not prove that.
 bool containers_have_ended(const k8s::Pod& pod);
-// Only DaemonSets of apps/v1 can be looked up; others are taken as existing.
+// True for pods of apps/v1 DaemonSets. DaemonSets of other API groups cannot be looked up and count as existing.
 bool can_look_up_daemon_set(const k8s::Pod& pod);
-// The protecting annotation, as "key=value", or empty. A karpenter.sh/do-not-disrupt duration counts from startTime.
+// Returns the annotation that protects the pod, as "key=value", or an empty string if none does. A duration in
+// karpenter.sh/do-not-disrupt counts from the pod's startTime; the text then ends with the time when it is over.
 std::string do_not_disrupt(const k8s::Pod& pod, WallTime wall);
 
 }  // namespace haulout::drain

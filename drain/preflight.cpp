@@ -1,4 +1,5 @@
-// Before anything is touched: is this the node, may we, and does policy allow it.
+// Drain preflight, before the drain changes anything: reads the node and its pods, checks permissions, and checks
+// whether policy allows the drain.
 #include <set>
 
 #include "drain/drain_impl.hpp"
@@ -10,7 +11,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Without budgets the drain goes on more carefully; this is for a server that has just come up.
+// How long to retry the list of budgets, for a server that has just started. Without budgets the drain continues more
+// carefully.
 constexpr Duration budgets_patience = std::chrono::seconds(2);
 
 }  // namespace
@@ -44,7 +46,8 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
   }
 }
 
-// False when the server says no; anything else that goes wrong here leaves the proof to the deed itself.
+// Returns false if the server denies the right twice. If the review itself fails, returns true, and the request that
+// needs the right shows whether it is granted.
 asio::awaitable<bool> Drain::Impl::permitted(k8s::ResourceAttributes attributes) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) co_await clock_.sleep_until(now() + std::chrono::milliseconds(500));
@@ -82,7 +85,7 @@ asio::awaitable<bool> Drain::Impl::review_permissions() {
   removal.resource = "pods";
   if (!options_.delete_instead_of_evict) removal.subresource = "eviction";
   if (co_await permitted(removal)) co_return true;
-  // Not everywhere; perhaps where it matters.
+  // The right is not granted for the whole cluster. Checks the namespaces that have pods to evict.
   for (const std::string& ns : namespaces) {
     removal.ns = ns;
     if (!co_await permitted(removal))
@@ -104,7 +107,7 @@ asio::awaitable<void> Drain::Impl::list_budgets() {
   }
 }
 
-// All that there are.
+// `listed` contains all budgets. Known budgets that it lacks were deleted.
 void Drain::Impl::learn_budgets(const std::vector<k8s::PodDisruptionBudget>& listed) {
   std::set<std::string> gone;
   for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
