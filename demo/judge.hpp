@@ -1,8 +1,9 @@
-// The judge of ./dev demo: did a fleet that updated itself on the simulated cluster keep what Haulout promises?
+// The judge of ./dev demo. It decides whether a fleet that updated itself on the simulated cluster kept what Haulout
+// promises.
 //
-// It sees what the API server stores, what it was asked, and machines that go down and come up; what agents say of
-// themselves counts only at the end, when it adds to the conditions. A violation is a sentence and stops nothing. Pure:
-// it changes nothing and asks nobody.
+// Its facts are the objects that the API server stores, the requests to it, and machines that go down and come up. What
+// agents report in labels counts only at the end, as a further condition. A violation is recorded as a sentence and
+// stops nothing. Pure.
 #pragma once
 
 #include <map>
@@ -17,24 +18,24 @@ namespace haulout::demo {
 
 class DemoJudge {
  public:
-  // Times in what it says count from here.
+  // Times in its sentences count from `began`.
   explicit DemoJudge(TimePoint began) : began_(began) {}
 
   void see(const sim::Change& change);
   void see(const sim::AuditEntry& entry);
-  // By whatever means; `now`: the moment at which it is noticed.
+  // The machine went down for any reason. `now`: when that was noticed.
   void machine_down(const std::string& node, TimePoint now);
-  // It has booted.
+  // The machine has booted.
   void machine_up(const std::string& node);
 
   struct Promise {
     std::string text;                 // "no more than one node is out of service at a time"
-    std::vector<std::string> broken;  // empty: kept
-    std::vector<std::string> seen;    // what the judgement rests on
+    std::vector<std::string> broken;  // how it was broken; empty if it was kept
+    std::vector<std::string> seen;    // the facts that show that it was kept
   };
-  // As it stands now; the last promise is kept only when the update is over on every node.
+  // Returns the promises as of now. The last one is kept only when the update of every node is over.
   std::vector<Promise> verdict() const;
-  // Every node has its update, is back in service, and no turn is held.
+  // True if every node is updated and in service, and no slot is held.
   bool over() const;
 
  private:
@@ -43,13 +44,13 @@ class DemoJudge {
     bool cordoned = false;
     bool ready = true;
     bool up = true;
-    bool wants_reboot = true;  // by its label
+    bool wants_reboot = true;  // false only if its label says so
     std::size_t boots = 0;
   };
   struct BudgetTruth {
     std::int64_t needed = 0;
     std::int64_t fewest = 0;
-    bool met = false;  // it has been, since it came
+    bool met = false;  // it had as many healthy pods as it needs at some time
     bool broken = false;
   };
 
@@ -60,7 +61,7 @@ class DemoJudge {
   void look_at_budgets(TimePoint now);
   std::int64_t healthy(const sim::Json& budget) const;
   bool holds_turn(const std::string& name, const NodeTruth& node) const;
-  // What keeps the update of that node from being over; empty: nothing.
+  // Returns why the update of the node is not over; empty if it is over.
   std::string unfinished(const std::string& name, const NodeTruth& node) const;
   std::string when(TimePoint now) const;
   std::vector<std::string> budgets_seen() const;
@@ -70,15 +71,15 @@ class DemoJudge {
   std::map<std::string, sim::Object> pods_;     // by UID
   std::map<std::string, sim::Object> budgets_;  // by namespace/name
   std::map<std::string, BudgetTruth> budget_truth_;
-  std::map<std::string, std::string> turns_;  // Lease: holder
-  std::set<std::string> out_;                 // nodes that are out of service
+  std::map<std::string, std::string> turns_;  // holder of each Lease, by namespace/name
+  std::set<std::string> out_;                 // nodes that are cordoned or not Ready
   std::size_t most_out_ = 0;
-  std::set<std::string> evicted_;  // UIDs
+  std::set<std::string> evicted_;  // UIDs of evicted pods
   std::size_t reboots_ = 0;
   std::vector<std::string> too_many_out_, budgets_broken_, bad_reboots_, deletions_;
 };
 
-// For each promise a line, "kept" or "BROKEN", and beneath it how it was broken, or else what was seen.
+// Returns a line for each promise, "kept" or "BROKEN", followed by lines with the facts, or with how it was broken.
 std::vector<std::string> verdict_lines(const std::vector<DemoJudge::Promise>& verdict);
 bool all_kept(const std::vector<DemoJudge::Promise>& verdict);
 

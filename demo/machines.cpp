@@ -7,10 +7,10 @@
 namespace haulout::demo {
 namespace {
 
-// Short beside anything that happens on a node; three look-ups of a file each time.
+// Short compared with anything that happens on a node. Each look checks a few files per machine.
 constexpr Duration look_every = std::chrono::milliseconds(20);
 
-// Nothing while the machine is off, or has not been set up.
+// Returns the boot id of a machine; nothing while the machine is off or was not set up.
 std::optional<std::string> boot_id(const std::filesystem::path& root) {
   std::error_code ignored;
   if (std::filesystem::exists(root / "off", ignored)) return std::nullopt;

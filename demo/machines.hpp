@@ -1,6 +1,6 @@
-// The machines of ./dev demo, as far as the simulated cluster knows them: directories that a script plays. DIR/NODE is
-// what the agent of that Node takes for its host's root. While there is a file DIR/NODE/off the machine is off: its
-// Node is NotReady, and its pods run on no one. Without it the kubelet reports the boot id it finds beneath
+// The machines of ./dev demo: directories that a script changes, and that the simulated cluster follows. DIR/NODE is
+// the root directory of the host for the agent of that Node. While the file DIR/NODE/off exists, the machine is off:
+// its Node is NotReady, and its pods stay but are not Ready. Without that file, the kubelet reports the boot id in
 // DIR/NODE/proc/sys/kernel/random/boot_id.
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace haulout::demo {
 
-// Tells cluster and judge of every machine that goes down or comes up; until cancelled. All arguments must outlive it.
+// Reports every machine that goes down or comes up to the cluster and the judge, until cancelled. Borrows `clock`,
+// `cluster` and `judge`. Polls the files in `directory`; a boot id that cannot be read means that the machine is off.
 boost::asio::awaitable<void> follow_machines(Clock& clock, sim::Cluster& cluster, DemoJudge& judge,
                                              std::string directory);
 

@@ -1,13 +1,15 @@
-// haulout-demo: a simulated cluster served on loopback in real time, for ./dev demo and for trying things out. Not part
-// of what is installed.
+// haulout-demo: serves a simulated cluster on loopback in real time, for ./dev demo and for experiments. It is not
+// installed.
 //
-// It loads a world of ordinary Kubernetes objects, waits until every pod that can be scheduled is, writes a kubeconfig
-// and serves until SIGINT or SIGTERM. Plain HTTP, no authentication: it listens on loopback only.
+// It loads a file of ordinary Kubernetes objects, gives the pods 2.5 s to be scheduled and to start, writes a
+// kubeconfig, and serves until SIGINT or SIGTERM. It uses plain HTTP without authentication, so it listens on loopback
+// only.
 //
-// With --machines its Nodes have machines (demo/machines.hpp), real agents may take them through an update, and a
-// judge writes whether that kept what Haulout promises (demo/judge.hpp).
+// With --machines, its Nodes have machines (demo/machines.hpp), and real agents may update them. A judge then writes
+// whether the update kept what Haulout promises (demo/judge.hpp).
 //
-// Exit codes: 0 ended by a signal; 1 world or address unusable, or a promise broken or not shown to be kept; 2 usage.
+// Exit codes: 0 if a signal ended it; 1 if a file or the address cannot be used, or if a promise was broken or not
+// shown to be kept; 2 for wrong usage.
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -36,11 +38,11 @@ struct DemoOptions {
   std::uint64_t seed = 1;
 };
 
-// Time for the scheduler and the kubelets to bring the pods of the world up before anybody looks.
+// Time for the scheduler and the kubelets to start the pods before the kubeconfig is written.
 constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
-// A fleet of three takes less than one.
+// The verdict is written after this time at the latest. A fleet of three nodes needs less than a minute.
 constexpr Duration longest_update = std::chrono::minutes(3);
-// The update is over when it still is this much later.
+// The update counts as over if it is still over this much later.
 constexpr Duration last_look = std::chrono::seconds(1);
 
 Result<http::ServerOptions> parse_listen(const std::string& listen) {
@@ -73,7 +75,7 @@ asio::awaitable<void> wait_for_signal() {
   co_await signals.async_wait(asio::use_awaitable);
 }
 
-// Once the pods of the world are up.
+// Writes the kubeconfig when the pods have had time to start, prints the address, and waits for a signal.
 asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, std::string address, std::uint16_t port,
                                         int& code) {
   co_await clock.sleep_until(clock.now() + come_to_rest);
@@ -89,7 +91,8 @@ asio::awaitable<void> announce_and_wait(Clock& clock, std::string kubeconfig, st
   co_await wait_for_signal();
 }
 
-// Writes the verdict when the update is over, or ought to be; `kept` is then its short form.
+// Writes the verdict when the update is over, or after `longest_update`. Sets `kept` if all promises were kept and the
+// verdict was written.
 asio::awaitable<void> judge_fleet(Clock& clock, const DemoJudge& judge, std::string path, bool& kept) {
   const TimePoint limit = clock.now() + longest_update;
   for (bool over = false; !over && clock.now() < limit;) {
@@ -157,7 +160,7 @@ asio::awaitable<int> run(asio::any_io_executor executor, std::vector<std::string
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("error: {}\nSee 'haulout-demo --help' for usage.\n", error.what());
   });
-  std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+  std::reverse(args.begin(), args.end());  // CLI11 reads the arguments from the end of the vector
   try {
     app.parse(std::move(args));
   } catch (const CLI::ParseError& problem) {
@@ -170,7 +173,7 @@ asio::awaitable<int> run(asio::any_io_executor executor, std::vector<std::string
 }  // namespace haulout::demo
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a client that goes away must not end the cluster
+  std::signal(SIGPIPE, SIG_IGN);  // a closed connection must not end the process
   boost::asio::io_context context(1);
   int exit_code = 0;
   boost::asio::co_spawn(context, haulout::demo::run(context.get_executor(), {argv + std::min(argc, 1), argv + argc}),

@@ -1,35 +1,36 @@
-// Whether a drain goes on waiting for a volume, detached here, to be attached to another node. Pure.
+// Decides whether a drain waits until a volume that was detached from this node is attached to another node. Pure.
 //
-// Advice, never a condition: storage that attaches slowly is spared when the next pod leaves only after that. But the
-// pod may have nowhere to go, may have been scaled down, or its scheduler may be the one that has just been evicted:
-// nothing that the drained node can do makes it happen, so no outcome may depend on it.
+// The wait only paces the drain: it spares storage that attaches slowly, since the next pod leaves later. No outcome of
+// a drain may depend on it, because the drain cannot bring the attachment about: the pod may find no node, it may have
+// been scaled down, or the drain may just have evicted the scheduler.
 #pragma once
 
 #include "drain/report.hpp"
 
 namespace haulout::drain {
 
-// A pod that was brought back elsewhere has its VolumeAttachment made as soon as it has a node. Who shows none this
-// long after the volume became free is not waited for.
+// Kubernetes creates the VolumeAttachment of a replacement pod as soon as the pod has a node. If there is none this
+// long after the volume was detached, the drain stops waiting for the volume.
 inline constexpr Duration claim_hold = std::chrono::seconds(30);
-// This much of a drain's time is left to its end: the last questions have to be answered before the deadline.
+// The waits end this long before the deadline of the drain, so that its final requests can be answered in time.
 inline constexpr Duration reattach_margin = std::chrono::seconds(30);
 
 struct ReattachFacts {
-  enum class Elsewhere { nowhere, attaching, attached };  // the furthest of all other nodes
+  enum class Elsewhere { nowhere, attaching, attached };  // most advanced state on any other node
 
-  bool comes_back = false;  // a pod that used it has a controller, had not finished, and leaves its claim behind
-  bool used_here = false;   // a pod of this node uses its claim, or it is attached here, once more
+  bool comes_back = false;  // a pod that used it has a controller, had not finished, and its claim outlives it
+  bool used_here = false;   // a pod of this node uses its claim, or the volume is attached here again
   Elsewhere elsewhere = Elsewhere::nowhere;
   TimePoint now{};
   TimePoint detached_at{};
-  Duration limit{};                    // 0: not waited for
-  TimePoint until = TimePoint::max();  // of the drain
+  Duration limit{};                    // longest wait since `detached_at`; 0 disables the wait
+  TimePoint until = TimePoint::max();  // latest end of all waits of this drain
 };
 
-// Once the wait is over it is over; all that can follow is that the volume is attached after all.
+// Returns the next state of the wait. A wait that has ended does not start again: only `attached` can follow
+// `unclaimed` and `late`.
 Reattach decide_reattach(Reattach before, const ReattachFacts& facts);
-// When that can change without an event; max() if never.
+// Returns the time at which that state can change without an event; max() if never.
 TimePoint reattach_wake(Reattach now, const ReattachFacts& facts);
 
 }  // namespace haulout::drain

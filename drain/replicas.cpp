@@ -1,4 +1,4 @@
-// ControllerBook: controllers with a single replica; and what is said of those.
+// Diagnoses about controllers with few replicas, and ControllerBook's decision about pods of single replicas.
 #include "drain/replicas.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace haulout::drain {
 
 namespace {
 
-// The pod's own annotation comes first, unless it makes no sense.
+// The annotation of the pod has precedence over that of its controller, unless its value is invalid.
 template <class T>
 std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key,
                              std::optional<T> (*parse)(std::string_view)) {
@@ -43,7 +43,7 @@ Scope advice(Pods pods) {
 
 void diagnose_override(const Controller& controller, const std::map<std::string, std::string>& annotations, Pods pods,
                        std::vector<DiagnosisFact>& facts) {
-  // One fact for all: what has the same code and subject is the same fact.
+  // All invalid annotations share one fact, because facts with the same code and subject count as the same fact.
   std::string message;
   const auto ignored = [&](std::string_view key, std::string_view value, std::string_view why) {
     message += fmt::format("{}the annotation {}={} is ignored: {}", message.empty() ? "" : "; ", key, value, why);
@@ -79,7 +79,7 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
                    advice(Pods(std::array{&tracked}))});
 }
 
-// Of one controller.
+// A controller, and its pods that have yet to leave this node.
 struct Here {
   const Controller* controller = nullptr;
   std::int32_t ready = 0;

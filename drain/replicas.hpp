@@ -1,4 +1,4 @@
-// What is said of controllers with few replicas, as long as pods of theirs have yet to leave the node. Pure.
+// Diagnoses about controllers with few replicas whose pods have yet to leave the node. Pure.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,14 @@
 
 namespace haulout::drain {
 
-// SINGLE_REPLICA: a pod that is the only one of its controller goes. LAST_READY_PODS: all Ready pods of a controller
-// are here, and neither a budget nor --max-unavailable-per-controller keeps them from going together; where budgets may
-// not be seen there may be one. REPLICAS_UNKNOWN: how many there are could not be found out.
-// OVERRIDE_INVALID: an annotation that makes no sense. The first two only where single replicas are looked after.
-// `pods`: Pipeline::leaving().
+// Appends these facts. `pods` is Pipeline::leaving().
+//   SINGLE_REPLICA    The drain evicts the only pod of a controller.
+//   LAST_READY_PODS   All Ready pods of a controller are on this node, and neither a budget nor
+//                     --max-unavailable-per-controller keeps them from leaving together. Not reported if the drain
+//                     cannot read budgets, since one may exist.
+//   REPLICAS_UNKNOWN  The number of replicas could not be found out.
+//   OVERRIDE_INVALID  An annotation has an invalid value.
+// The first two are reported only if Guards::single_replica is not `allow`.
 void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts);
 

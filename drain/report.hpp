@@ -1,5 +1,5 @@
-// What a drain did, why, and what is left. Plain data: agent/ turns it into text, JSON and exit codes.
-// Reasons are CamelCase and stable, messages are for people.
+// The result of a drain: what it did, why, and what is left. Plain data: its callers turn it into text, JSON and exit
+// codes. Reasons are CamelCase words that stay the same between versions. Messages are for people.
 #pragma once
 
 #include <map>
@@ -15,22 +15,22 @@
 namespace haulout::drain {
 
 enum class Outcome {
-  drained,    // nothing is left but skipped pods
-  blocked,    // the deadline came first
-  refused,    // policy says no; nothing was touched
-  cancelled,  // the caller stopped it
-  node_gone,  // the Node was deleted, or replaced by another of the same name
-  failed,     // it could not be carried out: connection, permission, an answer that makes no sense
+  drained,    // only skipped pods are left
+  blocked,    // pods or volumes were left at the deadline or the volume limit; dry run: a pod could not be evicted
+  refused,    // policy forbids the drain; nothing was changed
+  cancelled,  // the caller cancelled the drain
+  node_gone,  // the Node was deleted, or replaced by another Node of the same name
+  failed,     // the drain could not be carried out: connection, permission, an invalid answer, or evictions rejected
 };
 
 enum class PodOutcome {
-  planned,      // not yet tried (also: dry run)
-  skipped,      // left where it is, on purpose
-  refused,      // policy forbids the drain because of it
-  waiting,      // parked, with a reason
-  terminating,  // evicted or deleted, still there
-  evicted,      // vanished after our eviction
-  gone,         // vanished without it
+  planned,      // not tried yet, or dry run
+  skipped,      // deliberately left on the node
+  refused,      // policy forbids the drain because of this pod
+  waiting,      // parked; `reason` says why
+  terminating,  // evicted or deleted, but the object still exists
+  evicted,      // deleted after an eviction by this drain
+  gone,         // deleted without an eviction by this drain
 };
 
 enum class Verdict { evict, skip, refuse, park };
@@ -39,51 +39,51 @@ struct PodReport {
   std::string ns;
   std::string name;
   std::string uid;
-  std::string controller;  // "ReplicaSet/web-6d4b9", empty without
+  std::string controller;  // "ReplicaSet/web-6d4b9"; empty if the pod has none
   Verdict verdict = Verdict::evict;
   PodOutcome outcome = PodOutcome::planned;
-  std::string reason;  // why this verdict or this wait: "DaemonSetManaged", "BlockedByBudget", …
+  std::string reason;  // of this verdict or this wait: "DaemonSetManaged", "BlockedByBudget", …
   std::string message;
-  std::uint32_t attempts = 0;          // eviction requests sent
-  std::optional<WallTime> evicted_at;  // the eviction was accepted
+  std::uint32_t attempts = 0;          // number of eviction requests sent
+  std::optional<WallTime> evicted_at;  // when the server accepted the eviction
   std::optional<WallTime> vanished_at;
   std::string key() const { return ns + "/" + name; }
 };
 
 enum class VolumeOutcome {
-  unclear,        // which pods use it is being found out
-  in_use,         // by pods that have yet to leave
-  kept,           // by a pod that stays on the node: not waited for
-  detaching,      // its last pod has gone, its VolumeAttachment not: waited for
-  detached,       // its VolumeAttachment has gone
-  leaked,         // no pod of the node was seen to use it: not waited for
-  inline_volume,  // no object tells who uses it: not waited for
+  unclear,        // the drain has not yet found out which pods use it
+  in_use,         // used by pods that have yet to leave
+  kept,           // used by a pod that stays on the node; the drain does not wait for it
+  detaching,      // no pod uses it any more, but its VolumeAttachment exists; the drain waits for it
+  detached,       // its VolumeAttachment was deleted
+  leaked,         // no pod of the node was seen to use it; the drain does not wait for it
+  inline_volume,  // no object says which pods use it; the drain does not wait for it
 };
 
-// Of a volume that is detached here: whether another node has it. Advice (drain/reattach.hpp): no outcome of a drain
-// depends on it.
+// Whether a volume that was detached from this node is attached to another node. No outcome of a drain depends on it
+// (drain/reattach.hpp).
 enum class Reattach {
-  none,       // not looked at: not asked for, or nothing brings the pod back that used it
-  waiting,    // waited for
+  none,       // not observed: there is no reattach limit, or no controller replaces a pod that used the volume
+  waiting,    // the drain waits until another node has it
   attached,   // another node has it
-  unclaimed,  // no other node asks for it: not waited for
-  late,       // the limit came first
+  unclaimed,  // no other node asks for it; the drain does not wait any more
+  late,       // the limit passed first; the drain does not wait any more
 };
 
 // One VolumeAttachment of the node.
 struct VolumeReport {
-  std::string volume;      // PersistentVolume; empty: an inline volume
-  std::string claim;       // "shop/data-db-0"; empty: not known, or none
-  std::string driver;      // CSI
-  std::string attachment;  // VolumeAttachment
+  std::string volume;      // name of the PersistentVolume; empty for an inline volume
+  std::string claim;       // "shop/data-db-0"; empty if it is unknown or there is none
+  std::string driver;      // name of the CSI driver
+  std::string attachment;  // name of the VolumeAttachment
   VolumeOutcome outcome = VolumeOutcome::unclear;
-  // While detaching: what it waits for, or what the driver says against it. When detached: why it is waited for once
-  // more, or is not.
+  // While detaching: which step is missing, or the error of the driver. When detached: what keeps another node from
+  // having it, and why the drain waits for that or does not.
   std::string message;
-  std::optional<WallTime> unused_at;  // when its last pod was seen to have gone
+  std::optional<WallTime> unused_at;  // when the drain saw that no pod used it any more
   std::optional<WallTime> detached_at;
   Reattach reattach = Reattach::none;
-  std::string attached_to;  // the Node that has it, when another one does
+  std::string attached_to;  // the other Node that has it; empty if there is none
 
   // "volume pv-data (claim shop/data)".
   std::string text() const;
@@ -92,16 +92,16 @@ struct VolumeReport {
 struct CordonReport {
   bool before = false;
   bool after = false;
-  // Whose cordon it is now: "haulout" (this run's, or an earlier run's mark), "other" (a human's or another tool's), ""
-  // none.
+  // Owner of the cordon at the end: "haulout" (the Node has the mark of this or an earlier run), "other" (a person or
+  // another tool), "" (the node is not cordoned).
   std::string owner;
-  bool known = true;  // false: the drain was stopped while the answer to a change of it was still out
+  bool known = true;  // false: the answer to a change of the cordon is missing, so it may have taken effect or not
 };
 
 struct Diagnosis {
   std::string code;     // "PDB_ZERO", …
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
-  std::string message;  // what, why and the way out
+  std::string message;  // what, why and the remedy
   WallTime since{};
   Scope scope{};
   bool operator==(const Diagnosis&) const = default;
@@ -120,11 +120,12 @@ struct Report {
   WallTime finished_at{};
   CordonReport cordon;
   std::vector<PodReport> pods;          // sorted by namespace and name
-  std::vector<VolumeReport> volumes;    // attached when the drain began or later; empty unless volumes are waited for
-  std::vector<placement::PodFit> fits;  // before anything was touched; empty unless it was asked for
+  std::vector<VolumeReport> volumes;    // attached during the drain; empty unless it waits for or serializes volumes
+  std::vector<placement::PodFit> fits;  // of the fit check before any change; empty unless it was asked for
   std::vector<Diagnosis> diagnoses;     // active at the end
   RequestCounts requests;
-  // Set when the outcome is `failed`. connection_failed: credentials, network or permission, not the cluster's state.
+  // Set if the outcome is `failed` because of a request. `connection_failed`: the cause is credentials, network or
+  // permission, not the state of the cluster.
   std::optional<Error> error;
   bool connection_failed = false;
 };

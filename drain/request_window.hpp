@@ -1,8 +1,10 @@
-// How many requests may be on the wire at once: each needs a connection of its own in HTTP/1.1. Pure bookkeeping.
+// Limits how many eviction requests are in flight at once, since each needs an HTTP/1.1 connection of its own. Pure
+// bookkeeping.
 //
-// Usually `usual` of them. Each that has been out for a second without an answer lets one more go, up to `most`, as
-// long as slow answers are good ones: an admission webhook may take its time with each pod. A pod of a namespace with
-// none out may go beyond that: what is slow is often one namespace's webhook.
+// The limit is `usual`. Each request that is unanswered after a second raises it by one, up to `most`, because an
+// admission webhook may take a while for each pod. A quick answer lowers it by one, but not below `usual`. A bad answer
+// sets it back to `usual`, where it stays until a slow request gets a good answer. Above the limit, a namespace that
+// has no request in flight may still send one, because often only the webhook of one namespace is slow.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +23,19 @@ class RequestWindow {
 
   explicit RequestWindow(std::size_t usual) : usual_(usual), limit_(usual) {}
 
-  // Takes into account how long each has been out.
+  // Raises the limit for each request that has become slow. Call it before asking whether a request may be sent.
   void look(TimePoint now);
   std::size_t out() const { return out_.size(); }
-  // No other may be sent but the first of a namespace; none at all.
+  // full(): only the first request of a namespace may be sent. exhausted(): no request may be sent.
   bool full() const { return out_.size() >= limit_; }
   bool exhausted() const { return full() && out_.size() >= most_of_namespaces(); }
   bool takes(const std::string& ns) const { return !full() || (!exhausted() && !namespaces_.contains(ns)); }
-  // When look() may let another one go; max() if never.
+  // Returns the time at which look() may raise the limit; max() if never.
   TimePoint next() const;
 
   void sent(const std::string& uid, const std::string& ns, TimePoint now);
-  // `good`: the server had time for it.
+  // `good`: the server processed the request. False if it throttled the request, or if the request failed and is to be
+  // retried.
   void answered(const std::string& uid, bool good);
 
  private:
@@ -46,7 +49,7 @@ class RequestWindow {
   std::size_t usual_;
   std::size_t limit_;
   bool grows_ = true;
-  std::map<std::string, Request> out_;  // by UID of the pod
+  std::map<std::string, Request> out_;  // requests in flight, by UID of the pod
   std::map<std::string, std::size_t> namespaces_;
 };
 

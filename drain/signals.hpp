@@ -1,9 +1,9 @@
-// When an eviction is asked for although its budget is seen to be closed: an admission webhook may take the request as
-// its sign to migrate the pod, or to have it replaced. Pure bookkeeping, by UID of the budget.
+// Decides when the drain sends an eviction although the pod's budget is exhausted. Such a request is a signal: an
+// admission webhook may react to it by migrating the pod or having it replaced. Pure bookkeeping, by UID of the budget.
 //
-// Each pod is asked for once; then, while its budget stays closed, one of its pods in turn every 30 to 60 s, sooner
-// when the pod or the budget has changed. One such request per budget is under way at a time, and in the long run no
-// more than two a minute are repeated.
+// Each pod gets one signal. While its budget stays exhausted, one of the budget's pods gets another signal every 30 to
+// 60 s, or sooner after the pod or the budget has changed. Each budget has at most one signal in flight, and in the
+// long run at most two repeated signals per minute.
 #pragma once
 
 #include <map>
@@ -19,25 +19,27 @@ class Signals {
   static constexpr Duration shortest = std::chrono::seconds(30);
   static constexpr Duration longest = std::chrono::seconds(60);
 
-  // Why one is sent: the pod was never asked for, it has changed since, or it is its budget's turn.
+  // Why a signal is sent: it is the pod's first; the pod has changed since; or the budget's periodic signal is due.
   enum class Cause { first, news, turn };
-  // The earliest time for it, apart from a request that is under way.
+  // Returns the earliest time for a signal. Does not consider a signal in flight; for that, see under_way().
   TimePoint next(const std::string& budget, Cause cause) const;
   bool under_way(const std::string& budget) const;
 
   void sent(const std::string& budget, Cause cause, TimePoint now, Rng& rng);
   void answered(const std::string& budget);
-  // Seen closed, or asked in earnest: its next turn is as far away as after a signal.
+  // begin(): the budget was seen exhausted. asked(): an ordinary eviction of one of its pods was sent. As after a
+  // signal, the next periodic signal is due in 30 to 60 s. begin() does nothing for a budget that it knows already.
   void begin(const std::string& budget, TimePoint now, Rng& rng);
   void asked(const std::string& budget, TimePoint now, Rng& rng);
-  // Its owner has changed it: its turn comes at once.
+  // The owner of the budget has edited it: its next periodic signal is due now.
   void hasten(const std::string& budget, TimePoint now);
 
  private:
   struct Entry {
     bool under_way = false;
     TimePoint turn{};
-    // What was repeated counts until then: 30 s for each. Two of them may come together.
+    // End of the time that repeated signals use up, 30 s each. The next one may be sent 30 s before this time, so two
+    // may follow each other at once.
     TimePoint counted_until{};
   };
   std::map<std::string, Entry> entries_;

@@ -1,4 +1,4 @@
-// Words and numbers as the drain writes and reads them. Pure.
+// Formats counts of pods for messages, and parses whole numbers. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ inline std::string one_of(const std::string& first, std::size_t all) {
   return fmt::format("pod {}{}", first, all == 1 ? "" : fmt::format(" and {} more", all - 1));
 }
 
-// The number that is the whole text; nothing for anything else.
+// Parses a decimal number. Returns nothing unless the number is the whole text.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -7,7 +7,7 @@ namespace haulout::drain {
 
 namespace {
 
-// The others are known by their Scale, where they have one.
+// For all other kinds, only the Scale subresource has the number of replicas, if the kind has a Scale.
 bool is_apps_workload(const k8s::OwnerReference& owner) {
   return owner.api_version == "apps/v1" &&
          (owner.kind == "Deployment" || owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");

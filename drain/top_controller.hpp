@@ -1,5 +1,5 @@
-// Up from a pod's controller to the one that nobody controls: from a ReplicaSet to its Deployment, and no further than
-// the kinds of the apps group that are known here.
+// Finds the topmost controller of a pod, for example the Deployment above its ReplicaSet. Reads only Deployments,
+// ReplicaSets and StatefulSets of apps/v1, and stops at an owner of any other kind.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ namespace haulout::drain {
 
 struct TopController {
   k8s::OwnerReference owner;
-  std::optional<Controller> controller;  // nothing: `owner` is of a kind that only its Scale tells of
-  std::optional<Controller> below;       // then: the ReplicaSet that `owner` controls, in place of it
+  std::optional<Controller> controller;  // nothing: `owner` is of another kind, and was not read
+  std::optional<Controller> below;  // then: the ReplicaSet that `owner` controls, if there is one; may stand for it
 };
 
-// Reads one of them; how patiently is the caller's choice.
+// Reads one controller object. The caller decides whether and how often it retries.
 using ReadWorkload = std::function<Task<k8s::Workload>(k8s::OwnerReference owner)>;
 
-// One that does not exist any more, or not under this UID, is `gone`. Fails as `read` fails. Cancellable.
+// Starts at `owner`, the pod's own controller. If an object does not exist any more, or has another UID, the result has
+// a controller that is `gone`. Fails with any other error of `read`. Cancellable.
 Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, ReadWorkload read);
 
 }  // namespace haulout::drain

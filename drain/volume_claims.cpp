@@ -1,5 +1,6 @@
-// Drain finds out whose the volumes are that are attached to its node: each PersistentVolume names its claim, and where
-// no pod uses that one the Node tells whether somebody still has the volume.
+// Drain: finds out which claim each volume attached to its node belongs to. Each PersistentVolume names its claim. If
+// no pod uses that claim, the status of the Node says whether its kubelet or the attach-detach controller still has the
+// volume.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"
@@ -9,33 +10,36 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Neither waiting nor asking once more helps.
+// True if neither waiting nor another request can help.
 bool is_final(const Error& error) {
   return !may_heal(error) && !k8s::is_forbidden(error);
 }
 
 }  // namespace
 
-// "namespace/name". Empty: no claim has it, or there is no such PersistentVolume.
+// Returns the volume's claim as "namespace/name". Empty: no claim has the volume, or the PersistentVolume does not
+// exist.
 Task<std::string> Drain::Impl::claim_of(std::string name, TimePoint limit) {
   const auto volume = co_await client_.get_persistent_volume(name, std::min(limit, within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   volumes_resolved_ = true;
-  // A claimRef that somebody has written by hand may lack either.
+  // A claimRef that a person has written may lack the name or the namespace.
   if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;
   const auto claim = co_await client_.get_persistent_volume_claim(volume->claim_ns, volume->claim_name,
                                                                   std::min(limit, within(request_timeout)));
   if (claim) co_return is_volume_of(*volume, *claim) ? key : std::string();
-  // It went with its pod or its namespace, or may not be seen: then the volume is waited for as what it says it is.
+  // The claim was deleted with its pod or its namespace, or the drain may not read it. Then the claimRef decides, and
+  // the drain waits for the volume.
   const bool refused = k8s::is_forbidden(claim.error()) && questions_.refusals(name) > 0;
   if (refused || k8s::is_gone(claim.error())) co_return key;
   co_return claim.error();
 }
 
-// Returns why they may not be read at all, once that is certain: the first refusal after a reconnect proves nothing,
-// and none proves anything of a right that we have had.
+// Asks for the claim of one volume. Returns the error once it is certain that the drain may not read PersistentVolumes.
+// A single refusal does not prove that, since it may be the first answer after a reconnect. If the drain has read a
+// PersistentVolume before, no refusal proves it.
 asio::awaitable<std::optional<Error>> Drain::Impl::ask_whose(std::string volume, TimePoint limit) {
   auto claim = co_await claim_of(volume, limit);
   if (claim) {
@@ -55,9 +59,11 @@ std::optional<std::string> Drain::Impl::due_question() {
   return now() < deadline_ ? questions_.due(now()) : std::nullopt;
 }
 
-// Turns are taken from the first eviction on: a pod that were parked for want of this would keep no tier closed. And
-// who requires to see the volumes detached has to know before anything is touched that he can. What is not answered in
-// time is asked for again beside the loop.
+// Asks for all claims before the first eviction, for at most `VolumeTurns::patience`. There are two reasons. With
+// --serialize-volumes, a pod whose volumes are unknown would be parked; since a parked pod does not hold up its tier,
+// later tiers would start too early. And if volumes are required, the drain must find out before it changes anything
+// whether it can read them. The loop asks again for claims that are still unknown. Returns false if the drain has
+// ended.
 asio::awaitable<bool> Drain::Impl::resolve_at_first() {
   if (options_.volume_turns == VolumeWait::off && !requires_volumes()) co_return true;
   const TimePoint limit = within(VolumeTurns::patience);
@@ -75,7 +81,7 @@ asio::awaitable<bool> Drain::Impl::resolve_at_first() {
   co_return true;
 }
 
-// Those that are due. Beside the loop, which comes back when there are more.
+// Asks for the claims that are due. Runs beside the loop, which starts it again when more are due.
 asio::awaitable<void> Drain::Impl::resolve_volumes() {
   while (const auto volume = due_question()) {
     static_cast<void>(co_await ask_whose(*volume, TimePoint::max()));
@@ -85,7 +91,8 @@ asio::awaitable<void> Drain::Impl::resolve_volumes() {
   changed_->notify();
 }
 
-// Beside the loop.
+// Reads the volumes in the Node's status, and retries until an answer comes or is not needed any more. Runs beside the
+// loop.
 asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
   Backoff backoff(volumes_patience);
   while (volumes_.asks_for_node(now())) {

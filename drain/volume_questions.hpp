@@ -1,8 +1,9 @@
-// When to ask whose the volumes are that nobody knows yet: each gets its turn, and one whose question fails backs off
-// by itself. Pure: the caller asks, one question at a time.
+// Schedules the requests that find out which claim each attached volume belongs to. Each volume has its own backoff, so
+// that a volume whose request fails does not delay the others for long. Pure: the caller sends the requests, one at a
+// time.
 //
-// What the server says to all of us (Retry-After), or failure after failure, holds the next question up whichever it
-// is.
+// After a failure, requests about all volumes pause: for the server's Retry-After, or for a short time that grows with
+// each failure in a row.
 #pragma once
 
 #include <algorithm>
@@ -18,26 +19,27 @@
 
 namespace haulout::drain {
 
-// Between two questions about volumes that were not answered.
+// Backoff after failed requests about volumes.
 inline constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                                  BackoffOptions::Jitter::equal};
 
 class VolumeQuestions {
  public:
-  // All PersistentVolumes that are to be asked for now; what is known of others is forgotten.
+  // Sets the PersistentVolumes to ask for. Forgets the state of all others.
   void want(const std::vector<std::string>& volumes);
-  // Which to ask for: those that were not tried yet first, as they are wanted, then what has been due longest. Nothing
-  // while all have to wait.
+  // Returns the volume to ask for next: first those that were not tried yet, in the order of want(), then the one that
+  // has been due longest. Nothing while all have to wait.
   std::optional<std::string> due(TimePoint now) const;
-  // max(): there is none.
+  // Returns when due() will return a volume; max() if there is none to ask for.
   TimePoint next_due() const;
   void answered(const std::string& volume);
   void failed(const std::string& volume, Error error, bool refused, TimePoint now, Rng& rng);
-  // How often in a row the server said that we may not ask for it.
+  // Returns how many times in a row the server refused permission for this volume.
   unsigned refusals(const std::string& volume) const;
-  // Of the one that has failed most often; nullptr when none has.
+  // Returns the last error of the volume that has failed most often; nullptr if none has failed.
   const Error* trouble() const;
-  // There are some, and the last answer for each of them was such a failure.
+  // True if there are volumes to ask for, and the last request for each of them failed with an error that satisfies
+  // `such`.
   template <class Predicate>
   bool all_failed(Predicate such) const {
     return !open_.empty() && std::all_of(open_.begin(), open_.end(), [&](const auto& entry) {
@@ -55,7 +57,7 @@ class VolumeQuestions {
   };
   std::map<std::string, Open> open_;  // by PersistentVolume
   TimePoint not_before_ = TimePoint::min();
-  // After any failure; short, so that others have their turn soon.
+  // Pause after any failure. It is short, so that other volumes are asked for soon.
   Backoff pause_{
       BackoffOptions{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(2), BackoffOptions::Jitter::equal}};
 };

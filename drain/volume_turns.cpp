@@ -30,7 +30,8 @@ void VolumeTurns::stop() {
   leavers_.clear();
 }
 
-// One that has perhaps left waits; if it has, the view shows it in a moment.
+// Only `Leaves::yes` counts as leaving. After `Leaves::perhaps` (the answer to the eviction was lost) the pod waits. If
+// it was deleted, its watch event arrives soon.
 void VolumeTurns::leaving(const k8s::Pod& pod, Leaves leaves) {
   if (pod.claims.empty()) return;
   if (leaves == Leaves::yes)
@@ -39,7 +40,7 @@ void VolumeTurns::leaving(const k8s::Pod& pod, Leaves leaves) {
     leavers_.erase(pod.uid);
 }
 
-// A volume that a pod uses which stays is not detached when this one goes.
+// Leaves out volumes that a staying pod uses as well, since they are not detached when this pod leaves.
 std::set<std::string> VolumeTurns::drivers_of(const Leaver& pod, TimePoint now) const {
   std::set<std::string> drivers;
   volumes_.each_attached(now, [&](const VolumeReport& volume, bool) {

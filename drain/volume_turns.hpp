@@ -1,11 +1,16 @@
-// Pods whose volumes belong to one CSI driver leave one at a time: the next is evicted when the one before has vanished
-// and its volumes are detached. For back ends that attach and detach slowly, or one by one. Pure.
+// Lets pods whose volumes belong to the same CSI driver leave one at a time (--serialize-volumes). The next pod is
+// evicted when the previous one was deleted and its volumes are detached. This is for storage that attaches and
+// detaches slowly, or one volume after the other. Pure.
 //
-// With a reattach limit the turn lasts until another node has the volumes, or until they are not waited for any more.
+// With a reattach limit, the next pod also waits until another node has the volumes, or until the drain stops waiting
+// for that.
 //
-// It is pacing, not a gate. Nobody is held by a pod that is merely parked (P9), or is still there a minute after its
-// grace period; by a volume that is past its limit, leaked, or kept by a pod that stays; or by a question that finds no
-// answer for `patience`. Pods without volumes that are attached through a driver are never held.
+// This paces the drain; success does not depend on it. A pod is not held by
+//   - a pod that is only parked (P9), or that still exists a minute after its grace period;
+//   - a volume that is past its limit, leaked, or kept by a pod that stays;
+//   - a request about a volume that has had no answer for `patience`.
+// A pod without claims is never held. A pod whose claims need no attached volume is held only while it is unknown which
+// claims the attached volumes belong to, for at most `patience`.
 #pragma once
 
 #include <map>
@@ -20,13 +25,13 @@ namespace haulout::drain {
 
 class VolumeTurns final : public EvictionGuard {
  public:
-  // How long a pod with claims waits to hear which of the volumes of the node are its own.
+  // How long a pod with claims waits until it is known which of the attached volumes belong to them.
   static constexpr Duration patience = std::chrono::seconds(30);
 
-  // `volumes` is borrowed. `look` goes after each look of theirs: until then a pod that has vanished keeps its turn.
+  // Borrows `volumes`. Call look() after each `VolumeBook::look`: until then, a deleted pod still holds back the next.
   explicit VolumeTurns(const VolumeBook& volumes) : volumes_(volumes) {}
   void look(const std::map<std::string, TrackedPod>& pods, TimePoint now);
-  // Volumes cannot be seen: nobody is held any more.
+  // The drain may not read volumes: holds no pod any more.
   void stop();
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
@@ -39,16 +44,17 @@ class VolumeTurns final : public EvictionGuard {
   };
   static Leaver leaver_of(const k8s::Pod& pod);
   std::set<std::string> drivers_of(const Leaver& pod, TimePoint now) const;
-  // Who or what has the turn of this driver, in words; empty: nobody but, perhaps, that pod.
+  // Describes the pod or the volume that other pods of this driver have to wait for; empty if there is none. Ignores
+  // the pod with this UID.
   std::string holder_of(const std::string& driver, const std::string& uid, TimePoint now) const;
   bool knows_all_volumes_of(const Leaver& pod, TimePoint now) const;
 
   const VolumeBook& volumes_;
   bool stopped_ = false;
-  std::map<std::string, Leaver> leavers_;  // with claims; by UID
+  std::map<std::string, Leaver> leavers_;  // leaving pods that have claims, by UID
   std::optional<TimePoint> unresolved_since_;
-  // Of the pods that were held since the last look, so that each is told of the one before it and not each of every
-  // turn: whom a pod waits for, by its UID, and the last in the line of each driver.
+  // Filled since the last look(): what each held pod waits for, by its UID, and the last pod that is held for each
+  // driver. So a pod's message names the pod before it in line, and does not change each time that another pod leaves.
   std::map<std::string, std::string> told_;
   std::map<std::string, std::string> last_in_line_;
 };

@@ -1,6 +1,7 @@
-// Drain's view of the VolumeAttachments of its node: listed before anything is touched, and with an old plan before the
-// first eviction; followed when there is one or a pod that must leave has a claim. Where they may not be seen they are
-// not waited for, and that is said; but what could be seen once is waited for until it is seen to have gone.
+// Drain's view of the VolumeAttachments of its node. The drain lists them before it changes anything, and again before
+// the first eviction if its plan is old. It watches them if there is one, or if a pod that must leave has a claim. If
+// the drain may not read them, it does not wait for them and reports that. But once it could read them, it waits until
+// it sees that they were deleted.
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"
@@ -13,7 +14,7 @@ bool Drain::Impl::wants_volumes() const {
   return asked && options_.dry_run == DryRunMode::none && !volumes_error_;
 }
 
-// Who only takes turns does not wait for the last of them.
+// With --serialize-volumes alone, the drain does not wait for the last volumes to be detached.
 bool Drain::Impl::waits_for_volumes() const {
   return options_.volumes != VolumeWait::off && wants_volumes();
 }
@@ -22,20 +23,21 @@ bool Drain::Impl::requires_volumes() const {
   return options_.volumes == VolumeWait::required || options_.volume_turns == VolumeWait::required;
 }
 
-// A run that goes on where another process stopped knows nothing of the pods that left before. A mark of any other run
-// says nothing of volumes.
+// True if this drain continues a run that another process has begun. Then it does not know which pods were deleted
+// before. The mark of any other run says nothing about volumes.
 bool Drain::Impl::resumes() const {
   const auto mark = mark_of(node_);
   return mark && !options_.run_id.empty() && mark->run == options_.run_id;
 }
 
-// Who waits for other nodes to have a volume has to know what they have.
+// To wait until another node has a volume, the drain needs the VolumeAttachments of all nodes.
 bool Drain::Impl::concerns(const k8s::VolumeAttachment& attachment) const {
   return attachment.node_name == node_name_ || options_.reattach_limit > Duration::zero();
 }
 
-// Before the first eviction, once more if the plan is old by then: what is attached is expected to be detached in the
-// end. What could be seen when the plan was made has to be seen again.
+// Called for the plan, and once more before the first eviction if the plan is old by then: the drain expects that all
+// attached volumes are detached in the end. If the list succeeded for the plan, it must succeed again. Returns false if
+// the drain has ended.
 asio::awaitable<bool> Drain::Impl::list_volumes() {
   if (!wants_volumes()) co_return true;
   const TimePoint asked = now();
@@ -55,7 +57,7 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   co_return co_await resolve_at_first();
 }
 
-// Before each look for evictions: who has vanished, and what was detached since.
+// Called before evictions are chosen: takes note of the pods that were deleted and the volumes that were detached.
 void Drain::Impl::take_turns() {
   if (options_.volume_turns == VolumeWait::off) return;
   if (wants_volumes()) {
@@ -74,7 +76,7 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
     follows_volumes_ = true;
     group.spawn(follow_volumes());
   }
-  // Who takes turns has looked already.
+  // With --serialize-volumes, take_turns() has called look() already.
   if (options_.volume_turns == VolumeWait::off) volumes_.look(claim_use(pipeline_->pods()), now(), clock_.wall_now());
   if (!resolves_volumes_ && due_question()) {
     resolves_volumes_ = true;
@@ -90,7 +92,7 @@ void Drain::Impl::look_at_volumes(TaskGroup& group) {
   }
 }
 
-// When one has been waited for so long that its end may have been missed.
+// Returns when the drain has waited for a volume for so long that the watch may have lost the event of its detaching.
 TimePoint Drain::Impl::doubt_volumes_at() const {
   return std::max(saturating_add(volumes_.waiting_since(), doubt_interval), doubt_volumes_not_before_);
 }
@@ -119,8 +121,8 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   }
 }
 
-// Beside the loop: the watch may have lost that one has gone, or that a pod which uses it is back (an etcd restored
-// from a backup). Nothing waits for the answer.
+// Lists VolumeAttachments and pods again, because the watches may have lost events: an attachment was deleted, or a pod
+// that uses it exists again (etcd restored from a backup). Runs beside the loop, which does not wait for it.
 asio::awaitable<void> Drain::Impl::doubt_volumes() {
   const auto listed = co_await volumes_listed();
   if (listed) {
@@ -146,13 +148,14 @@ Task<> Drain::Impl::volumes_listed() {
   co_return Result<>();
 }
 
-// In our view.
+// True if the drain waits for no volume, as far as its view shows.
 bool Drain::Impl::volumes_clear() const {
   if (!waits_for_volumes() || !follows_volumes_) return true;
   return volumes_view_ && volumes_view_->health().synced && volumes_.all_detached();
 }
 
-// Advice: it puts the end off, for no longer than its limit, and changes nothing else about it.
+// True while the drain waits until another node has a volume. This delays the end of the drain, at most by the reattach
+// limit, and does not change the outcome.
 bool Drain::Impl::reattaching() const {
   return waits_for_volumes() && follows_volumes_ && volumes_.any_reattaching();
 }
@@ -161,21 +164,21 @@ asio::awaitable<bool> Drain::Impl::volumes_confirmed() {
   if (!waits_for_volumes() || !follows_volumes_) co_return true;
   const auto listed = co_await volumes_listed();
   if (!listed) verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
-  // What the list has brought is looked at, and waited for.
+  // volumes_listed() has judged the volumes of the list, so the drain waits for new ones, too.
   const bool confirmed = listed && volumes_.all_detached();
   co_return confirmed;
 }
 
-// A volume has had its time, and that is to end the drain.
+// True if a volume is past its limit, and the options say that this ends the drain.
 bool Drain::Impl::volume_is_past_limit() const {
   if (!options_.end_at_volume_limit || !waits_for_volumes() || !pipeline_->clear()) return false;
   return now() >= verify_not_before_ && volumes_.past_limit(now()).has_value();
 }
 
-// It did not succeed.
+// Ends the drain as `blocked` if a volume is past its limit. Returns true if it has ended the drain.
 asio::awaitable<bool> Drain::Impl::ended_by_volume() {
   if (!volume_is_past_limit()) co_return false;
-  // The watch may have lost that it is detached.
+  // The watch may have lost the event of its detaching.
   const auto listed = co_await volumes_listed();
   if (!listed) {
     verify_not_before_ = now() + verify_backoff_.next(rng_, listed.error().retry_after);
@@ -186,7 +189,8 @@ asio::awaitable<bool> Drain::Impl::ended_by_volume() {
 }
 
 void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& facts) const {
-  // No guess: they are not waited for from now on, and a short drain would be over before a hold.
+  // This has no hold time: it is certain that the drain does not wait for volumes, and a short drain would end before a
+  // hold time has passed.
   if (volumes_error_)
     facts.push_back(
         {"RBAC_DENIED",
@@ -203,7 +207,7 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
   const Error* trouble = volumes_trouble_ ? &*volumes_trouble_ : questions_.trouble();
   const Error* error = seen ? &*seen : trouble;
-  // One refusal right after a reconnect proves nothing.
+  // This has a hold time, because a single refusal right after a reconnect proves nothing.
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
     facts.push_back({"RBAC_DENIED", "volumes of node " + node_name_,
                      fmt::format("whether they are detached cannot be seen any more: {}; grant verbs list and watch on "

@@ -8,7 +8,7 @@ namespace haulout::drain {
 
 namespace {
 
-// What the report says while a volume is waited for.
+// Message of the report while the drain waits for a volume.
 std::string progress_of(const k8s::VolumeAttachment& attachment) {
   if (!attachment.detach_error.empty())
     return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
@@ -20,7 +20,8 @@ std::string subject_of(const VolumeReport& report) {
   return "PersistentVolume " + report.volume;
 }
 
-// Nothing takes the place of what had finished.
+// Adds the claims of a pod that its controller will replace. A finished pod gets no replacement, and the pod's own
+// claims are deleted with it.
 void add_what_comes_back(const TrackedPod& tracked, std::set<std::string>& claims) {
   const k8s::Pod& pod = tracked.pod;
   if (!pod.controller || tracked.had_finished) return;
@@ -83,7 +84,7 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
   report.outcome = VolumeOutcome::detached;
   report.message.clear();
   report.detached_at = wall;
-  // Whose it was is not known: nor is who would take it elsewhere.
+  // If its claim is unknown, the drain cannot know which pod would use it on another node.
   if (reattach_limit_ > Duration::zero() && !report.claim.empty()) report.reattach = Reattach::waiting;
   detached_.push_back({std::move(report), now});
   emit_(EventType::volume_detached, detached_.back().report);
@@ -96,7 +97,7 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
     if (entry.seen <= asked) missing.insert(uid);
   for (const auto& attachment : listed) missing.erase(attachment.uid);
   for (const std::string& uid : missing) attachment_changed(uid, nullptr, now, wall);
-  // Of other nodes the watch tells, which may be ahead.
+  // Skips attachments of other nodes: they come from the watch, which may be ahead of this list.
   for (const auto& attachment : listed) {
     if (attachment.node_name != node_) continue;
     const auto gone = gone_.find(attachment.uid);
@@ -105,7 +106,7 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
   }
 }
 
-// A list that was asked for after it had gone has it: an etcd was restored from a backup.
+// A list that was requested after the deletion of this attachment shows it again: etcd was restored from a backup.
 void VolumeBook::come_back(const std::string& uid, const std::string& attachment) {
   gone_.erase(uid);
   std::erase_if(detached_, [&](const Detached& one) { return one.report.attachment == attachment; });
@@ -140,7 +141,7 @@ TimePoint VolumeBook::leaks_at(const Entry& entry) {
 }
 
 VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoint now) const {
-  // Which pods use an inline volume no object tells.
+  // No object says which pods use an inline volume.
   if (entry.report.volume.empty()) return VolumeOutcome::inline_volume;
   const auto claim = claims_.find(entry.report.volume);
   if (claim == claims_.end()) return VolumeOutcome::unclear;
@@ -154,7 +155,7 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
 }
 
 void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
-  // A finished pod may be deleted, and is forgotten, before its volume is detached.
+  // Remembers the claims, because a finished pod may be deleted and forgotten before its volume is detached.
   left_.insert(use.leaving.begin(), use.leaving.end());
   left_.insert(use.left.begin(), use.left.end());
   for (auto& [uid, entry] : entries_) {
@@ -175,7 +176,7 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
     else if (outcome != VolumeOutcome::unclear)
       leaked_.erase(uid);
     std::string message = outcome == VolumeOutcome::detaching ? progress_of(entry.attachment) : std::string();
-    // Also that it is no longer waited for.
+    // Also reports that the drain stops waiting for the volume.
     const bool news = report.outcome != outcome
                           ? outcome == VolumeOutcome::detaching || report.outcome == VolumeOutcome::detaching
                           : report.message != message;

@@ -1,12 +1,14 @@
-// What is known of the volumes attached to one node, and which of them the drain waits for. Pure: pods,
-// VolumeAttachments and time come in, verdicts and diagnoses come out. No I/O, no waiting.
+// Keeps track of the volumes attached to one node, and decides which of them the drain waits for. Pure: pods,
+// VolumeAttachments and time come in; outcomes and diagnoses come out. No I/O, no waiting.
 //
-// A volume is detached when its VolumeAttachment has gone: nothing else counts, no deadline either (P4). Which pods use
-// it is known through the claim that its PersistentVolume is bound to. Waited for are volumes whose users all had to
-// leave, from the moment that the last of them has gone, and whatever is being detached already. A volume that a pod
-// uses which stays is kept; one that no pod of the node was ever seen to use is leaked, after it has stood like that
-// for leak_hold, unless the Node's status names it then: its pods left before we looked. Keyed by the UID of the
-// VolumeAttachment. A change that is told twice changes nothing.
+// A volume is detached when its VolumeAttachment was deleted. Nothing else counts, not even a deadline (P4). The claim
+// to which its PersistentVolume is bound shows which pods use the volume.
+//   - The drain waits for a volume whose users all had to leave, from the time when the last of them was deleted. It
+//     also waits for every volume that is already being detached.
+//   - A volume that a staying pod uses is `kept`.
+//   - A volume that no pod of the node was ever seen to use is `leaked` after `leak_hold`. But if the Node's status
+//     names it then, its pods were deleted before the drain looked, and the drain waits for it.
+// The key is the UID of the VolumeAttachment. A change that is reported twice has no effect the second time.
 #pragma once
 
 #include <map>
@@ -19,91 +21,97 @@
 
 namespace haulout::drain {
 
-// Claims by "namespace/name".
+// The claims that the pods of the node use, as "namespace/name".
 struct ClaimUse {
   std::set<std::string> staying{};  // of pods that stay on the node
-  std::set<std::string> leaving{};  // of pods that must leave and are still there
-  std::set<std::string> left{};     // of pods that have vanished, or stay but have finished
-  // Of those that leave or have left: something brings a pod back that uses it.
+  std::set<std::string> leaving{};  // of pods that must leave and still exist
+  std::set<std::string> left{};     // of pods that were deleted, or that stay but have finished
+  // Of pods that must leave or were deleted: those claims that a replacement pod will use again.
   std::set<std::string> coming_back{};
 };
-// A claim of its name may have been made anew since: worth a look at that one. What is bound is not.
+// True if the claimRef may name an earlier claim, whose name another claim has now: then the caller should read that
+// claim. False for a volume that is Bound.
 bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
-// The claim that now has the name in the volume's claimRef has this volume, and not only an earlier one of that name.
-// What a claim is bound to is what its pods mount, so that decides. One that is bound to nothing yet has no pods that
-// run: then the UIDs tell, and where one of them is missing the volume counts as the claim's and is waited for.
+// True if `claim`, which now has the name in the volume's claimRef, has this volume, and not only an earlier claim of
+// that name. Pods mount the volume to which their claim is bound, so the binding decides. A claim without a binding has
+// no running pods; then the UIDs decide. If a UID is missing, the volume counts as the claim's, and the drain waits for
+// it.
 bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim);
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
-// A pod that must leave, or has left, has a claim.
+// True if a pod that must leave, or was deleted, has a claim.
 bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
 
 class VolumeBook {
  public:
   using Emit = std::function<void(EventType, const VolumeReport&)>;
-  // The controllers need no more than this to begin with the detaching of what a pod has used that we never saw.
+  // The controllers of Kubernetes take no longer than this to start detaching a volume after its last pod was deleted.
+  // So a volume of a pod that the drain never saw does not count as leaked.
   static constexpr Duration leak_hold = std::chrono::seconds(15);
 
-  // `limit`: after how long without its last user a volume counts as stuck; 0: never. `reattach_limit`: how long
-  // another node may take to have what was detached here (reattach.hpp); 0: VolumeAttachments of other nodes are
-  // ignored.
+  // `limit`: a volume counts as stuck if it is still attached this long after its last user was deleted; 0 disables
+  // that. `reattach_limit`: how long another node may take to attach a volume that was detached here (reattach.hpp); if
+  // it is 0, VolumeAttachments of other nodes are ignored.
   VolumeBook(std::string node, Duration limit, Emit emit, Duration reattach_limit = Duration::zero())
       : node_(std::move(node)), limit_(limit), reattach_limit_(reattach_limit), emit_(std::move(emit)) {}
-  // No wait for another node goes on beyond that.
+  // Sets the latest end of all waits for another node.
   void end_reattaching_at(TimePoint until) { reattach_until_ = until; }
 
-  // This run has begun before: pods that we never saw may have used what is attached, so nothing counts as leaked.
+  // Another process has begun this run, and pods that only that process saw may have used the attached volumes. So the
+  // drain waits for volumes that would count as leaked, except those of expect_leaked().
   void expect_all() { expect_all_ = true; }
 
-  // UIDs of VolumeAttachments that an earlier part of this run found leaked. They are again, also in a run that goes
-  // on, until a pod is seen to use them.
+  // UIDs of VolumeAttachments that an earlier part of this run found leaked. They count as leaked again, also after
+  // expect_all(), until they are being detached, the Node's status names them, or a pod uses them.
   void expect_leaked(std::set<std::string> uids) { leaked_ = std::move(uids); }
   const std::set<std::string>& leaked() const { return leaked_; }
 
-  // nullptr: it has gone.
+  // nullptr: the VolumeAttachment was deleted.
   void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                           WallTime wall);
-  // All that there are, by a most-recent list that was asked for at `asked`: what was first seen since may be missing
-  // in it.
+  // Takes over a most-recent list of all VolumeAttachments of the node, requested at `asked`. Keeps those that were
+  // first seen after `asked`, since the list may not have them. Ignores VolumeAttachments of other nodes.
   void reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now, WallTime wall);
-  // PersistentVolumes whose claims are not known yet.
+  // Returns the PersistentVolumes whose claims are not known yet.
   std::vector<std::string> unresolved() const;
-  // Empty: it has none, or there is no such PersistentVolume.
+  // `claim` is empty if the volume has none, or if the PersistentVolume does not exist.
   void resolved(const std::string& volume, std::string claim);
-  // One would count as leaked now, and it is not known what the Node's status says of it.
+  // True if a volume would count as leaked now, but the Node's status was not read since then.
   bool asks_for_node(TimePoint now) const;
-  // Names of the VolumeAttachments of what is in use on the node or still has its controller, as a request made at
-  // `asked` said. That is waited for from then on: its name goes when it is unmounted and about to be detached.
+  // `attachments`: names of the VolumeAttachments whose volumes the Node's status shows as in use or attached, by a
+  // request made at `asked`. The drain waits for them from then on, even if a later status does not name them:
+  // Kubernetes removes the name before the volume is detached.
   void node_holds(const std::set<std::string>& attachments, TimePoint asked);
-  // Judges all of them.
+  // Decides the outcome of every volume, and emits what has changed.
   void look(const ClaimUse& use, TimePoint now, WallTime wall);
 
-  // Nothing is attached.
+  // True if nothing is attached.
   bool empty() const { return entries_.empty(); }
-  // What is attached, as of the last look: visit(const VolumeReport&, bool is_stuck).
+  // Calls visit(const VolumeReport&, bool is_stuck) for each attached volume, as of the last look().
   template <class Visit>
   void each_attached(TimePoint now, Visit visit) const {
     for (const auto& [uid, entry] : entries_) visit(entry.report, is_stuck(entry, now));
   }
-  // What is detached, and waited for until another node has it, as of the last look.
+  // Calls visit(const VolumeReport&) for each detached volume for which the drain waits until another node has it, as
+  // of the last look().
   template <class Visit>
   void each_reattaching(Visit visit) const {
     for (const Detached& volume : detached_)
       if (volume.report.reattach == Reattach::waiting) visit(volume.report);
   }
   bool any_reattaching() const;
-  // As of the last look: nothing is left to wait for, on this node.
+  // True if the drain need not wait for any volume on this node, as of the last look().
   bool all_detached() const;
-  // Since when the first of them has been waited for; max() when none is.
+  // Returns since when the drain has been waiting for a volume, the earliest of all; max() if it waits for none.
   TimePoint waiting_since() const;
-  // One has been waited for longer than the limit, and how to say so.
+  // Returns a message if the drain has waited for a volume for longer than the limit.
   std::optional<std::string> past_limit(TimePoint now) const;
-  // The volumes that are still waited for, for people; empty when there are none.
+  // Returns, for people, the volumes for which the drain still waits; empty if there are none.
   std::string waiting_for() const;
-  // When the next judgement can change without an event, later than `now`; max() if never.
+  // Returns the next time after `now` at which an outcome can change without an event; max() if never.
   TimePoint next_wake(TimePoint now) const;
   std::size_t count(VolumeOutcome outcome) const;
   void diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) const;
-  // Also those that have been detached. Sorted by PersistentVolume.
+  // Includes detached volumes. Sorted by PersistentVolume.
   std::vector<VolumeReport> reports() const;
 
  private:
@@ -126,12 +134,13 @@ class VolumeBook {
   using Others = std::map<std::pair<std::string, std::string>, Other>;
   void come_back(const std::string& uid, const std::string& attachment);
   void other_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
-  // The attachment to another node that has come furthest; nullptr: there is none.
+  // Returns the most advanced attachment of this volume to another node; nullptr if there is none.
   const Other* elsewhere(const std::string& volume) const;
   ReattachFacts facts_of(const Detached& volume, const ClaimUse& use, TimePoint now) const;
   static std::string say_reattach(const VolumeReport& report, const ReattachFacts& facts, const Other* other);
   void look_elsewhere(const ClaimUse& use, TimePoint now);
-  // When it counts as leaked unless somebody turns out to have it; max(): somebody has.
+  // Returns when the volume counts as leaked, unless the Node's status names it; max() while a pod uses it or its claim
+  // is unknown.
   static TimePoint leaks_at(const Entry& entry);
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
   bool is_stuck(const Entry& entry, TimePoint now) const;
@@ -143,16 +152,16 @@ class VolumeBook {
   Emit emit_;
   bool expect_all_ = false;
   std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
-  std::set<std::string> leaked_;               // UIDs, once it has been found
-  std::map<std::string, TimePoint> gone_;      // by UID; an event that still speaks of one is a repetition
-  std::map<std::string, std::string> claims_;  // by PersistentVolume
-  std::set<std::string> left_;  // claims of pods that left, or were about to, whatever became of the pods
-  std::set<std::string> held_;  // names, as the Node's status has told so far
+  std::set<std::string> leaked_;               // UIDs of VolumeAttachments that count as leaked
+  std::map<std::string, TimePoint> gone_;      // time of deletion by UID; a later event of that UID is a repetition
+  std::map<std::string, std::string> claims_;  // claim by PersistentVolume
+  std::set<std::string> left_;                 // claims of pods that were deleted or had to leave; never removed
+  std::set<std::string> held_;  // names of VolumeAttachments that the Node's status has named so far; never removed
   TimePoint node_asked_ = TimePoint::min();
   std::vector<Detached> detached_;
-  Others others_;                                    // none unless there is a reattach limit
+  Others others_;                                    // empty without a reattach limit
   std::map<std::string, std::string> other_volume_;  // PersistentVolume, by UID of the VolumeAttachment
-  TimePoint reattach_wake_ = TimePoint::max();       // as of the last look
+  TimePoint reattach_wake_ = TimePoint::max();       // as of the last look()
 };
 
 }  // namespace haulout::drain

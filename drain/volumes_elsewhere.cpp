@@ -1,4 +1,4 @@
-// VolumeBook: what other nodes have of that which was detached here.
+// VolumeBook: the attachments to other nodes of volumes that were detached here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void VolumeBook::look_elsewhere(const ClaimUse& use, TimePoint now) {
     std::string message = say_reattach(report, facts, other);
     const bool news = report.reattach != before || report.message != message;
     report.message = std::move(message);
-    // That nothing brings its pod back is no news of the volume.
+    // If no controller replaces the pod, nothing has changed for the volume.
     if (news && report.reattach != Reattach::none) emit_(EventType::volume_reattach, report);
   }
 }

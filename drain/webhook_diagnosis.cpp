@@ -16,7 +16,7 @@ std::string state_of(const k8s::Pod& pod) {
   return pod.trouble.empty() ? "not Ready" : fmt::format("not Ready ({})", pod.trouble);
 }
 
-// Whoever drains the node with the webhook's server on it may have shut it down.
+// Returns text about a pod of the webhook's Service on this node, since the drain itself may have evicted that pod.
 std::string servers_here(const WebhookCase& about, const k8s::Service& service) {
   const TrackedPod* here = nullptr;
   const TrackedPod* left = nullptr;

@@ -1,4 +1,4 @@
-// Why an admission webhook lets pods not be evicted, and the way out. Pure.
+// The diagnosis of an admission webhook that prevents evictions, with the remedy. Pure.
 #pragma once
 
 #include <map>
@@ -12,9 +12,10 @@
 namespace haulout::drain {
 
 struct WebhookCase {
-  std::vector<const TrackedPod*> held;  // that it denies, or that were refused as it could not be called; not empty
-  const std::map<std::string, TrackedPod>& pods;  // all that were seen on this node, those that have left it among them
-  // Behind which its servers stand; nullptr: not known, nullopt: it does not exist.
+  // Pods whose eviction the webhook denied, or was refused because the webhook could not be called. Not empty.
+  std::vector<const TrackedPod*> held;
+  const std::map<std::string, TrackedPod>& pods;  // all pods seen on this node, also deleted ones, by UID
+  // The Service in front of the webhook's servers. nullptr: not known. nullopt: it does not exist.
   const std::optional<k8s::Service>* service = nullptr;
 };
 

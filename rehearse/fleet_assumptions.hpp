@@ -1,4 +1,4 @@
-// What a rehearsal of a fleet takes for granted, and what it cannot play. Pure.
+// What the rehearsal of a fleet assumes, and which configurations it cannot simulate. Pure.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace haulout::rehearse {
 
-// Why agents of this configuration cannot be rehearsed, with the way out.
+// Returns why agents with this configuration cannot be rehearsed, with the remedy; nothing if they can.
 std::optional<Error> unplayable(const agent::AgentConfig& config);
 
-// A phrase each, that follows "assumed: ".
+// Returns a phrase for each assumption, to be shown after "assumed: ".
 std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten);
 
 }  // namespace haulout::rehearse

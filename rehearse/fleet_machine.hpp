@@ -1,5 +1,5 @@
-// A machine of a rehearsed fleet: wants one reboot, takes it in the time that is assumed, and runs the agent of its
-// Node whenever it is up, as the kubelet would. Borrows what stands in Surroundings.
+// A machine of a rehearsed fleet. It needs one reboot, is down for the assumed time, and runs the agent of its Node
+// whenever it is up, as a kubelet would. Borrows the references in Surroundings.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,7 +16,7 @@
 
 namespace haulout::rehearse {
 
-// From the boot to the agent's start.
+// Time from the boot of a machine to the start of its agent.
 inline constexpr Duration agent_start = std::chrono::seconds(15);
 
 class FleetMachine final : public agent::Host, public agent::Backend {
@@ -28,15 +28,15 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     Rng& rng;
     const FleetInput& input;
     drain::DrainObserver& drains;
-    std::function<void()> moved;       // something came nearer to its end
-    std::function<void()> going_down;  // drained, and about to reboot
+    std::function<void()> moved;       // called when the node is drained, booted, or finished
+    std::function<void()> going_down;  // called when the node is drained and about to reboot
   };
-  // `gates`: of this node.
+  // `gates`: the options of the gates of this node.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Until cancelled.
+  // Runs the machine and its agent until cancelled.
   boost::asio::awaitable<void> live();
-  // Updated and idle, or stopped for a person.
+  // True if the node is updated and idle, or degraded.
   bool finished() const;
   const FleetNode& story() const { return story_; }
 

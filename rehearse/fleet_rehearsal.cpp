@@ -19,9 +19,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration look = 10s;
-// A window that comes once a month is played, too.
+// Long enough for a maintenance window that opens once a month.
 constexpr Duration horizon = std::chrono::days(30);
-// Agents outside their window look at the wall clock every ten minutes: it may be put forward up to here.
+// Agents outside their window read the wall clock only every ten minutes. So the rehearsal advances the clock no
+// further than this long before the window opens.
 constexpr Duration before_opening = 15min;
 
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
@@ -31,7 +32,7 @@ bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
   });
 }
 
-// Tells of what brings a drain nearer to its end.
+// Records all events of drains, and reports those that bring a drain nearer to its end.
 class Progress final : public drain::DrainObserver {
  public:
   Progress(Timeline& timeline, std::function<void()> moved) : timeline_(timeline), moved_(std::move(moved)) {}
@@ -64,7 +65,8 @@ class Fleet {
   }
 
  private:
-  // What is slow, but comes to an end, must not look stuck.
+  // How long the fleet may make no progress. It includes all assumed times, so that a slow step that will end does not
+  // count as stuck.
   Duration patience() const {
     const agent::AgentConfig& config = input_.config;
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
@@ -155,13 +157,13 @@ class Fleet {
     return nodes;
   }
 
-  // Time alone brings them on.
+  // True if time alone leads to progress: a node is soaking, or all nodes are outside their windows.
   static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
     const auto soaks = [](const FleetNode* node) { return node->state == agent::State::soaking; };
     return std::any_of(nodes.begin(), nodes.end(), soaks) || all_outside_window(nodes);
   }
 
-  // Days in which nothing can happen need not be played.
+  // Skips the days in which nothing can happen because all nodes wait for their window.
   void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
     const WallTime now = stage_.clock.wall_now();
     const agent::Schedule::State state = schedule_.at(now);
@@ -170,8 +172,9 @@ class Fleet {
     if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
   }
 
-  // When a node is drained, and at the end: those that the scheduler has looked at, and found no node for. Pods that
-  // are terminating on other nodes keep their room as long as they are there: who waits only for that has room.
+  // Called when a node is drained, and at the end: notes the pods for which the scheduler has tried and found no node.
+  // A terminating pod of another node keeps its resources until it is deleted. A pod that waits only for that counts as
+  // having room later.
   void note_no_room() {
     std::vector<NoRoom> pods = no_room(stage_.cluster, homeless_before_);
     std::erase_if(pods, [](const NoRoom& pod) { return pod.message.empty(); });
@@ -215,7 +218,7 @@ class Fleet {
   agent::Schedule schedule_;
   std::set<std::string> homeless_before_;
   std::set<std::string> known_;     // pods of result_.no_room
-  std::vector<NoRoom> room_later_;  // while a node was away
+  std::vector<NoRoom> room_later_;  // pods that find room once terminating pods are deleted
   std::set<std::string> waited_;    // pods of room_later_
   WallTime moved_at_{};
   std::optional<Error> error_;

@@ -1,11 +1,10 @@
-// The update of a whole fleet, played on a copy of a cluster: each Ready node of the snapshot gets a machine that wants
-// one reboot and the agent that would run there, with its gates and turns, in virtual time. Changes nothing anywhere
-// and knows no network.
+// Simulates the update of a whole fleet on a copy of a cluster, in virtual time. Each Ready node of the snapshot gets a
+// machine that needs one reboot, and the agent that would run there, with its gates and slots. No I/O.
 //
-// What Haulout itself had written to the snapshot's Nodes is taken away first, so that every node begins anew; the
-// cordons of people stay, and count as theirs.
+// First, the rehearsal removes what Haulout itself has written to the Nodes of the snapshot, so that every node begins
+// anew. The cordons of people stay, and count as theirs.
 //
-// Blocks until it is over. Same objects, configuration and seed: same result.
+// Blocks until the simulation is over; not cancellable. The same objects, configuration and seed give the same result.
 #pragma once
 
 #include <string>
@@ -19,58 +18,61 @@ namespace haulout::rehearse {
 
 struct FleetInput {
   Snapshot snapshot;
-  agent::AgentConfig config;                       // of every agent
-  Assumptions assumptions;                         // but give_up, which is about one drain
-  Duration give_up = std::chrono::hours(6);        // without progress, see FleetEnd::stuck
-  Duration reboot_time = std::chrono::minutes(3);  // from going down to a kubelet that reports
+  agent::AgentConfig config;                       // used by every agent
+  Assumptions assumptions;                         // its `give_up` is not used: that is for the rehearsal of drains
+  Duration give_up = std::chrono::hours(6);        // base of the limit without progress, see FleetEnd::stuck
+  Duration reboot_time = std::chrono::minutes(3);  // from shutdown until the kubelet reports again
   std::uint64_t seed = 1;
 };
 
-// A stretch of time that a node was in one state.
+// A span of time during which a node was in one state.
 struct FleetPhase {
   agent::State state = agent::State::unknown;
   WallTime from;
-  std::optional<WallTime> until;  // unset: still at the end
+  std::optional<WallTime> until;  // unset: the node is still in this state at the end
 };
 
 struct FleetNode {
   std::string name;
-  std::string left_out;                        // why it has no agent; empty: it has one, and the rest means something
-  bool updated = false;                        // rebooted into the new version, and in service again
+  // Why the node has no agent. Then the members below have no meaning. Empty: the node has an agent.
+  std::string left_out;
+  bool updated = false;                        // its machine has rebooted; it is in service again if `state` is idle
   agent::State state = agent::State::unknown;  // at the end
-  std::string reason{}, message{};             // as its agent would show them on the Node then
+  std::string reason{}, message{};             // as the agent would show them on the Node at the end
   std::vector<FleetPhase> phases{};
-  std::vector<std::string> holds_up{};  // pods that its drain waits for at the end, and why: "shop/web-0: …"
+  std::vector<std::string> holds_up{};  // pods for which its drain waits at the end, and why: "shop/web-0: …"
 };
 
 enum class FleetEnd {
-  over,     // every node has been updated, or has stopped for a person to see to it
-  stuck,    // for as long as is given up after nothing moved, and no time that comes would change that
-  horizon,  // thirty days
+  over,     // every node was updated or is degraded
+  stuck,    // there was no progress for `given_up_after`, and time alone would not have changed that
+  horizon,  // thirty days of virtual time have passed
 };
 
 struct FleetRehearsal {
-  std::vector<FleetNode> nodes;  // as their turns came, then the others by name
+  std::vector<FleetNode> nodes;  // by the start of their first drain, then by name; nodes without an agent come last
   FleetEnd end = FleetEnd::over;
   WallTime began{};
-  WallTime ended{};           // with the last update, where all came to one
-  Duration given_up_after{};  // of `stuck`
-  std::size_t most_out = 0;   // nodes that the update had taken out of service at the same moment, at most
-  // Pods that had found no node when their node's drain was over, or at the end; not those that had none before.
+  WallTime ended{};           // if the end is `over`: when the last node reached its last state
+  Duration given_up_after{};  // the limit without progress, see `stuck`
+  std::size_t most_out = 0;   // most nodes that were unavailable at the same moment because of the update
+  // Pods for which the scheduler had found no node when a node was drained, or at the end. Without pods that had no
+  // node at the beginning.
   std::vector<NoRoom> no_room;
-  std::vector<std::string> not_weighed;  // see Rehearsal
-  std::vector<std::string> assumed;      // what no snapshot tells, and what is not played, a phrase each
+  std::vector<std::string> not_weighed;  // see Rehearsal::not_weighed
+  std::vector<std::string> assumed;      // a phrase for each thing that no snapshot has, or that is not simulated
   Timeline timeline;
 };
 
-// What the phases of a node say, up to the end of the play.
-bool is_out(agent::State state);                               // out of service for the update's sake
-std::optional<WallTime> turn_of(const FleetNode& node);        // when it came first
-Duration drained_in(const FleetNode& node, WallTime end);      // all attempts together
-Duration out_of_service(const FleetNode& node, WallTime end);  // from cordon to uncordon
+// Figures from the phases of nodes. `end` is the end of the simulation.
+bool is_out(agent::State state);                               // true if the update makes the node unavailable
+std::optional<WallTime> turn_of(const FleetNode& node);        // when its first drain began
+Duration drained_in(const FleetNode& node, WallTime end);      // time of draining, over all attempts
+Duration out_of_service(const FleetNode& node, WallTime end);  // time from cordon to uncordon, over all attempts
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes);
 
-// Errc::decode: a snapshot that cannot be used. Errc::invalid: a configuration that cannot be, no node that is Ready.
+// Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if the configuration cannot be used or
+// no node is Ready.
 Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);
 
 }  // namespace haulout::rehearse

@@ -1,4 +1,4 @@
-// What the phases of a node say. Pure.
+// Figures from the phases of nodes. Pure.
 #include "rehearse/fleet_rehearsal.hpp"
 
 namespace haulout::rehearse {
@@ -34,7 +34,8 @@ Duration out_of_service(const FleetNode& node, WallTime end) {
 }
 
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
-  // Who leaves at the moment at which another one comes was not out together with it: -1 sorts first.
+  // A node that returns at the moment at which another one leaves was not unavailable together with it: -1 sorts before
+  // +1.
   std::vector<std::pair<WallTime, int>> steps;
   for (const FleetNode& node : nodes)
     for (const FleetPhase& phase : node.phases) {

@@ -5,7 +5,7 @@
 namespace haulout::rehearse {
 namespace {
 
-// Nothing is drawn of a node in whose state nothing is done.
+// Returns the CSS class of a state. Empty if the chart shows nothing, since the agent does nothing in that state.
 std::string_view class_of(agent::State state) {
   switch (state) {
     case agent::State::draining: return "drains";
@@ -28,7 +28,7 @@ std::string drawn(const SvgChart& chart, const FleetNode& node, std::size_t row,
   for (const FleetPhase& phase : node.phases) {
     const WallTime until = std::min(phase.until.value_or(end), end);
     if (class_of(phase.state).empty() || until < phase.from) continue;
-    // Why it is in its last state is known.
+    // The agent's message is known only for the last phase.
     const std::string why = phase.until || node.message.empty() ? std::string() : ": " + node.message;
     out += chart.bar(
         class_of(phase.state), row, phase.from, until,

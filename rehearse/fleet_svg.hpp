@@ -1,4 +1,4 @@
-// The picture of a rehearsed fleet. Pure.
+// Draws a chart of a rehearsed fleet. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace haulout::rehearse {
 
-// One self-contained SVG file: a bar per node.
+// Returns a self-contained SVG file with one row per node.
 std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title);
 
 }  // namespace haulout::rehearse

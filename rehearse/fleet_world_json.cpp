@@ -19,7 +19,7 @@ bool has(const Json& node, std::string_view annotation) {
   return !sim::annotation(node, std::string(annotation).c_str()).empty();
 }
 
-// The cordon of an agent, not of a person; a mark without its cordon is nobody's.
+// True if an agent, not a person, has cordoned the node. A mark on a schedulable node does not count.
 bool cordoned_by_agent(const Json& node) {
   const auto decoded = k8s::decode_node(node.dump());
   if (!decoded || drain::cordon_owner(*decoded) != drain::CordonOwner::haulout) return false;

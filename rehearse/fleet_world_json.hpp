@@ -1,4 +1,4 @@
-// What a rehearsal of a fleet changes about its snapshot before it begins, and reads from it.
+// What the rehearsal of a fleet changes in its snapshot before it begins, and what it reads from it. No I/O.
 #pragma once
 
 #include <string>
@@ -9,19 +9,20 @@
 
 namespace haulout::rehearse {
 
-// What was taken away and matters to whoever reads the result.
+// What forget_haulout() has removed and a reader of the result should know.
 struct Forgotten {
-  std::vector<std::string> pauses;     // "node/a", "the ConfigMap haulout/haulout"
-  std::vector<std::string> hooks;      // nodes with hooks that others answer
+  std::vector<std::string> pauses;     // what was paused: "node/a", "the ConfigMap haulout/haulout"
+  std::vector<std::string> hooks;      // nodes with hooks that other programs answer
   std::vector<std::string> half_done;  // nodes that an agent had cordoned
 };
 
-// Takes away what agents have written (labels, annotations, cordons of theirs, Leases), what would keep the play from
-// its end or is not played (pauses, requests, hooks), and what nobody reads but makes Nodes large. Sees to the
-// namespace of the agents. Call it before the cluster runs.
+// Removes what agents have written: their labels, annotations and cordons, and all Leases. Removes pauses, requests and
+// hooks, which would keep the simulation from its end or are not simulated. Removes managed fields and images, which
+// are not needed and make Nodes large. Creates the namespace of the agents if it is missing. Call it before the cluster
+// runs.
 Forgotten forget_haulout(sim::Cluster& cluster, const agent::AgentConfig& config);
 
-// The longest grace period of its pods.
+// Returns the longest grace period of all pods, at least the default of 30 s.
 Duration longest_grace(const sim::Cluster& cluster);
 
 }  // namespace haulout::rehearse

@@ -57,7 +57,8 @@ class Drains {
     assume_no_preemption(result_.assumed, result_.no_room);
   }
 
-  // Pods that are terminating on other nodes keep their room as long as they are there.
+  // Terminating pods of other nodes keep their resources until they are deleted. Waits for that, and then lists the
+  // pods without a node again.
   asio::awaitable<void> wait_for_room(std::set<std::string> before) {
     const auto last = last_to_go(stage_.cluster);
     const Duration wait = last ? *last - stage_.clock.wall_now() : Duration::zero();
@@ -88,7 +89,7 @@ class Drains {
     co_return input_.nodes;
   }
 
-  // As the command does it: all preflights, all cordons, then one node after the other.
+  // Does the same as the command: all preflights, all cordons, then the evictions of one node after the other.
   asio::awaitable<void> drain_all(std::vector<std::string> names) {
     options_.drained_together = {names.begin(), names.end()};
     std::vector<std::unique_ptr<drain::Drain>> drains;

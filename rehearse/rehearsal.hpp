@@ -1,8 +1,7 @@
-// A drain, played on a copy of a cluster: the simulated cluster is loaded with the objects of a real one, and the very
-// drain that would run there runs here, in virtual time. Changes nothing anywhere and knows no network; hours of the
-// cluster take seconds.
+// Simulates drains on a copy of a cluster. The simulated cluster is loaded with the objects of a real one, and the same
+// code that would drain the real nodes runs in virtual time, so that hours take seconds. No I/O.
 //
-// Blocks until it is over. Same objects, options and seed: same result.
+// Blocks until the simulation is over; not cancellable. The same objects, options and seed give the same result.
 #pragma once
 
 #include <string>
@@ -15,48 +14,49 @@
 namespace haulout::rehearse {
 
 struct Assumptions {
-  Duration ready_after = std::chrono::seconds(30);  // from binding a replacement to its being Ready
-  std::optional<Duration> terminate_within;         // unset: every pod takes its whole grace period
-  // From the end of its last pod on a node until a volume is detached there.
+  Duration ready_after = std::chrono::seconds(30);  // from the binding of a new pod until it is Ready
+  std::optional<Duration> terminate_within;         // unset: every pod terminates for its whole grace period
+  // Time from the end of a volume's last pod on a node until the volume is detached from the node.
   Duration detach_within = std::chrono::seconds(30);
-  // From the binding of a pod that wants it, or its detaching elsewhere if one node alone may have it, until a volume
-  // is attached. Its pod begins to start then.
+  // Time until a volume is attached, from the binding of a pod that uses it. If only one node may have the volume, the
+  // time counts from when the other node has detached it. The pod begins to start when the volume is attached.
   Duration attach_within = std::chrono::seconds(15);
-  Duration give_up = std::chrono::hours(24);  // on a node, unless the drain has a timeout of its own
+  Duration give_up = std::chrono::hours(24);  // limit for the drain of a node that has no timeout of its own
 };
 
 struct RehearsalInput {
   Snapshot snapshot;
-  std::vector<std::string> nodes;  // names; drained as `haulout drain` drains several
-  std::string selector;            // instead of names
+  std::vector<std::string> nodes;  // names; drained together, as `haulout drain` does it
+  std::string selector;            // label selector, used instead of names
   drain::Options drain;
   Assumptions assumptions;
   std::uint64_t seed = 1;
 };
 
-// A pod that has found no node at the end.
+// A pod for which the scheduler has found no node.
 struct NoRoom {
   std::string pod;  // namespace/name
   std::string controller;
-  std::string message;  // the scheduler's
-  // Where it would have room if it preempted pods of lower priority, as it may; empty: nowhere. No rehearsal plays
-  // that.
+  std::string message;  // of the scheduler
+  // The node on which the pod would fit if it preempted pods of lower priority, as it may; empty if there is none. A
+  // rehearsal does not simulate preemption.
   std::string preempts_on{};
 };
 
 struct Rehearsal {
-  std::vector<drain::Report> drains;  // one per node, in their order
-  Duration took{};                    // of all of them
-  bool timeout_given = false;         // else a drain that is blocked would never end
-  std::vector<NoRoom> no_room;        // not those that had none before
-  // Pods that leave and whose placement depends on what the rehearsal does not weigh (volumes, topology spread, pod
-  // affinity, host ports): where it finds room for them, a real scheduler may not.
+  std::vector<drain::Report> drains;  // one per node, in the order of the nodes
+  Duration took{};                    // virtual time that all drains took together
+  bool timeout_given = false;         // true if the input has a timeout; otherwise `give_up` stands in for it
+  std::vector<NoRoom> no_room;        // without pods that had no node before the drains
+  // Pods of the drained nodes whose placement depends on something that the rehearsal does not simulate (volumes,
+  // topology spread, pod affinity, host ports). A real scheduler may not place them where the rehearsal does.
   std::vector<std::string> not_weighed;
-  std::vector<std::string> assumed;  // what no snapshot tells, a phrase each
+  std::vector<std::string> assumed;  // a phrase for each thing that no snapshot has
   Timeline timeline;
 };
 
-// Errc::decode: a snapshot that cannot be used. Errc::invalid: no node of that name or label.
+// Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if no node has the name or matches the
+// selector.
 Result<Rehearsal> rehearse(const RehearsalInput& input);
 
 }  // namespace haulout::rehearse

@@ -1,4 +1,4 @@
-// The objects of a cluster, as they were at one moment.
+// The objects of a cluster, as they were at one moment. Plain data.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 namespace haulout::rehearse {
 
 struct Document {
-  std::string text;    // as kubectl prints it: Lists, single objects, JSON or YAML
-  std::string file{};  // that it lay in; empty: none
+  std::string text;    // as kubectl prints it: a List or single objects, JSON or YAML
+  std::string file{};  // the file that it was read from; empty if there is none
 };
 
 struct Snapshot {
   std::vector<Document> documents{};
   WallTime read_at{};
-  // It lay in files: that moment is the newest time in them, not the one at which they were read, days later perhaps.
+  // True if the documents come from files. Then the moment of the snapshot is the newest time in them, and not
+  // `read_at`, which may be days later.
   bool stored = false;
 };
 

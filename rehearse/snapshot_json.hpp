@@ -1,4 +1,4 @@
-// The objects that a rehearsal needs, read from a running cluster.
+// Reads the objects that a rehearsal needs from a running cluster.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace haulout::rehearse {
 
 struct SnapshotRead {
   Snapshot snapshot;
-  std::vector<std::string> left_out{};  // kinds that the caller may not list, with the server's words
+  std::vector<std::string> left_out{};  // kinds that the caller may not list, each with the server's message
 };
 
-// Every list is most recent and paged. Nodes and Pods must be readable: their errors are those of the lists. Of other
-// kinds a refusal is noted. Cancellable.
+// Every list is most recent and paged. If the caller may not list a kind other than nodes and pods, notes that in
+// `left_out`. Fails with any other error of a list. Cancellable.
 Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline);
 
 }  // namespace haulout::rehearse

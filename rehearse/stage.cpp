@@ -11,7 +11,8 @@ namespace haulout::rehearse {
 
 namespace {
 
-// Without pods every drain would succeed, and nobody has a cluster without any: another command was meant.
+// Without pods every drain would succeed, and no real cluster is without pods or nodes. So such a file comes from a
+// wrong command.
 Result<> check_whole(const std::vector<sim::Json>& objects) {
   const auto has = [&](const char* kind) {
     return std::any_of(objects.begin(), objects.end(), [&](const sim::Json& object) { return object["kind"] == kind; });
@@ -48,7 +49,8 @@ Result<> Stage::load(const Snapshot& snapshot) {
     if (auto whole = check_whole(all); !whole) return whole;
     dated_ = newest_time(all, snapshot.read_at);
   }
-  // What is on its way out has as long to go as it really had.
+  // Sets the clock so that it reaches the time of the snapshot when the world has come to rest. Then terminating pods
+  // have as much time left as they had in the real cluster.
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));
   keep_expectations(cluster);

@@ -1,5 +1,6 @@
-// The simulated cluster on which both kinds of rehearsal are played, and what plays on it: a clock that begins so that
-// the world has come to rest at the time of the snapshot, the cluster, a client. Blocks until it is over.
+// The simulated cluster of a rehearsal, with its clock and a client. Rehearsals of drains and of fleets use it. Its
+// clock begins so early that the cluster has come to rest at the time of the snapshot. Owns the clock, the cluster and
+// the client. No I/O; not cancellable.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,24 +17,24 @@ namespace haulout::rehearse {
 
 class Stage {
  public:
-  // No single request of a rehearsal takes longer.
+  // Limit for a single request that a rehearsal itself sends.
   static constexpr Duration request_limit = std::chrono::seconds(30);
 
   Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Once. Errc::decode: a snapshot that cannot be used.
+  // Call it once. Fails with Errc::decode if the snapshot cannot be used.
   Result<> load(const Snapshot& snapshot);
-  // What no snapshot tells, a phrase each; of the world as it was loaded.
+  // Returns a phrase for each thing that no snapshot has and is assumed. Looks at the cluster as it was loaded.
   std::vector<std::string> assumed() const;
-  // Runs `act` to its end while the world goes on.
+  // Runs `act` to its end while the simulated cluster runs. Blocks. Fails with Errc::invalid if `act` never ends.
   Result<> play(std::function<boost::asio::awaitable<void>()> act);
-  // Controllers, scheduler and kubelets settle; before `act` does anything, and after it.
+  // Waits until controllers, scheduler and kubelets have settled. To be used at the beginning and at the end of `act`.
   boost::asio::awaitable<void> come_to_rest();
 
  private:
   Assumptions assumptions_;
-  std::optional<WallTime> dated_;        // of a snapshot that tells its moment itself
-  std::vector<std::string> of_volumes_;  // phrases
+  std::optional<WallTime> dated_;        // time of a stored snapshot, from its objects
+  std::vector<std::string> of_volumes_;  // phrases about what is assumed of volumes
   boost::asio::io_context context_{1};
   SeededRng world_rng_;
 

@@ -26,7 +26,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// Seconds between two lines of the grid: at most ten of them, at a number that people count in.
+// Returns the seconds between two lines of the grid. There are at most ten steps, and each is a round amount of time.
 double grid_step(double seconds) {
   for (const double step : {1., 2., 5., 10., 15., 30., 60., 120., 300., 600., 900., 1800., 3600., 7200., 21600.})
     if (seconds / step <= 10) return step;

@@ -1,4 +1,4 @@
-// A chart of bars over time as one self-contained SVG file: a row for each thing, time from left to right. Pure.
+// A chart of bars over time, as a self-contained SVG file. Each row shows one item; time runs from left to right. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,25 @@ namespace haulout::rehearse {
 
 class SvgChart {
  public:
-  // Of that many rows, from `begin` to `end`, or a second, if that is longer.
+  // The chart shows the time from `begin` to `end`, but at least one second.
   SvgChart(WallTime begin, WallTime end, std::size_t rows);
 
-  // In the row: its name, shortened to what there is room for, and bars of a class with what they say when pointed at.
+  // Elements of a row: its name, shortened to the width of the column; and a bar of a CSS class with `says` as tooltip.
   std::string name(std::size_t row, std::string_view text) const;
   std::string bar(std::string_view css_class, std::size_t row, WallTime from, WallTime until,
                   std::string_view says) const;
-  // A line across all rows.
+  // A vertical line across all rows.
   std::string mark(WallTime at) const;
-  // Below the rows, one under the other.
+  // A line of text below the rows; `index` counts from 0.
   std::string note(std::size_t index, std::string_view text) const;
 
   struct Key {
     std::string css_class;
-    std::string colour;  // of CSS
+    std::string colour;  // a CSS colour
     std::string means;
   };
-  // The whole file. `keys` explain the bars; `marks`, unless empty, the lines. `inside` is made of the parts above.
+  // Returns the whole file. The legend explains the bars by `keys` and the vertical lines by `marks`, unless that is
+  // empty. `inside` consists of the elements above; `notes` is the number of notes in it.
   std::string file(std::string_view title, const std::vector<Key>& keys, std::string_view marks, std::size_t notes,
                    std::string_view inside) const;
 

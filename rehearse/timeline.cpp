@@ -22,7 +22,7 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
   return rows_[entry->second];
 }
 
-// Nobody waits for a pod any more once its drain is over, whatever became of it.
+// Ends all open waits of a node, because its drain is over.
 void Timeline::end_waits(const drain::Event& event) {
   for (Row& row : rows_)
     if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
@@ -37,13 +37,13 @@ void Timeline::on_event(const drain::Event& event) {
     node.outcome = event.message;
     end_waits(event);
   }
-  // A pod whose eviction is only a signal goes on waiting.
+  // A pod stays parked if its eviction is only a signal.
   if (event.pod == nullptr || event.type == EventType::signal_sent) return;
   Row& row = row_of(event);
   const bool waits = event.type == EventType::parked;
   if (!row.waits.empty() && !row.waits.back().until) {
     Wait& open = row.waits.back();
-    // Another message about the same reason is the same wait.
+    // A new message with the same reason continues the same wait.
     if (waits && open.reason == event.pod->reason) {
       open.message = event.pod->message;
       return;

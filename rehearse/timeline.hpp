@@ -1,4 +1,4 @@
-// What happened to each pod in the course of one or several drains, as an observer collects it, and as a picture.
+// Records what happened to each pod during one or several drains, and draws that as a chart. No I/O.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ class Timeline final : public drain::DrainObserver {
  public:
   struct Wait {
     WallTime from;
-    std::optional<WallTime> until;  // unset: still
+    std::optional<WallTime> until;  // unset: the pod still waits
     std::string reason;
     std::string message;
   };
@@ -21,11 +21,11 @@ class Timeline final : public drain::DrainObserver {
     std::string node;
     std::string pod;  // namespace/name
     std::string controller;
-    std::vector<Wait> waits;  // parked, in order of time
+    std::vector<Wait> waits;  // the times when it was parked, in order of time
     std::optional<WallTime> sent;
-    std::optional<WallTime> leaving;  // since when it terminates, evicted or not
+    std::optional<WallTime> leaving;  // when it began to terminate, evicted by the drain or not
     std::optional<WallTime> vanished;
-    std::optional<WallTime> left;  // since when nobody waits for it, though it is still there
+    std::optional<WallTime> left;  // when the drain stopped waiting for it, although it still existed
   };
   struct Node {
     std::string name;
@@ -37,7 +37,7 @@ class Timeline final : public drain::DrainObserver {
 
   void on_event(const drain::Event& event) override;
 
-  // Pods that were evicted or waited, in order of their first event.
+  // Pods with an event of their own other than a signal, in order of their first event.
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   WallTime last() const { return last_; }
@@ -55,7 +55,7 @@ class Timeline final : public drain::DrainObserver {
 
 Duration waited(const Timeline::Row& row, WallTime now);
 
-// One self-contained SVG file: a bar per pod, time from left to right. `title` stands above it. Pure.
+// Returns a self-contained SVG file with `title` at the top, one row per pod, and time from left to right. Pure.
 std::string timeline_svg(const Timeline& timeline, const std::string& title);
 
 }  // namespace haulout::rehearse

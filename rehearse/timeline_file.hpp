@@ -1,4 +1,4 @@
-// Where --timeline goes; without it, an empty path, nothing is done and nothing is wrong.
+// Writes the file of --timeline. With an empty path, each function does nothing and succeeds. Blocks on file I/O.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace haulout::rehearse {
 
-// Errc::invalid, naming the file and the cause. Asked before anything is done, so that no drain ends without a picture.
+// All three fail with Errc::invalid and a message that names the file and the cause. The caller checks
+// can_write_timeline() before it begins, so that no drain ends without its chart.
 Result<> can_write_timeline(const std::string& path);
 Result<> write_timeline(const std::string& path, const Timeline& timeline, const std::string& title);
 Result<> write_picture(const std::string& path, const std::string& svg);

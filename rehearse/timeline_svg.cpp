@@ -25,7 +25,7 @@ std::string leaving(const SvgChart& chart, const Timeline::Row& row, std::size_t
   return chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished, row.pod + " went by itself");
 }
 
-// A pod that is stuck both terminates and waits: the waits stand in front.
+// A pod that is stuck is both terminating and waiting. Its waits are drawn in front.
 std::string drawn(const SvgChart& chart, const Timeline::Row& row, std::size_t index, WallTime end) {
   std::string out = "<g>" + chart.name(index, row.pod) + leaving(chart, row, index, end);
   for (const Timeline::Wait& wait : row.waits) {

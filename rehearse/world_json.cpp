@@ -24,12 +24,13 @@ bool is_starting(const Json& pod) {
   return !sim::text(pod, "/spec/nodeName").empty() && sim::text(pod, "/status/phase") == "Pending";
 }
 
-// What ails it is not in the snapshot; it does not heal either.
+// True if the pod runs without being Ready. The snapshot does not show the cause, and the simulation does not resolve
+// it.
 bool is_ailing(const Json& pod) {
   return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
-// Nothing: no pods of that kind are made here.
+// Returns nullptr if the simulation has no controller that creates pods for this kind.
 const sim::ResourceInfo* played_kind(const std::string& kind) {
   const sim::ResourceInfo* info = sim::find_kind(kind);
   const bool played =
@@ -37,7 +38,7 @@ const sim::ResourceInfo* played_kind(const std::string& kind) {
   return played ? info : nullptr;
 }
 
-// Somebody makes another one when it goes, but not here.
+// True if a controller of the real cluster would replace the pod, but no simulated controller does.
 bool is_of_nobody_here(const sim::Cluster& cluster, const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   if (owner.is_null() || sim::is_mirror(pod) || sim::pod_finished(pod)) return false;
@@ -53,7 +54,7 @@ std::vector<sim::Object> without_node(const sim::Cluster& cluster) {
   return pods;
 }
 
-// ResourceQuotas that count pods, or what pods ask for.
+// Returns the ResourceQuotas that limit the number of pods or their resources.
 std::vector<std::string> quotas_of_pods(const sim::Cluster& cluster) {
   const auto is_of_pods = [](const std::string& resource) {
     return resource == "pods" || resource == "count/pods" || resource == "cpu" || resource == "memory" ||
@@ -76,7 +77,7 @@ bool has_any(const Json& list, std::initializer_list<const char*> wanted) {
          });
 }
 
-// Admission webhooks that are asked about evictions.
+// Returns the admission webhooks that the API server calls for evictions.
 std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
   std::vector<std::string> names;
   for (const char* resource : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
@@ -93,15 +94,17 @@ std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
   return names;
 }
 
-// Of a status, and of the final delete: what a kubelet sends, one pod after the other, when its containers have ended.
+// Time that a kubelet takes to report the end of a pod: its last status and the final delete. It reports one pod after
+// the other.
 constexpr Duration kubelet_report = std::chrono::milliseconds(15);
-// Whether a volume has been let go by another node; the attach-detach controller looks ten times as often.
+// Interval of checks whether another node has detached a volume. The attach-detach controller of Kubernetes checks ten
+// times as often.
 constexpr Duration attach_retry = std::chrono::seconds(1);
-// Controllers, scheduler and kubelets take this long to settle whatever the snapshot caught in motion, and as long
-// again as a volume takes to be detached and attached, and its pod to be Ready.
+// Controllers, scheduler and kubelets take this long to settle what was in progress when the snapshot was taken.
+// rest_of() adds the time until a volume is detached and attached, and its pod is Ready.
 constexpr Duration come_to_rest = std::chrono::seconds(5);
 
-// Beside its creation what changes while it is there.
+// Returns the times in the object that show when it was created or last changed.
 std::vector<std::string> times_of(const Json& object) {
   std::vector<std::string> times{sim::text(object, "/metadata/creationTimestamp"),
                                  sim::text(object, "/spec/renewTime")};
@@ -112,7 +115,7 @@ std::vector<std::string> times_of(const Json& object) {
   return times;
 }
 
-// A deletionTimestamp lies ahead by the grace period.
+// Returns when the deletion of the object was requested: the grace period before its deletionTimestamp.
 std::optional<WallTime> deletion_asked(const Json& object) {
   const auto end = k8s::parse_time(sim::text(object, "/metadata/deletionTimestamp"));
   if (!end) return std::nullopt;

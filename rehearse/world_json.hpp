@@ -1,4 +1,4 @@
-// What a rehearsal tells the simulated cluster, and what its report asks it. Pure.
+// How a rehearsal sets up the simulated cluster, and what its report reads from it. No I/O.
 #pragma once
 
 #include <set>
@@ -11,42 +11,44 @@
 namespace haulout::rehearse {
 
 sim::Timing timing_of(const Assumptions& assumptions);
-// How long the world has before a rehearsal, and after it, to come to rest.
+// Returns how long the simulated cluster gets to come to rest, before a rehearsal and after it.
 Duration rest_of(const Assumptions& assumptions);
 
-// The moment that the snapshot tells of last; nothing where it has no times. What lies ahead of `now` is the mistake of
-// somebody's clock, and does not count.
+// Returns the newest time in the objects; nothing if they have none. Ignores times after `now`, since they come from a
+// wrong clock.
 std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects, WallTime now);
 
-// Nodes whose kubelet has not been heard of for so long that their Ready condition says Unknown.
+// Returns the nodes whose Ready condition is Unknown, because their kubelet has not reported for a long time.
 std::vector<std::string> silent_nodes(const sim::Cluster& cluster);
 
-// Budgets over pods whose controllers are not played go on expecting as many as the snapshot's status says, unless the
-// real disruption controller could not tell either. Once, before the world goes on.
+// For each budget over pods whose controllers are not simulated: fixes the number of expected pods to that in the
+// status of the snapshot. Leaves out budgets for which the real disruption controller could not compute it. Call it
+// once, before the cluster runs.
 void keep_expectations(sim::Cluster& cluster);
 
-// Pods whose DaemonSets nobody can look up, since the snapshot has none at all. Those are taken to exist.
+// Returns the pods of DaemonSets if the snapshot has no DaemonSets at all. The rehearsal assumes that these exist.
 std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster);
 
-// How long pods take, and what becomes of those that the snapshot caught before they were Ready; a phrase each. Of the
-// world as it was loaded.
+// Returns a phrase for each assumption about pods: how long they take, and what becomes of those that were not Ready in
+// the snapshot. Also about webhooks and quotas. Looks at the cluster as it was loaded.
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);
 
-// UIDs of pods that no node has been found for.
+// Returns the UIDs of the pods that have no node.
 std::set<std::string> homeless(const sim::Cluster& cluster);
-// The same pods with the reason, but those in `before`.
+// Returns these pods with the reason, without those in `before`.
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
-// When the last of the pods that are terminating will have gone, as far as their grace periods tell.
+// Returns the latest deletionTimestamp of all terminating pods: when their grace periods have ended. Nothing if no pod
+// is terminating.
 std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
-// Takes out of them, and returns, those that find room once the pods have gone that are terminating elsewhere and whose
-// time is not up. What waits for a node, too, takes its part of that room.
+// Removes from `no_room`, and returns, the pods that find room once terminating pods are deleted, as far as their grace
+// periods have not ended at `now`. Other pods that wait for a node take their share of that room.
 std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now);
-// Those that had no room at first and have it now.
+// Adds a phrase about the pods of `first` that are not in `now`: those found room later.
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
                        const std::vector<NoRoom>& now);
-// Adds that nobody is preempted, where that matters.
+// Adds a phrase that no pod is preempted, if preemption would help a pod of `no_room`.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
-// Of the pods on that node.
+// Returns the pods of `node` for Rehearsal::not_weighed, each with what the rehearsal does not weigh.
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
 
 }  // namespace haulout::rehearse

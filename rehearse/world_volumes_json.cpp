@@ -9,7 +9,8 @@
 namespace haulout::rehearse {
 namespace {
 
-// Their CSIDriver would say it (attachRequired), but that need not be in the snapshot.
+// Returns the drivers whose volumes are not attached, although running pods use them. `attachRequired` of their
+// CSIDriver would say that, but the snapshot may not have it.
 std::vector<std::string> drivers_without_attaching(const sim::Cluster& cluster) {
   std::set<std::string> drivers;
   for (const sim::Object& pod : cluster.store().list("pods")) {

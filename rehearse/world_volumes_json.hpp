@@ -1,4 +1,4 @@
-// What a rehearsal makes of the volumes of its snapshot. Pure.
+// What a rehearsal assumes about the volumes of its snapshot. No I/O.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace haulout::rehearse {
 
-// Once, before the world goes on; returns a phrase for each thing that is assumed. What was being attached, which
-// nobody here goes on with, is attached anew where it is wanted. Drivers whose volumes pods use that run, with not one
-// VolumeAttachment, attach nothing.
+// Prepares the volumes, and returns a phrase for each assumption. Call it once, before the cluster runs. Removes
+// VolumeAttachments that were being attached: the simulation does not continue them, but attaches the volumes again if
+// pods need them. Assumes that a driver attaches nothing if running pods use its volumes without any VolumeAttachment.
 std::vector<std::string> prepare_volumes(sim::Cluster& cluster);
 
-// How long volumes take, a phrase each; none where nothing is attached to these nodes.
+// Returns phrases about how long volumes take to be detached and attached; none if nothing is attached to `nodes`.
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
                                             const std::vector<std::string>& nodes);
 
