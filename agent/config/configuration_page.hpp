@@ -1,4 +1,4 @@
-// docs/configuration.md, made from the table of options. Pure.
+// Generates docs/configuration.md from the table of options. Pure.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ bool among(const std::vector<RebootMethod>& methods, RebootMethod method) {
 
 struct Rule {
   bool broken;
-  const char* problem;  // the thing, the cause, the way out
+  const char* problem;  // names the thing, the cause and the remedy
 };
 
 void add(const std::vector<Rule>& rules, std::vector<std::string>& problems) {

@@ -27,6 +27,7 @@ std::vector<GivenValue> values_of(const Option& option, const std::string& varia
   return values;
 }
 
+// Whether Kubernetes injects a variable with this name (without HAULOUT_) for a Service called haulout, see
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 bool is_service_link(std::string_view rest) {
   const std::string name = "_" + std::string(rest);

@@ -1,4 +1,4 @@
-// What was given for the options, by flags, environment or file, as text that has not been judged yet. Pure.
+// Reads the values of options from flags, environment or file, as text that is not checked yet. Pure.
 #pragma once
 
 #include <map>
@@ -13,40 +13,44 @@ namespace haulout::agent {
 
 struct GivenValue {
   std::string text;
-  std::string name;   // as its author wrote it: --settle, HAULOUT_SETTLE, settle
-  std::string place;  // "/etc/haulout/config.yaml:3", or empty
+  std::string name;   // the option as the user wrote it: --settle, HAULOUT_SETTLE, settle
+  std::string place;  // "/etc/haulout/config.yaml:3"; empty for flags and variables
 };
 
-// By the option's name. An empty list was given, too: it empties an option that may be repeated.
+// Values by the option's name. An empty vector is a value, too: it sets an option that may be repeated to no values.
 using Given = std::map<std::string, std::vector<GivenValue>, std::less<>>;
 
 struct Reading {
   Given given;
-  std::vector<std::string> problems;  // one sentence each: place, thing, cause, way out
+  std::vector<std::string> problems;  // one sentence each: place, thing, cause, remedy
 };
 
-// name and value, in the order of the command line; the last one wins.
+// Name and value of each flag, in the order of the command line. The last value of a flag counts,
+// but of a list all values count.
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 using Variables = std::map<std::string, std::string>;
 
 struct ConfigFile {
-  std::string path;  // as messages name it
+  std::string path;  // path as it appears in messages
   std::string text;
 };
 
 Reading read_flags(const FlagValues& flags);
-// HAULOUT_*; several values of an option that may be repeated are separated by semicolons.
+// Reads HAULOUT_* variables. Semicolons separate several values of an option that may be repeated.
 Reading read_environment(const Variables& environment);
-// HAULOUT_DEFAULT_*: what whoever packs the agent gives instead of the defaults; the file comes before them.
+// Reads HAULOUT_DEFAULT_* variables. With these a package of the agent, like the shipped DaemonSet, replaces built-in
+// defaults. The file overrides them.
 Reading read_packaged_defaults(const Variables& environment);
-// YAML: one mapping from option to value, or to a list where an option may be repeated; null is as not given.
+// Reads YAML: one mapping from option to value, or to a list of values for an option that takes several. A null value
+// counts as not given.
 Reading read_file(const ConfigFile& file);
 
-// HAULOUT_* variables that look like an option misspelt, and those that cannot be given this way. What Kubernetes
-// injects for a Service called haulout (HAULOUT_SERVICE_HOST, HAULOUT_PORT_443_TCP_ADDR, …) is passed over.
+// Returns warnings about HAULOUT_* variables that look like a misspelt option, or like an option that is a flag only.
+// Ignores variables that Kubernetes injects for a Service called haulout (HAULOUT_SERVICE_HOST,
+// HAULOUT_PORT_443_TCP_ADDR, …).
 std::vector<std::string> environment_warnings(const Variables& environment);
 
-// "FILE:3: invalid value "x" for settle: why". Passwords in URLs are not repeated.
+// Returns "FILE:3: invalid value "x" for settle: why". Omits a value that may contain a password in a URL.
 std::string invalid_value(const GivenValue& value, std::string_view why);
 
 }  // namespace haulout::agent

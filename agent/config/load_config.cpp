@@ -7,7 +7,8 @@
 namespace haulout::agent {
 namespace {
 
-// As flags and environment name it; nothing, or an empty name: the default one.
+// Returns the file that --config or HAULOUT_CONFIG names. Empty if neither does or the name is empty:
+// then the default file is used.
 std::string named_file(const FlagValues& flags, const Variables& environment) {
   std::optional<std::string> name;
   for (const auto& [flag, value] : flags)
@@ -17,7 +18,7 @@ std::string named_file(const FlagValues& flags, const Variables& environment) {
   return variable == environment.end() ? "" : variable->second;
 }
 
-constexpr std::size_t largest_file = std::size_t{1} << 20;  // what a ConfigMap can hold
+constexpr std::size_t largest_file = std::size_t{1} << 20;  // bytes; the limit of a ConfigMap
 
 }  // namespace
 

@@ -285,7 +285,7 @@ std::string Option::variable() const {
 }
 
 bool Option::empty_resets() const {
-  if (values.type == ValueType::number_or_percentage) return shown_default.empty();  // off
+  if (values.type == ValueType::number_or_percentage) return shown_default.empty();  // empty means off
   return values.type == ValueType::text || values.type == ValueType::list || values.type == ValueType::command;
 }
 

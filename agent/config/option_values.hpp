@@ -1,5 +1,5 @@
-// The kinds of values that options take: how a text becomes a field of AgentConfig, and what the documents say about
-// it. Pure.
+// The kinds of values that options take: how a text sets a field of AgentConfig, and how the documents describe the
+// values. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,25 +16,25 @@
 namespace haulout::agent {
 
 enum class ValueType {
-  text,                  // an empty value is the default
+  text,                  // any text; an empty value means the default
   choice,                // one of a few words
-  choices,               // several of them, with commas
+  choices,               // several of a few words, separated by commas
   boolean,               // true, false
-  number,                // whole, not negative
+  number,                // whole number, not negative
   number_or_percentage,  // 2, 10%
   duration,              // 90s, 1h30m
-  list,                  // may be given repeatedly; an empty value is an empty list
-  command                // a program and its arguments; an empty value is none
+  list,                  // may be repeated; an empty value is an empty list
+  command                // a program and its arguments; an empty value means none
 };
 
-// Returns what is wrong with the value, or nothing when it has been set. A list grows by one.
+// Sets the field. Returns what is wrong with the value, or an empty text if it was set. Appends to a list.
 using Setter = std::function<std::string(AgentConfig&, const std::string&)>;
 
 struct Values {
   ValueType type = ValueType::text;
-  std::string form{};                // what a person may write, as the documents show it
-  std::string unit{};                // of a number: what is counted
-  std::vector<std::string> words{};  // of a choice
+  std::string form{};                // allowed values, as the documents show them
+  std::string unit{};                // of a number: what it counts
+  std::vector<std::string> words{};  // of `choice` and `choices`: the allowed words
   Setter set{};
 };
 
@@ -43,10 +43,10 @@ Values list(std::vector<std::string> AgentConfig::* field, std::string form, Val
 Values command(std::vector<std::string> AgentConfig::* field);
 Values boolean(bool AgentConfig::* field);
 Values number(std::uint32_t AgentConfig::* field, std::string unit, std::uint32_t low, std::uint32_t high);
-// `word` is another way to write zero.
+// `word` stands for 0. The digit 0 itself is refused.
 Values number_or_word(std::uint32_t AgentConfig::* field, std::string unit, std::string word, std::uint32_t high);
 Values number_or_percentage(std::string AgentConfig::* field, std::string unit, ValueCheck check);
-// Not negative; zero only where zero has a meaning.
+// A duration is not negative. Zero is allowed only if it has a meaning for the option.
 enum class Zero { allowed, refused };
 Values duration(Duration AgentConfig::* field, Zero zero);
 Values exit_codes(std::map<int, bool> AgentConfig::* field);

@@ -5,7 +5,7 @@
 namespace haulout::agent {
 namespace {
 
-// Sets one option from one source. Returns what is wrong.
+// Sets one option from the values of one source. Returns the problems.
 std::vector<std::string> set(const Option& option, const std::vector<GivenValue>& values, AgentConfig& config) {
   std::vector<std::string> problems;
   for (const GivenValue& value : values) {
@@ -19,13 +19,13 @@ std::vector<std::string> set(const Option& option, const std::vector<GivenValue>
   return problems;
 }
 
-// Of a repeated value the last one stands, unless all do.
+// Returns the values that count: all values of an option that may be repeated, otherwise the last one.
 std::vector<GivenValue> standing(const Option& option, const std::vector<GivenValue>& values) {
   if (option.repeatable() || values.size() < 2) return values;
   return {values.back()};
 }
 
-// A sentinel says which back end reads it.
+// If the back end is automatic and a sentinel is given, the kind of sentinel determines the back end.
 void settle_backend(AgentConfig& config) {
   if (config.backend != BackendChoice::automatic) return;
   if (!config.sentinel.empty())
@@ -38,7 +38,7 @@ void settle_backend(AgentConfig& config) {
 
 std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, const Variables& environment,
                                                    const std::optional<ConfigFile>& file) {
-  std::vector<Reading> sources;  // the lowest first
+  std::vector<Reading> sources;  // the lowest precedence first
   sources.push_back(read_packaged_defaults(environment));
   sources.push_back(file ? read_file(*file) : Reading());
   sources.push_back(read_environment(environment));

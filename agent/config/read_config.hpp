@@ -1,9 +1,10 @@
-// The configuration of the agent from all its sources: flags before HAULOUT_* variables before the file before the
-// defaults. A higher source replaces a lower one whole, lists too. Every value is judged, even one that a higher source
-// overrides; then what they mean together.
+// Reads the configuration of the agent from all its sources, the highest first: flags, HAULOUT_* variables, the file,
+// HAULOUT_DEFAULT_* variables, built-in defaults. For each option, the highest source that has it replaces all lower
+// ones, also for lists. Every value is checked, even one that a higher source overrides, and then the combination of
+// the values.
 //
-// An empty value of a text, a list or a command is the default again, whatever lower sources say; other options refuse
-// it. Values that belong into a message are cut short, and never repeated where they may hold a password.
+// An empty value of a text, a list or a command resets the option to its default, even if lower sources have a value.
+// Other options refuse an empty value. Messages cut long values, and omit values that may contain a password.
 #pragma once
 
 #include <optional>
@@ -17,16 +18,17 @@
 
 namespace haulout::agent {
 
-// The text is for exit code 2: one line per problem, each with place, thing, cause and way out. Pure.
+// Returns the configuration, or a text for exit code 2: one line per problem, each with place, thing, cause and remedy.
+// Pure.
 std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, const Variables& environment,
                                                    const std::optional<ConfigFile>& file);
 
-// The same with the file that --config or HAULOUT_CONFIG names, which must be readable, or else with `default_file`
-// where that exists. Reads one file; blocks for that long.
+// Like read_config(), with the file that --config or HAULOUT_CONFIG names, which must be readable. If neither names a
+// file, uses `default_file` if it exists. Blocks while it reads the file.
 std::variant<AgentConfig, std::string> load_config(const FlagValues& flags, const Variables& environment,
                                                    std::string_view default_file = default_config_file);
 
-// What the values mean together: options that need or exclude each other. Pure.
+// Returns the problems of options that need or exclude each other, one sentence each. Pure.
 std::vector<std::string> contradictions(const AgentConfig& config);
 
 }  // namespace haulout::agent

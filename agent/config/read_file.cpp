@@ -10,7 +10,8 @@ namespace {
 using k8s::YamlValue;
 using Kind = k8s::YamlValue::Kind;
 
-// The YAML parser would end the file in silence at some of these, and replace others.
+// Returns a problem if the file is not UTF-8 or has control characters: the YAML parser would silently end the file at
+// some of them, and replace others.
 std::string unreadable(const ConfigFile& file) {
   std::size_t line = 1;
   for (std::string_view rest = file.text; !rest.empty();) {
@@ -37,7 +38,8 @@ bool takes_numbers(ValueType type) {
   return type == ValueType::number || type == ValueType::number_or_percentage || type == ValueType::duration;
 }
 
-// What YAML has made of an unquoted word that its author may have meant otherwise.
+// Returns a problem if YAML reads an unquoted word as a type that the option does not take, for example `on` as a
+// Boolean.
 std::string misread(const Option& option, const YamlValue& scalar) {
   const ValueType type = option.values.type;
   const Meaning meaning = meaning_of(scalar);
@@ -97,7 +99,7 @@ class FileReader {
     if (meaning_of(value) == Meaning::null) return;
     GivenValue given{value.text, option->name, place(key.line)};
     const std::string wrong = misread(*option, value);
-    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;  // yes, on
+    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;  // also for yes and on
     if (!wrong.empty())
       reading_.problems.push_back(invalid_value(given, wrong));
     else if (option->repeatable() && value.text.empty())
@@ -138,7 +140,7 @@ class FileReader {
       reading_.given[option.name] = {as_one(option, values, place(key.line))};
   }
 
-  // What a flag would need to say the same.
+  // Converts a list to the one value that a flag would have.
   static GivenValue as_one(const Option& option, const std::vector<GivenValue>& values, std::string place) {
     std::vector<std::string> texts;
     texts.reserve(values.size());

@@ -1,5 +1,5 @@
-// What a text must look like to be the value of an option. Each check returns what is wrong and how to write it, or
-// nothing. Pure.
+// Checks of option values. Each check returns what is wrong and how to write the value, or an empty text if the value
+// is valid. Pure, except that check_window() and check_blackout() read zoneinfo.
 #pragma once
 
 #include <map>
@@ -13,32 +13,32 @@ using ValueCheck = std::string (*)(const std::string&);
 
 std::string any_text(const std::string& text);
 std::string check_not_blank(const std::string& text);
-// A namespace or a pool: one part of a Lease's name.
+// For a namespace or a pool: one part of a Lease's name.
 std::string check_dns_label(const std::string& text);
-// The name of a Node.
+// The name of a Node: a DNS subdomain.
 std::string check_node_name(const std::string& text);
 std::string check_absolute_path(const std::string& text);
-// http:// or https://, without credentials in it.
+// http:// or https://, without user, password or query.
 std::string check_url(const std::string& text);
 std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);
 std::string check_drain_order(const std::string& text);
-// ":9090", "127.0.0.1:9090", "[::1]:9090"; port 0 is any free one.
+// ":9090", "127.0.0.1:9090" or "[::1]:9090". Port 0 means any free port.
 std::string check_listen_address(const std::string& text);
-// "0" and more, or "0%" to "100%": see agent/gates/max_unavailable.hpp.
+// A number from "0", or "0%" to "100%", see agent/gates/max_unavailable.hpp.
 std::string check_max_unavailable(const std::string& text);
-// "1" and more, or "1%" to "100%": see drain/guards.hpp.
+// A number from "1", or "1%" to "100%", see drain/guards.hpp.
 std::string check_share(const std::string& text);
-// See agent/gates/window.hpp. A time zone is looked up on this machine.
+// The syntax of agent/gates/window.hpp. The zoneinfo of this machine must know the time zone.
 std::string check_window(const std::string& text);
 std::string check_blackout(const std::string& text);
 
-// "0=yes,1=no": what a sentinel command's exit codes say. Returns what is wrong.
+// Parses the meaning of a sentinel command's exit codes, like "0=yes,1=no". Returns what is wrong, or an empty text.
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);
 
-// The words of a command, as shell_words.hpp has them. Returns what is wrong.
+// Splits a command into words, as shell_words() does. Returns what is wrong, or an empty text.
 std::string split_words(const std::string& text, std::vector<std::string>& words);
-// A text that split_words() turns into these words.
+// Returns a text that split_words() converts back to these words.
 std::string quoted_words(const std::vector<std::string>& words);
 
 }  // namespace haulout::agent

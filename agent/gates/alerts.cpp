@@ -10,20 +10,20 @@ namespace {
 using Labels = std::map<std::string, std::string>;
 using Verdict = Gate::Verdict;
 
-constexpr std::size_t shown_columns = 120;  // of a series
+constexpr std::size_t shown_columns = 120;  // longest text of a series in a message
 
 bool goes_on(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// ALERTS and ALERTS_FOR_STATE of one alert differ in these only.
+// The labels that ALERTS and ALERTS_FOR_STATE have in common: the two series of one alert differ only in the others.
 Labels identity(Labels labels) {
   labels.erase("__name__");
   labels.erase("alertstate");
   return labels;
 }
 
-// "alert KubeAPIDown {severity="critical"}", or the series as PromQL writes it.
+// Returns "alert KubeAPIDown {severity="critical"}", or for other series the metric with its labels as in PromQL.
 std::string named(const Sample& sample) {
   Labels rest = sample.labels;
   const auto take = [&](const char* label) {

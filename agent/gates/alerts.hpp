@@ -1,4 +1,5 @@
-// What Prometheus says, as a gate. Pure: what is sent and what came back are values.
+// The alert gate: builds the query for Prometheus, decodes the response and decides whether the gate is open. Pure: the
+// request and the response are values.
 #pragma once
 
 #include <map>
@@ -13,17 +14,17 @@
 namespace haulout::agent {
 
 struct AlertOptions {
-  std::string query{};                  // PromQL; $node stands for the node's name
-  bool fail_open = false;               // while Prometheus does not answer, nodes go
-  Duration max_age = Duration::zero();  // older alerts hold nobody back; 0: they do for ever
-  std::string username{};               // basic authentication, empty: none
+  std::string query{};                  // PromQL; $node is replaced by the node's name
+  bool fail_open = false;               // the gate is open while Prometheus does not answer
+  Duration max_age = Duration::zero();  // ignore alerts that fire for longer; 0 means no limit
+  std::string username{};               // for basic authentication; empty if none is used
   std::string password_file{};
 };
 
 // One series of an instant vector.
 struct Sample {
-  std::map<std::string, std::string> labels;  // __name__ included
-  double time = 0;                            // of the evaluation, in seconds since 1970, by Prometheus' clock
+  std::map<std::string, std::string> labels;  // includes __name__
+  double time = 0;                            // time of the evaluation, in seconds since 1970, by Prometheus' clock
   double value = 0;                           // 0 for a histogram
 };
 
@@ -32,20 +33,22 @@ struct QueryAnswer {
   std::vector<std::string> warnings;
 };
 
-// /api/v1/query's answer. Errc::status with the HTTP status when Prometheus refused or failed; Errc::invalid when the
-// query gives no instant vector; Errc::decode for anything that is no answer of Prometheus.
+// Decodes the response of /api/v1/query. Fails with Errc::status and the HTTP status if Prometheus refused the query or
+// failed. Fails with Errc::invalid if the result of the query is not an instant vector. Fails with Errc::decode if the
+// response is not one of Prometheus.
 Result<QueryAnswer> decode_query_answer(int http_status, std::string_view body);
 
-// $node, unless a longer name goes on behind it, becomes the node's name.
+// Replaces each $node in the query by the node's name, unless $node is only the beginning of a longer name.
 std::string query_for_node(std::string_view query, std::string_view node);
 
-// Leaves out alerts that have been active for longer than that. `active` is the answer to ALERTS_FOR_STATE, whose
-// values are the times since when. The age of a series that is no alert, or has none there, is not known: it stays.
+// Removes alerts that have been active for longer than `max_age`. `active` is the response to the query
+// ALERTS_FOR_STATE: the value of each series is the time since which the alert has been active. Keeps every series that
+// is missing in `active`, because its age is unknown (it may not be an alert).
 std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sample>& active, Duration max_age);
 
-// Closed by every series (BlockedByAlert), by a Prometheus that does not answer unless it fails open
-// (PrometheusUnavailable), and by one that refuses the query (PrometheusQueryRefused), whatever the fail mode: a slip
-// in the query must not open the gate.
+// The gate is closed in three cases: the query returns a series (BlockedByAlert); Prometheus does not answer and
+// `fail_open` is false (PrometheusUnavailable); Prometheus refuses the query (PrometheusQueryRefused). The last reason
+// ignores `fail_open`, because a mistake in the query must not open the gate.
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options);
 
 }  // namespace haulout::agent

@@ -1,4 +1,4 @@
-// Prometheus' answer to a query: the codec half of alerts.hpp.
+// Decodes Prometheus' response to a query: the JSON part of alerts.hpp.
 #include <charconv>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t shown_columns = 200;  // of what it says is wrong
+constexpr std::size_t shown_columns = 200;  // longest text of Prometheus' error in a message
 
 std::string text_at(const Json& json, const char* key) {
   const auto found = json.find(key);
@@ -35,7 +35,7 @@ Error strange(std::string_view what) {
                fmt::format("this is no answer of Prometheus: {}; see that prometheus-url leads to it", what));
 }
 
-// [1732190400.123, "1"], NaN and infinities included.
+// Reads a time and a value like [1732190400.123, "1"]. The value may be NaN or infinite; any other text becomes NaN.
 bool read_point(const Json& point, Sample& sample) {
   if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string()) return false;
   sample.time = point[0].get<double>();

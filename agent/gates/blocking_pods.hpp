@@ -1,5 +1,5 @@
-// --blocking-pod-selector: a node with a pod that has not finished and matches one of the selectors waits until it is
-// gone. Borrows client and rng.
+// The gate of --blocking-pod-selector. A node waits while it runs a pod that matches one of the selectors and has not
+// finished. Borrows client and rng.
 #pragma once
 
 #include <set>
@@ -22,9 +22,10 @@ class BlockingPods {
         selectors_(std::move(selectors)),
         respite_(client.clock(), rng) {}
 
-  // BlockedByPod; BlockingPodsUnknown when the server cannot be asked; off without selectors. Cancellable.
+  // Closed with BlockedByPod, or with BlockingPodsUnknown if the pods cannot be listed. Off if there are no selectors.
+  // Cancellable.
   boost::asio::awaitable<Gate> judge(TimePoint deadline);
-  // Returns when other pods match than judge() saw; may return without cause. Cancellable.
+  // Returns when the matching pods differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
 
  private:
@@ -35,7 +36,7 @@ class BlockingPods {
   Rng& rng_;
   std::string node_;
   std::vector<std::string> selectors_;
-  std::vector<std::set<std::string>> seen_;  // UIDs, for each selector
+  std::vector<std::set<std::string>> seen_;  // UIDs of matching pods, for each selector, at the last judge()
   Respite respite_;
 };
 

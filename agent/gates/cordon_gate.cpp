@@ -24,7 +24,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
     return gate;
   }
   const auto cordon = persons_cordon(node);
-  // While our drain lasts, its cordon is what counts: whoever takes that back ends it.
+  // During the agent's own drain this gate is open. If a person removes that cordon, the drain itself ends.
   if (!cordon || is_of_this_run(node, record)) return gate;
   gate.verdict = Gate::Verdict::closed;
   gate.reason = "CordonedByPerson";

@@ -1,4 +1,4 @@
-// The gate "cordon": a node that a person has cordoned is that person's workplace. Pure.
+// The gate "cordon": the agent does not update a node that a person has cordoned. Pure.
 #pragma once
 
 #include "agent/gates/gate_keeper.hpp"
@@ -6,8 +6,9 @@
 
 namespace haulout::agent {
 
-// Closed (CordonedByPerson) while the node carries a cordon that no agent has set. It gives up a drain that has not
-// cordoned the node yet. Off with `update`, and about a drain of which the node's cordon is a part.
+// Closed (CordonedByPerson) while the node has a cordon that no agent has set. A closed gate makes the agent give up a
+// drain that has not cordoned the node yet. Off if `policy` is `update`. Open if the cordon belongs to the agent's
+// current drain.
 Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy);
 
 }  // namespace haulout::agent

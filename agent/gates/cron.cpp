@@ -30,7 +30,7 @@ using Values = std::bitset<60>;
 
 struct Word {
   std::string_view text;
-  std::size_t at;  // in the whole text
+  std::size_t at;  // position in the whole text
 };
 
 std::vector<Word> words_of(std::string_view text, std::size_t at) {
@@ -49,7 +49,7 @@ std::string allowed(const Field& field) {
                      field.named == nullptr ? "" : ", names of three letters");
 }
 
-// One item of a list: what it covers, from `first` to `last` by `step`.
+// One item of a list. It covers the values from `first` to `last` in steps of `step`.
 struct Item {
   unsigned first;
   unsigned last;

@@ -1,9 +1,9 @@
-// The five fields of cron as the days and times of day at which something starts. Pure.
+// Parses the five fields of cron into the days and times of day at which a window starts. Pure.
 //
-//   minute 0-59 · hour 0-23 · day of month 1-31 · month 1-12 or JAN-DEC · day of week 0-7 or SUN-SAT (0 and 7: Sunday)
+//   minute 0-59 · hour 0-23 · day of month 1-31 · month 1-12 or JAN-DEC · day of week 0-7 or SUN-SAT (0, 7: Sunday)
 //
 // A field is `*`, a number, a name, a range `a-b`, a step `*/n` or `a-b/n`, or a list of these with commas. As in Vixie
-// cron, when neither day field starts with `*`, either of them is enough; otherwise both must hold.
+// cron, if neither day field starts with `*`, a day must match only one of them. Otherwise it must match both.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,11 @@ namespace haulout::agent {
 
 struct CronStarts {
   Days days;
-  std::vector<std::chrono::minutes> times;  // of day, ascending, at least one
+  std::vector<std::chrono::minutes> times;  // times of day, ascending, at least one
 };
 
-// `fields` is what stands between the brackets and `at` where in the text that `grammar` reads, for its errors.
+// `fields` is the text between the brackets. `at` is its position in the text of `grammar`, for error messages.
+// Errc::invalid if a field is wrong or no day matches.
 Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, std::size_t at);
 
 }  // namespace haulout::agent

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr std::chrono::minutes without_history(30);
 constexpr seconds longest_believable = std::chrono::days(7);
 
-// The last ones that may be believed, the shortest first.
+// The last `remembered_updates` durations without the impossible ones, the shortest first.
 std::vector<seconds> by_length(const std::vector<seconds>& history) {
   const std::size_t forgotten = history.size() - std::min(history.size(), remembered_updates);
   std::vector<seconds> lengths;

@@ -1,6 +1,6 @@
-// How long the next update of this node will take, from how long its last ones took (see remembered.hpp), the newest
-// last. Pure. Durations that cannot be (none, negative) count for nothing, and more than a week for a week: both come
-// from a clock that jumped. Estimates are in whole seconds, rounded up.
+// Estimates how long the next update of this node will take from the durations of its last updates (see remembered.hpp;
+// the newest is the last element). Pure. Ignores durations that are zero or negative, and counts more than a week as a
+// week: both come from a clock that jumped. Estimates are whole seconds, rounded up.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace haulout::agent {
 
-// The longest of them and a fifth more; 30 minutes when there is none to go by.
+// The longest duration plus a fifth; 30 minutes if there is none.
 Duration estimated_update(const std::vector<std::chrono::seconds>& history);
-// The one in the middle of them, by length, and a fifth more; 0 when there is none.
+// The median duration plus a fifth; 0 if there is none.
 Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
 
 }  // namespace haulout::agent

@@ -13,14 +13,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The reboot after which the node did not become well, if that is why it is degraded.
+// Returns the last reboot of a degraded node if the node has not become well after it.
 std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
   const std::optional<Record> record = record_of(node);
   if (!record) return std::nullopt;
-  // `uncordon`: the node itself is well, only its reboot did not happen.
+  // If `uncordon` is true, the node itself is well: only its reboot did not happen.
   if (record->state != State::degraded || record->uncordon || record->reboots.empty()) return std::nullopt;
   PastReboot reboot = record->reboots.back();
-  reboot.cleared = false;  // that nothing more is wanted there does not make it well
+  reboot.cleared = false;  // the reboot has failed even if that node needs no further reboot
   return reboot;
 }
 

@@ -1,5 +1,5 @@
-// Fleet health, as far as it is a gate's: an update that has just gone wrong on another node of the pool is not begun
-// here. How many nodes may be out at a time is the slots' business. Borrows client and rng.
+// The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
+// gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
 #pragma once
 
 #include <set>
@@ -14,9 +14,10 @@
 
 namespace haulout::agent {
 
-// Pure. `degraded`: nodes of the pool that say so, the own one included or not. Closed (UpdateFailedElsewhere) when one
-// of them was rebooted for what is wanted here, the same version or, where there are none, all of the same reasons, and
-// has not become well since. A need that names neither is nobody else's.
+// Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include the own node `own`.
+// Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and has been degraded
+// since. Two updates are the same if they have the same version. Without versions, all reasons of `wanted` must be
+// among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
 
 class FleetHealth {
@@ -26,13 +27,13 @@ class FleetHealth {
     belong_to({});
   }
 
-  // Other pools' nodes hold nobody back. changed() is to be called anew after it.
+  // Sets the own pool; the gate ignores nodes of other pools. The caller must call changed() anew afterwards.
   void belong_to(OwnPool pool);
 
-  // FleetUnknown when the server cannot be asked; off where this credential has never been able to list Nodes.
-  // Cancellable.
+  // Closed with FleetUnknown if the Nodes cannot be listed. Off if the server forbids the list and this credential has
+  // never been able to list Nodes. Cancellable.
   boost::asio::awaitable<Gate> judge(Pending wanted, TimePoint deadline);
-  // Returns when other nodes are degraded than judge() saw; may return without cause. Cancellable.
+  // Returns when the degraded nodes differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
 
  private:
@@ -43,7 +44,7 @@ class FleetHealth {
   std::string node_;
   OwnPool pool_;
   std::string selector_;
-  std::set<std::string> seen_;  // UIDs
+  std::set<std::string> seen_;  // UIDs of degraded nodes at the last judge()
   bool was_readable_ = false;
   Respite respite_;
 };

@@ -9,10 +9,10 @@ namespace {
 using Verdict = Gate::Verdict;
 
 constexpr Duration turn_takes = std::chrono::minutes(1);
-// What is to be begun at the start of a window needs a moment to get there.
+// Margin for an update that begins at the start of a window: the agent needs a moment to reach that point.
 constexpr Duration to_be_sure = 2 * turn_takes;
 
-// How much room an update needs: see window_gate().
+// Time that an update needs within a window, see window_gate().
 Duration room(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
   const Duration longest = estimated_update(took);
   return schedule.next_fit(now, longest + to_be_sure) ? longest : ordinary_update(took);

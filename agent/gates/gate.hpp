@@ -1,4 +1,4 @@
-// The gates that need nobody else's answer: window, pauses and reboot brake, each as a row with its reason. Pure.
+// The gates that need no request: maintenance window, pauses and reboot limit. Each is a row with its reason. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,21 @@
 
 namespace haulout::agent {
 
-// OutsideWindow; WindowTooShort: what is open closes before an update, as this node's last ones went, would be over.
-// Where no window is as long as the longest of them, an ordinary one has to fit, and without a history none: otherwise
-// one update that was held up would keep the node from ever going again. Without the turn there has to be a minute
-// more, for taking it: else a node could take one in vain at the start of each window.
+// Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this node would be over.
+// `took` holds the durations of the last updates. The longest of them has to fit (30 minutes without a history). If no
+// window is that long, the median has to fit (0 without a history). Otherwise one slow update would prevent all later
+// updates of the node. If the node has no slot yet (`with_turn` is false), one more minute has to fit, for taking it.
+// Otherwise a node could take a slot in vain at the start of each window.
 Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn, WallTime now);
 
-// Paused. `whom`: "this node", "pool web".
+// Closed with Paused. `whom` names what is paused, for example "this node" or "pool web".
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now);
 
-// RebootLoop, TooManyReboots (see reboot_brake.hpp). Open for what a person has requested.
+// Closed with RebootLoop or TooManyReboots (see reboot_brake.hpp). Open if a person has requested the reboot.
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day);
 
-// The closed ones first, otherwise in their order.
+// Returns the closed gates first, otherwise in the same order.
 std::vector<Gate> closed_first(const std::vector<Gate>& rows);
 
 }  // namespace haulout::agent

@@ -1,5 +1,5 @@
-// Port: what may hold a node's update back, each as a row that says why. Asked before a turn is sought, again once it
-// is taken, and while a drain is under way.
+// Port: the gates of a node's update. Each gate is a row with its verdict and a message. The agent asks before it tries
+// to take a slot, again when it has the slot, and during a drain.
 #pragma once
 
 #include <algorithm>
@@ -17,36 +17,36 @@ namespace haulout::agent {
 struct Gate {
   enum class Verdict {
     open,
-    closed,     // also when nobody can judge it
-    off,        // not configured, or not permitted to be judged
-    not_asked,  // others are closed, or it has no say now
+    closed,     // also if the gate cannot be evaluated
+    off,        // not configured, or the credential lacks the permission to evaluate it
+    not_asked,  // not evaluated: another gate is closed, or the source of its answer could not be read
   };
-  // What a closed gate does beyond keeping an update from beginning.
+  // What a closed gate does in addition to keeping an update from beginning.
   enum class Effect {
-    waits,     // nothing: a drain under way goes on
-    gives_up,  // a drain under way is given up, and `ready` is withdrawn
-    degrades,  // only a person may go on
+    waits,     // nothing: a current drain goes on
+    gives_up,  // the agent gives up a current drain and leaves the state `ready`
+    degrades,  // the node becomes degraded: a person has to look
   };
 
-  // window, pause-node, pause-pool, pause-cluster, cordon, reboot-brake, blocking-pods, prometheus, fleet
+  // One of window, pause-node, pause-pool, pause-cluster, cordon, reboot-brake, blocking-pods, prometheus, fleet
   std::string name{};
   Verdict verdict = Verdict::open;
-  std::string reason{};                  // of a closed gate, CamelCase for the label: OutsideWindow, Paused, …
-  std::string message{};                 // a sentence for people, whatever the verdict
-  std::optional<WallTime> look_again{};  // by the own clock: when time alone may change the answer
+  std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …
+  std::string message{};                 // a sentence for people, for every verdict
+  std::optional<WallTime> look_again{};  // when the verdict may change by time alone, by the own clock
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;
 };
 
 struct GateAnswer {
-  std::vector<Gate> gates{};  // one row each, the closed ones first
+  std::vector<Gate> gates{};  // one row per gate, the closed ones first
 
   bool open() const { return first_closed() == nullptr; }
   const Gate* first_closed() const {
     return find([](const Gate& gate) { return gate.closed(); });
   }
-  // A closed gate that does more than wait.
+  // The first closed gate with this effect; null if there is none.
   const Gate* closed_with(Gate::Effect effect) const {
     return find([&](const Gate& gate) { return gate.closed() && gate.effect == effect; });
   }
@@ -76,25 +76,25 @@ struct GateAnswer {
 
 struct GateQuestion {
   enum class When {
-    before_turn,  // answers of other servers may be some seconds old
-    with_turn,    // everything anew
-    under_way,    // only the gates that give a drain up
-    any_time,     // every gate, whatever the others say: for people
+    before_turn,  // the node has no slot yet; the answer of Prometheus may be some seconds old
+    with_turn,    // the node has a slot; everything is asked anew
+    under_way,    // a drain is under way; only gates with the effect `gives_up`
+    any_time,     // for people; every gate, even if others are closed
   };
   k8s::Node node{};
   Record record{};
   Pending pending{};
-  bool requested = false;  // a person has asked for this reboot
+  bool requested = false;  // a person has requested this reboot
   When when = When::before_turn;
 };
 
 class GateKeeper {
  public:
   virtual ~GateKeeper() = default;
-  // Never fails: a gate that nobody can judge is a closed one that says so. Cancellable.
+  // Never fails: a gate that cannot be evaluated is closed, and its message says so. Cancellable.
   virtual boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) = 0;
-  // Returns when what ask() looked at last, the Node apart, may have changed; may return without cause. One at a time;
-  // ask() may be called meanwhile. Cancellable.
+  // Returns when the objects that the last ask() read may have changed, except the Node; may return without cause. Only
+  // one call at a time; ask() may be called meanwhile. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

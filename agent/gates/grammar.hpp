@@ -1,5 +1,6 @@
-// Reads one window or black-out piece by piece and knows where it stands, so that every error can say so; whoever knows
-// which option it is names that and the text. Used by the parsers of this folder only; the text must outlive it.
+// Reads the text of one window or black-out piece by piece. It keeps the position, so that every error message can name
+// it. The caller adds the name of the option and the text. Only the parsers of this folder use it. Borrows the text.
+// No I/O.
 #pragma once
 
 #include <optional>
@@ -16,18 +17,19 @@ class Grammar {
 
   std::size_t at() const { return at_; }
   bool done() const { return at_ == text_.size(); }
-  // '\0' at the end.
+  // The next character; '\0' at the end.
   char next() const { return done() ? '\0' : text_[at_]; }
   bool take(char c);
   void skip_blanks();
   std::string_view digits();
   std::string_view letters();
-  // Up to the next blank, or to the end.
+  // Reads up to the next blank, or to the end.
   std::string_view word();
-  // Up to `stop`, which is taken as well; nothing if it does not come.
+  // Returns the text before `stop` and skips `stop`, too. Returns nothing, and does not move, if `stop` does not
+  // follow.
   std::optional<std::string_view> until(char stop);
 
-  // "character 1: <cause>; <way out>".
+  // Errc::invalid with the message "character <at + 1>: <cause>; <way_out>". `way_out` is the remedy.
   Error wrong(std::size_t at, std::string_view cause, std::string_view way_out) const;
 
  private:
@@ -45,12 +47,12 @@ bool is_letter(char c);
 bool is_blank(char c);
 std::string lower(std::string_view text);
 
-// The number that these digits write; nothing for none, for other characters, or for more than six of them.
+// The value of at most six digits. Returns nothing if the text is empty, longer, or has other characters.
 std::optional<unsigned> small_number(std::string_view digits);
 
-// Sunday is 0. Three letters or the whole name, in any case.
+// Number of a weekday; Sunday is 0. The name has its first three letters or all of them, in upper or lower case.
 std::optional<unsigned> weekday_named(std::string_view name);
-// January is 1.
+// Number of a month; January is 1. Names as for weekdays.
 std::optional<unsigned> month_named(std::string_view name);
 
 }  // namespace spelling

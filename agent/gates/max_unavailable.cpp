@@ -15,7 +15,7 @@ using Unit = MaxUnavailable::Unit;
 std::size_t MaxUnavailable::of(std::size_t nodes) const {
   if (unit == Unit::nodes) return value;
   if (value == 0 || nodes == 0) return 0;
-  // In two parts, so that no product overflows.
+  // Computed in two parts, so that no product overflows.
   const std::size_t share = nodes / 100 * value + nodes % 100 * value / 100;
   return std::max<std::size_t>(share, 1);
 }

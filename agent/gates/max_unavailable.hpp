@@ -1,4 +1,4 @@
-// --max-unavailable: how many nodes of a pool may be out at once, as a number or as a percentage of its nodes. Pure.
+// --max-unavailable: the number or percentage of nodes of a pool that may be unavailable at the same time. Pure.
 #pragma once
 
 #include <string>
@@ -13,15 +13,16 @@ struct MaxUnavailable {
   std::size_t value = 1;
   Unit unit = Unit::nodes;
 
-  // Of a pool with this many nodes. A percentage is rounded down, but more than 0 % of at least one node is at least
-  // one node. Of no nodes it is none: whoever asks is a node of the pool, so such a list is wrong.
+  // The limit of a pool with this many nodes. A percentage is rounded down, but one above 0 % is at least one node. A
+  // percentage of no nodes is 0: the asking node belongs to the pool, so an empty list of nodes is wrong.
   std::size_t of(std::size_t nodes) const;
   bool operator==(const MaxUnavailable&) const = default;
 };
 
-// "1", "25%", "0" for none at all. Errc::invalid with cause and way out for anything else; the caller names the text.
+// Parses "1", "25%", or "0" for no node at all. Otherwise fails with Errc::invalid; the message has cause and remedy,
+// and the caller adds the text.
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text);
-// As it is written on the command line.
+// The limit as a value for the command line.
 std::string to_string(const MaxUnavailable& limit);
 
 }  // namespace haulout::agent

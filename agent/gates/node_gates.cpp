@@ -70,7 +70,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   belong_to(options_.own_pool(question.node));
   const bool under_way = question.when == When::under_way;
   std::vector<Gate> rows = timed_gates(question, client_.server_now());
-  // Where the clocks differ, either may have been put right since the server's last answer.
+  // If the clocks differ, either may have been corrected since the server's last response. So ask the server again.
   const bool differ = std::chrono::abs(client_.server_now() - clock_.wall_now()) > clocks_differ;
   if (differ && any_timed(rows)) {
     static_cast<void>(co_await client_.get_node(options_.node, deadline));
@@ -78,7 +78,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   }
   for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
   rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
-  // The reboots before are known by the node's own clock.
+  // The record holds the times of earlier reboots by the node's own clock.
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));

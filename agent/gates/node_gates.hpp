@@ -1,10 +1,11 @@
-// The gates of one node, joined: window and black-outs, pauses, a person's cordon, reboot brake, blocking pods, alerts,
-// fleet health. Windows and pauses are judged by the server's clock as far as it is known: the node's may be wrong.
+// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
+// fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
 //
-// What costs nothing is judged first; servers are asked only while nothing of that is closed, so that a node outside
-// its window asks nobody. While a drain is under way only the pauses have a say, and a person's cordon that was there
-// before. Borrows all but the options. One
-// thread.
+// ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
+// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
+// servers, and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
+// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments but the
+// options. Single-threaded.
 #pragma once
 
 #include <functional>
@@ -32,35 +33,35 @@ namespace haulout::agent {
 struct NodeGatesOptions {
   std::string node;
   std::string ns = "haulout";
-  // Asked with each question: the pool of a node may change under the agent.
+  // Called by each ask(), because the pool of a node may change while the agent runs.
   std::function<OwnPool(const k8s::Node&)> own_pool = [](const k8s::Node&) { return OwnPool{"default"}; };
   Schedule schedule{};
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
-  std::size_t reboots_per_day = default_reboots_per_day;  // 0: no limit
+  std::size_t reboots_per_day = default_reboots_per_day;  // 0 disables the limit
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };
 
 class NodeGates final : public GateKeeper {
  public:
-  // No `prometheus`: alerts hold nobody back.
+  // If `prometheus` is null, the alert gate is off.
   NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus, NodeGatesOptions options);
 
   boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
-  // The last answer that was about beginning an update, for metrics; empty before the first.
+  // The rows of the last ask() that was not `under_way`, for metrics; empty before the first.
   const std::vector<Gate>& last() const { return last_; }
 
  private:
-  // What an answer rests on: what changed() follows.
+  // The objects that the last answer depends on. changed() watches them.
   struct Scope {
     bool pauses = false, pods = false, fleet = false;
     bool operator==(const Scope&) const = default;
   };
 
-  // What is asked about the pool, and followed, is about this one from now on.
+  // Sets the pool for all later requests and watches. A running changed() starts its watches again.
   void belong_to(OwnPool pool);
-  // Those that the time of the day opens and closes, and that need no answer: window and pause of the node.
+  // The gates that open and close by time and need no request: the window and the pause of the node.
   std::vector<Gate> timed_gates(const GateQuestion& question, WallTime now) const;
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
@@ -74,7 +75,7 @@ class NodeGates final : public GateKeeper {
   std::unique_ptr<PrometheusAlerts> alerts_;
   FleetHealth fleet_;
   Scope scope_;
-  Notifier* rescoped_ = nullptr;  // of changed(), while it waits
+  Notifier* rescoped_ = nullptr;  // borrowed from a running changed(), which restarts its watches; else null
   std::vector<Gate> last_;
 };
 

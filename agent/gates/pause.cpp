@@ -29,7 +29,7 @@ std::string pause_key(std::string_view pool) {
 
 Pause parse_pause_annotation(std::string_view value) {
   const std::size_t semicolon = value.find(';');
-  // What steers a terminal becomes blanks before blanks are cut off: a reason of nothing else is none.
+  // Control characters become blanks before blanks are trimmed, so that a reason of control characters alone is empty.
   const std::string shown = printable(value);
   const std::string written(trimmed(shown));
   if (written.empty()) return {std::string(no_reason)};

@@ -1,4 +1,4 @@
-// The pause as a value of the ConfigMap: the codec half of pause.hpp.
+// Encodes and decodes a pause as a value of the ConfigMap: the JSON part of pause.hpp.
 #include <nlohmann/json.hpp>
 
 #include "agent/gates/pause.hpp"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view way_out =
     R"(write {"reason": "why", "until": "2026-12-24T18:00:00Z"}, "until" only if it ends)";
 
-// The string under `key`; empty when it is not there or null. Anything else is a problem.
+// Returns the string under `key`; empty if it is missing or null. Sets `problem` if it is anything else.
 std::string text_of(const nlohmann::json& json, const char* key, std::string& problem) {
   if (!json.contains(key) || json[key].is_null()) return {};
   if (!json[key].is_string()) {
@@ -40,7 +40,7 @@ Pause parse_pause_json(std::string_view key, std::string_view value) {
   std::string problem;
   const std::string reason = printable(text_of(json, "reason", problem));
   const std::string end = text_of(json, "until", problem);
-  // A misspelt "until" would turn an evening into for ever, silently.
+  // Otherwise a misspelt "until" would silently turn a pause of one evening into a pause without an end.
   if (const std::string other = unknown_key(json); problem.empty() && !other.empty())
     problem = fmt::format("unknown key \"{}\"", printable(other));
   if (!problem.empty()) return broken(problem, reason);

@@ -11,9 +11,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// One refusal right after a reconnect proves nothing: the server's authorizer may not have caught up yet.
+// A forbidden read is repeated once after this time: right after a reconnect the server's authorizer may be behind.
 constexpr Duration before_it_is_believed = std::chrono::seconds(1);
-// While a drain is under way, whether the right has been given meanwhile is looked at so often.
+// During a drain, the agent checks at this interval whether it has the permission meanwhile.
 constexpr Duration off_holds = std::chrono::minutes(5);
 
 std::vector<Gate> both(Gate gate) {
@@ -40,7 +40,7 @@ PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string
 
 Task<PauseSource::Texts> PauseSource::get(TimePoint deadline) {
   auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
-  // No pause is an answer, too.
+  // A missing ConfigMap means that there is no pause.
   if (!map && k8s::is_gone(map.error())) co_return Texts{};
   if (!map) co_return std::move(map).error();
   co_return texts_in(map->data);

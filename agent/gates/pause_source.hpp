@@ -1,6 +1,6 @@
 // The pauses of the pool and of the cluster: keys `pause.<pool>` and `pause` of the ConfigMap `haulout` in the agent's
-// namespace. Without the right to read it they are switched off, and the rows say so; a right that was there once and
-// fails now is a pause that nobody can judge. Borrows client and rng.
+// namespace. Without the permission to read the ConfigMap these gates are off, and their rows say so. If the ConfigMap
+// was readable before and is forbidden now, the pauses are unknown and the gate is closed. Borrows client and rng.
 #pragma once
 
 #include <map>
@@ -22,13 +22,14 @@ class PauseSource {
   PauseSource(k8s::Client& client, Rng& rng, std::string ns)
       : client_(client), rng_(rng), ns_(std::move(ns)), respite_(client.clock(), rng) {}
 
-  // Before the first question, and whenever the pool is another one; changed() is to be called anew after it.
+  // Sets the pool. The caller calls it before the first judge() and when the pool changes, and then changed() anew.
   void belong_to(std::string pool);
 
-  // Rows pause-pool and pause-cluster. Closed with the reason PauseUnknown when the server cannot be asked.
-  // `view_will_do`: what changed() sees is good enough while its watch is connected. Cancellable.
+  // Returns the rows pause-pool and pause-cluster. If the ConfigMap cannot be read, pause-cluster is closed with the
+  // reason PauseUnknown and pause-pool is not asked. With `view_will_do`, the view of a running changed() is used
+  // without a request while its watch is connected. Cancellable.
   boost::asio::awaitable<std::vector<Gate>> judge(bool view_will_do, TimePoint deadline);
-  // Returns when the pauses are no longer what judge() saw last; may return without cause. Cancellable.
+  // Returns when the pauses differ from those that the last judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
 
  private:
@@ -48,8 +49,8 @@ class PauseSource {
   Rng& rng_;
   std::string ns_;
   std::string pool_;
-  std::optional<Texts> seen_;  // by judge()
-  std::optional<Texts> view_;  // by the watch of changed(), while it is connected
+  std::optional<Texts> seen_;  // as the last judge() saw them
+  std::optional<Texts> view_;  // as the watch of changed() shows them; empty unless it is connected
   bool was_readable_ = false;
   bool is_off_ = false;
   TimePoint off_until_{};

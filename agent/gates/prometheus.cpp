@@ -11,10 +11,11 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration answer_holds = std::chrono::seconds(10);
-// Once for each alert that is active, since when: Prometheus writes it beside ALERTS (rules/alerting.go).
+// Prometheus writes this series beside ALERTS, once for each active alert; the value is the time since which the alert
+// has been active (rules/alerting.go).
 constexpr const char* active_since = "ALERTS_FOR_STATE";
 
-// As files of passwords end.
+// Removes the line end that files with passwords usually have.
 std::string without_line_end(std::string text) {
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   return text;
@@ -39,7 +40,7 @@ Task<std::vector<Sample>> PrometheusAlerts::alerts(std::string node, TimePoint d
     co_return Error(Errc::unavailable,
                     "Prometheus answers with nothing but a warning: " + printable(answer.warnings[0]));
   if (answer.samples.empty() || options_.max_age <= Duration::zero()) co_return std::move(answer.samples);
-  // Without their ages all of them hold.
+  // If the ages cannot be queried, all alerts count.
   auto active = co_await query(active_since, deadline);
   if (!active) co_return std::move(answer.samples);
   co_return without_old(std::move(answer.samples), active->samples, options_.max_age);

@@ -1,6 +1,6 @@
-// Asks a Prometheus, or what speaks its query API, whether an alert holds the node back. Borrows transport, clock and
-// rng; the transport brings address, TLS and bearer token (see gates_of_config.hpp). The password file is read anew for
-// each request.
+// Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Borrows transport,
+// clock and rng. The transport provides address, TLS and bearer token (see gates_of_config.hpp). Each request reads the
+// password file anew.
 #pragma once
 
 #include "agent/gates/alerts.hpp"
@@ -15,8 +15,9 @@ class PrometheusAlerts {
   PrometheusAlerts(http::Transport& transport, Clock& clock, Rng& rng, AlertOptions options)
       : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
-  // Row prometheus, see alerts_gate(). Not `anew`: an answer of the last ten seconds will do. Nothing tells of alerts
-  // that end, so a closed one is to be asked again after about a minute. Cancellable.
+  // Returns the row prometheus, see alerts_gate(). If `anew` is false, an answer of the last ten seconds is used again.
+  // Prometheus does not report when an alert ends, so `look_again` of a closed gate is 48 to 72 seconds ahead.
+  // Cancellable.
   boost::asio::awaitable<Gate> judge(std::string node, bool anew, TimePoint deadline);
 
  private:

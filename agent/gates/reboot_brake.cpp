@@ -30,7 +30,7 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
   std::vector<WallTime> recent;
   bool only_asked = false;
   for (const PastReboot& reboot : past) {
-    // What lies further ahead than a day was written by a clock that was wrong, and says nothing about today.
+    // A time more than a day ahead comes from a clock that was wrong, so it says nothing about the last day.
     if (reboot.at <= now - a_day || reboot.at >= now + a_day) continue;
     recent.push_back(reboot.at);
     only_asked = only_asked || reboot.asked_only;
@@ -41,7 +41,7 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
       fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
                   "so often, or wait",
                   only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};
-  // One fewer than allowed are left as soon as this one is a day old.
+  // When this reboot is a day old, `per_day` - 1 recent reboots are left, so one more is allowed.
   std::sort(recent.begin(), recent.end());
   brake.look_again = recent[recent.size() - per_day] + a_day;
   return brake;

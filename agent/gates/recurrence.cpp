@@ -16,7 +16,8 @@ minutes end_on_clock(minutes start, minutes end) {
   return end > start ? end : end + days(1);
 }
 
-// Of all starts with the same end only the first matters: at most one before the end's time of day and one after.
+// Keeps only the first of all starts with the same end. At most one start before the end's time of day is left, and one
+// after it.
 std::vector<minutes> first_per_end(const std::vector<minutes>& times, minutes end) {
   std::vector<minutes> kept;
   for (const minutes time : times) {
@@ -25,7 +26,7 @@ std::vector<minutes> first_per_end(const std::vector<minutes>& times, minutes en
   return kept;
 }
 
-// Both ascending by begin.
+// Appends `next`, or merges it into the last piece. The caller passes the pieces in ascending order of `begin`.
 template <class Piece>
 void append_merged(std::vector<Piece>& pieces, const Piece& next) {
   if (!pieces.empty() && next.begin <= pieces.back().end)
@@ -74,7 +75,7 @@ std::vector<Interval> Recurrence::on(local_days day) const {
 std::optional<WallTime> Recurrence::end_of(WallTime at) const {
   std::optional<WallTime> end;
   const local_days today = day_of(zone_, at);
-  // A clock set back over midnight shows yesterday after today has begun.
+  // Includes tomorrow: a clock that is set back over midnight shows the old day again after the new one has begun.
   for (local_days day = today - looks_back_; day <= today + days(1); day += days(1)) {
     for (const Interval& interval : on(day)) {
       if (interval.contains(at) && (!end || interval.end > *end)) end = interval.end;

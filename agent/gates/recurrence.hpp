@@ -1,6 +1,6 @@
-// A window's starts and lengths as intervals of real time: local days, times of day and a zone in, instants out, right
-// over every change of the clocks. A start that the clock leaves out moves to the first instant that exists; one that
-// it shows twice counts once, the first time. Pure.
+// Converts the starts and lengths of a window to intervals of real time, from local days, times of day and a time zone.
+// It is correct across changes of the clock. A start that the clock skips moves to the first instant after the change.
+// A start that the clock shows twice counts only the first time. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace haulout::agent {
 
-// Half open: `end` is not in it.
+// Half open: `end` is not part of the interval.
 struct Interval {
   WallTime begin;
   WallTime end;
@@ -22,11 +22,11 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// The next time the clock shows this time of day after the start; 24 h is midnight.
+// The interval ends when the clock next shows this time of day after the start; 24 h is midnight.
 struct UntilClock {
   std::chrono::minutes time;
 };
-// This long, in real time.
+// The interval has this length in real time.
 struct ForElapsed {
   std::chrono::seconds length;
 };
@@ -34,19 +34,19 @@ using Length = std::variant<UntilClock, ForElapsed>;
 
 class Recurrence {
  public:
-  // `times` of day, ascending, at least one.
+  // `times` are times of day, ascending, at least one.
   Recurrence(Days days, std::vector<std::chrono::minutes> times, Length length, Zone zone);
 
-  // What starts on this day, merged where it touches or overlaps, ascending.
+  // The intervals that start on this day, ascending. Intervals that touch or overlap are merged.
   std::vector<Interval> on(std::chrono::local_days day) const;
-  // The latest end of the intervals that `at` lies in; nothing if it lies in none.
+  // The latest end of all intervals that contain `at`; nothing if there is none.
   std::optional<WallTime> end_of(WallTime at) const;
-  // The first start after `at` and before `horizon`. Starts inside of another interval of the same day are none.
+  // The first start after `at` and before `horizon`. Ignores starts within another interval of the same day.
   std::optional<WallTime> next_start(WallTime at, WallTime horizon) const;
   const Zone& zone() const { return zone_; }
 
  private:
-  struct Span {  // since local midnight, on a day on which no clock changes
+  struct Span {  // times since local midnight, on a day without a change of the clock
     std::chrono::seconds begin;
     std::chrono::seconds end;
   };
@@ -56,8 +56,8 @@ class Recurrence {
   std::vector<std::chrono::minutes> times_;
   Length length_;
   Zone zone_;
-  std::vector<Span> spans_;       // of ForElapsed
-  std::chrono::days looks_back_;  // that many local days before an instant may hold the start of what it lies in
+  std::vector<Span> spans_;       // only for ForElapsed: the intervals of a day, merged
+  std::chrono::days looks_back_;  // an interval may start up to this many local days before an instant in it
 };
 
 }  // namespace haulout::agent

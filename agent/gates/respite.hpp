@@ -1,6 +1,6 @@
-// How long a question to the API server rests after it has failed: the longer the more often in a row, and never
-// shorter than the server asked for (P10). Who asks a question in two ways, once and by a watch, has one of these for
-// both.
+// Backoff for a request to the API server after failures. The pause grows with each failure in a row and is never
+// shorter than the server's Retry-After (P10). A caller that makes the same request once and as a watch shares one
+// Respite for both.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,12 @@ namespace haulout::agent {
 
 class Respite {
  public:
-  // Borrowed.
+  // Borrows clock and rng.
   Respite(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
-  // The answer to `question`, a callable that returns Task<T>, asked now; or the server's last answer again, without
-  // asking, while its Retry-After is not over. After other failures it is asked at once. Cancellable.
+  // Calls `question`, a callable that returns Task<T>, and returns its result. While the Retry-After of the last
+  // response is not over, it returns that error again without a request. After other failures it does not wait.
+  // Cancellable.
   template <class Question>
   std::invoke_result_t<Question&> ask(Question question) {
     if (refusal_ && clock_.now() < over_) co_return *refusal_;
@@ -29,11 +30,12 @@ class Respite {
       failed(answer.error());
     co_return answer;
   }
-  // A watch has a backoff of its own. Only a Retry-After counts here: the next watch must wait for it, too.
+  // Records the failure of a watch. Only an error with a Retry-After counts, because the next watch must wait for it,
+  // too. For other errors a watch has its own backoff.
   void watch_failed(const Error& error) {
     if (error.retry_after) failed(error);
   }
-  // No watch is opened before.
+  // The caller must not open a watch before this time.
   TimePoint over() const { return over_; }
 
  private:
@@ -52,7 +54,7 @@ class Respite {
   Backoff backoff_{
       BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal}};
   TimePoint over_{};
-  std::optional<Error> refusal_;  // the last answer, when it came with a Retry-After
+  std::optional<Error> refusal_;  // the last error, if it had a Retry-After
 };
 
 }  // namespace haulout::agent

@@ -4,7 +4,8 @@ namespace haulout::agent {
 namespace {
 
 constexpr std::chrono::days two_years(731);
-// The calendar of the standard library ends in the year 32767, a clock that jumps need not stop there.
+// Times are clamped to this range: the calendar of the standard library ends in the year 32767, and a wrong clock may
+// be beyond it.
 constexpr WallTime first_time = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
 constexpr WallTime last_time = std::chrono::sys_days(std::chrono::year(9990) / 1 / 1);
 
@@ -32,7 +33,7 @@ std::optional<WallTime> next_start(const Blackout& blackout, WallTime at, WallTi
   return interval.begin > at && interval.begin < horizon ? std::optional(interval.begin) : std::nullopt;
 }
 
-// The latest end of what `at` lies in; nothing if it lies in none.
+// The latest end of all sources that contain `at`; nothing if there is none.
 template <class Source>
 std::optional<WallTime> latest_end(const std::vector<Source>& sources, WallTime at) {
   std::optional<WallTime> end;
@@ -66,7 +67,7 @@ bool Schedule::in_window(WallTime at) const {
   return windows_.empty() || latest_end(windows_, at).has_value();
 }
 
-// Windows that touch or overlap are one.
+// The end of the window that contains `at`. Windows that touch or overlap count as one.
 std::optional<WallTime> Schedule::window_end(WallTime at, WallTime horizon) const {
   if (windows_.empty()) return std::nullopt;
   while (at < horizon) {

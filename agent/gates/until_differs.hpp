@@ -1,4 +1,4 @@
-// Waits on a watch until a collection is no longer what was seen of it. The watch lives as long as the wait.
+// Waits on a watch until a collection differs from what the caller has seen. The watch lives as long as the wait.
 #pragma once
 
 #include <boost/asio/this_coro.hpp>
@@ -26,9 +26,10 @@ inline boost::asio::awaitable<void> wait_until_true(Clock& clock, Notifier& move
 
 }  // namespace detail
 
-// `differs` is asked after each change of the view or of its health, once there is one. Returns without cause, half a
-// minute later at the earliest, where the collection may not be listed at all. Cancellable. Borrows client, rng and
-// respite, which it waits for, and tells of a server that wants to be left alone.
+// Returns when `differs` returns true. It is called after each change of the view or of its health, once the view is
+// synced. If the server refuses the list (for example 403), returns without cause after 30 to 60 seconds. Opens the
+// watch only when `respite` allows it, and records there an error that has a Retry-After. Never fails. Cancellable.
+// Borrows client, rng and respite.
 template <class T>
 boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite, k8s::Resource resource,
                                            k8s::ReflectorOptions options,

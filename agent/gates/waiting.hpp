@@ -1,4 +1,4 @@
-// Small things about waiting that the gates share.
+// Small helpers for waiting that the gates share.
 #pragma once
 
 #include <boost/asio/this_coro.hpp>
@@ -13,13 +13,13 @@
 
 namespace haulout::agent {
 
-// When to look again at what could not be judged.
+// When to evaluate a gate again that could not be evaluated: in 20 to 40 seconds, by the own clock.
 inline WallTime soon(const Clock& clock, Rng& rng) {
   return clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(
                                 rng.between(std::chrono::seconds(20), std::chrono::seconds(40)));
 }
 
-// A moment by the server's clock as the own one will show it.
+// Converts a time of the API server's clock to the own clock.
 inline std::optional<WallTime> by_own_clock(k8s::Client& client, std::optional<WallTime> by_servers) {
   if (!by_servers) return std::nullopt;
   return *by_servers + (client.clock().wall_now() - client.server_now());
@@ -38,7 +38,7 @@ inline boost::asio::awaitable<void> notified(Clock& clock, Notifier& over) {
 
 }  // namespace detail
 
-// Returns when the first of them does, the others are cancelled; never, when there is none. Cancellable.
+// Returns when the first of `waits` returns, and cancels the others. Never returns if `waits` is empty. Cancellable.
 inline boost::asio::awaitable<void> first_of(Clock& clock, std::vector<boost::asio::awaitable<void>> waits) {
   Notifier over(co_await boost::asio::this_coro::executor);
   co_await with_task_group([&](TaskGroup& group) {

@@ -19,7 +19,7 @@ using std::chrono::days;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::size_t longest_text = 500;  // more is no window that a person has written
+constexpr std::size_t longest_text = 500;  // characters; a longer text is a mistake
 constexpr minutes shortest_length(1);
 constexpr days longest_length(31);
 constexpr UntilClock to_midnight{days(1)};
@@ -34,7 +34,7 @@ struct Starts {
   std::vector<minutes> times;
 };
 
-// "1st" … "5th" and "last" as the bit of Days::nth.
+// Converts "1st" … "5th" and "last" to the bit of Days::nth.
 std::optional<std::size_t> ordinal(std::string_view word) {
   static constexpr std::string_view ordinals[] = {"", "1st", "2nd", "3rd", "4th", "5th", "last"};
   for (std::size_t i = 1; i < std::size(ordinals); ++i) {

@@ -1,21 +1,24 @@
-// Maintenance windows and black-outs: when a node may begin its update. Pure; the wall time is passed in. Nothing
-// polls: every answer names the instant at which it ends.
+// Maintenance windows and black-outs: the times at which a node may begin its update. The caller passes the wall time.
+// Pure, except that parsing a time zone reads zoneinfo. Callers need not poll, because every answer contains the
+// instant until which it holds.
 //
-// One window is   [DAYS] HH:MM [+DURATION | -HH:MM] [ZONE]   or   cron(FIELDS)[+DURATION | -HH:MM] [ZONE]
+// The syntax of a window is   [DAYS] HH:MM [+DURATION | -HH:MM] [ZONE]   or   cron(FIELDS)[+DURATION | -HH:MM] [ZONE]
 //
 //   22:00+4h                           every day, four hours
-//   Sat,Sun 01:00+6h Europe/Berlin     by the clock of that zone; without a zone, UTC
-//   Mon-Fri 22:00-04:00                over midnight; the days are those of the start: the last night ends on Saturday
-//   2nd Tue 03:00+2h                   the nth weekday of the month: 1st to 5th and last; lists, too: 1st,3rd Sat
-//   Sat 00:00                          without an end: until midnight
-//   cron(0 2 * * 1-5)+3h Europe/Berlin the starts as cron writes them, see cron.hpp
+//   Sat,Sun 01:00+6h Europe/Berlin     in that time zone; the default is UTC
+//   Mon-Fri 22:00-04:00                over midnight; the days are those of the start, so the last one ends on Saturday
+//   2nd Tue 03:00+2h                   the nth weekday of the month, 1st to 5th or last; or a list like 1st,3rd Sat
+//   Sat 00:00                          without an end, the window lasts until midnight
+//   cron(0 2 * * 1-5)+3h Europe/Berlin starts in the syntax of cron, see cron.hpp
 //
-// Weekdays have three letters or their whole name, in any case; ranges may go over the end of the week (Fri-Mon). A
-// DURATION is written as Go does (90m, 1h30m), from a minute to 31 days, and is real time. An end HH:MM is what the
-// clock shows, the next time after the start, 24:00 included. Where the clock is put forward over a start or an end,
-// the first instant after the change counts; where it is put back, the first of the two.
+// Weekdays have three letters or their whole name, in upper or lower case. Ranges may cross the end of the week
+// (Fri-Mon). A DURATION has the syntax of Go (90m, 1h30m), is at least a minute and at most 31 days, and is real time.
+// An end HH:MM is the next time after the start at which the clock shows HH:MM; 24:00 is allowed. If the clock is set
+// forward over a start or an end, the first instant after the change counts. If it is set back, the first of the two
+// instants counts.
 //
-// A black-out is written in the same way, or as dates, both included:   2026-12-20..2027-01-03 [ZONE]   or one date.
+// A black-out has the same syntax, or is a range of dates, both included:   2026-12-20..2027-01-03 [ZONE]
+// One date alone is a black-out of that day.
 #pragma once
 
 #include <optional>
@@ -31,7 +34,7 @@
 namespace haulout::agent {
 
 struct Window {
-  std::string text;  // as it was written
+  std::string text;  // as its author wrote it
   Recurrence recurrence;
 };
 
@@ -41,35 +44,37 @@ struct Blackout {
   std::variant<Recurrence, Interval> when;
 };
 
-// At which character something is wrong, what, and what to write instead; the caller names the text. Errc::invalid;
-// Errc::unavailable where a zone is named and the machine has no usable zoneinfo.
+// Fail with Errc::invalid if the text is wrong. The message says at which character, what is wrong and what to write
+// instead; the caller adds the text. Fail with Errc::unavailable if the text names a zone and the machine has no usable
+// zoneinfo.
 Result<Window> parse_window(std::string_view text);
 Result<Blackout> parse_blackout(std::string_view text);
 
-// The union of the windows without the black-outs; no windows: open whenever there is no black-out.
+// The union of the windows minus the black-outs. Without windows it is open except in black-outs.
 class Schedule {
  public:
   Schedule() = default;
   Schedule(std::vector<Window> windows, std::vector<Blackout> blackouts);
 
-  // Neither windows nor black-outs.
+  // Whether there are neither windows nor black-outs.
   bool always() const;
 
   struct State {
     bool open = true;
-    std::optional<WallTime> until{};      // when it closes, if open; nothing: not within two years
-    std::optional<WallTime> next_open{};  // if closed; nothing: not within two years
+    std::optional<WallTime> until{};      // if open: when it closes; nothing if not within two years
+    std::optional<WallTime> next_open{};  // if closed: when it opens; nothing if not within two years
     bool operator==(const State&) const = default;
   };
   State at(WallTime now) const;
-  // Whether it is open at `start` and stays so for as long as is needed.
+  // Whether the schedule is open at `start` and stays open for the time `needed`.
   bool fits(WallTime start, Duration needed) const;
-  // The first instant from `from` on at which something of this length fits; nothing: none within two years.
+  // The first instant at or after `from` at which fits() is true; nothing if there is none within two years.
   std::optional<WallTime> next_fit(WallTime from, Duration needed) const;
 
-  // "outside the window: next one opens Sat 2026-11-28 01:00 CET", by the clock of the first window, or else black-out.
+  // A sentence for people: "outside the window: next one opens Sat 2026-11-28 01:00 CET". The time zone is that of the
+  // first window, or of the first black-out if there are no windows.
   std::string describe(WallTime now) const;
-  // "Sat 2026-11-28 01:00 CET", by the same clock.
+  // "Sat 2026-11-28 01:00 CET", in the same time zone.
   std::string shown(WallTime at) const;
 
  private:

@@ -15,14 +15,14 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr const char* zoneinfo = "/usr/share/zoneinfo/";  // where the date library looks
+constexpr const char* zoneinfo = "/usr/share/zoneinfo/";  // where the date library reads the zones
 
 bool same_letters(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-// "europe/berlin" and "Berlin" are Europe/Berlin; else what is spelt nearly so.
+// Suggests a known name: Europe/Berlin for "europe/berlin" and "Berlin", otherwise the name with the nearest spelling.
 std::optional<std::string> meant(std::string_view typed, const std::vector<std::string>& known) {
   for (const std::string& name : known) {
     if (same_letters(typed, name)) return name;
@@ -42,7 +42,7 @@ Error unknown(std::string_view typed, const date::tzdb& database) {
                                                      : "write the name of an IANA zone, for example Europe/Berlin"));
 }
 
-// The rule for the time after the last listed change: the last line of the file.
+// Returns the last line of a zoneinfo file: the rule for the time after the last listed change.
 std::string footer_of(const std::string& name) {
   std::ifstream file(zoneinfo + name, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -51,8 +51,9 @@ std::string footer_of(const std::string& name) {
   return bytes.substr(bytes.rfind('\n') + 1);
 }
 
-// The date library reads the listed changes only, and "slim" files leave out those that follow from the footer: such a
-// zone would silently stay in the summer of 1996.
+// Returns false if the file has the "slim" format, which leaves out the changes that follow from the footer. The date
+// library reads only listed changes, so such a zone would silently keep the offset of its last one (for example of
+// 1996).
 bool lists_its_changes(const date::time_zone& zone) {
   const bool changes = footer_of(zone.name()).find(',') != std::string::npos;
   const date::sys_seconds late = date::sys_days(date::year(2036) / 7 / 1);

@@ -26,7 +26,7 @@ std::string encode_fleetlock_request(std::string_view id, std::string_view group
 }
 
 Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now) {
-  // A login page comes with 200 as well.
+  // A login page has status 200, too; failure_of() detects it.
   auto failure = k8s::failure_of(response, now);
   if (response.status == ok && !failure) return std::optional<FleetLockRefusal>();
   const Json json = Json::parse(response.body, nullptr, false);

@@ -1,4 +1,4 @@
-// The bodies of the FleetLock protocol, as coreos/zincati documents it. Pure.
+// Encodes requests and decodes responses of the FleetLock protocol, as coreos/zincati documents it. Pure.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,18 @@
 
 namespace haulout::agent {
 
-// {"client_params":{"id":…,"group":…}}
+// Returns {"client_params":{"id":…,"group":…}}.
 std::string encode_fleetlock_request(std::string_view id, std::string_view group);
 
-// What the server says against it, in its own words; fit for one line.
+// The reason why the server refuses a request, in the server's words. Control characters are removed, so that it fits
+// on one line.
 struct FleetLockRefusal {
-  int status = 0;     // HTTP
-  std::string kind;   // "lock_held", …: each server has its own
+  int status = 0;     // HTTP status
+  std::string kind;   // "lock_held", …; each server has its own words
   std::string value;  // a sentence for people
 };
-// Nothing: done (200, and no page for people). An error is an answer that no FleetLock server gives: Errc::decode or
-// Errc::status.
+// Returns nothing if the request succeeded: status 200, and the body is not an HTML page. Returns a refusal if the
+// server sent one. Fails with Errc::decode or Errc::status for responses that no FleetLock server gives.
 Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now);
 
 }  // namespace haulout::agent

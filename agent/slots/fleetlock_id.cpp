@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t id_bytes = 16;
 constexpr std::size_t file_limit = 100;
 constexpr std::string_view file = "/etc/machine-id";
-// coreos/zincati, src/identity/mod.rs.
+// Zincati's application id, from coreos/zincati, src/identity/mod.rs.
 constexpr std::string_view application = "de35106b6ec24688b63afddaa156679b";
 
-// Empty when it is no id.
+// Decodes a machine id. Returns an empty string if it is not one.
 std::string bytes_of(std::string_view hexadecimal) {
   if (hexadecimal.size() != 2 * id_bytes) return {};
   std::string bytes;
@@ -28,7 +28,7 @@ std::string bytes_of(std::string_view hexadecimal) {
     if (failure != std::errc() || stop != end) return {};
     bytes += static_cast<char>(value);
   }
-  // machine-id(5): all zeros is none.
+  // machine-id(5): an id of zeros is invalid.
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }) ? std::string() : bytes;
 }
 
@@ -40,7 +40,7 @@ Result<std::string> fleetlock_id(std::string_view machine_id) {
     return Error(Errc::invalid,
                  fmt::format("\"{}\" is no machine id, which has 32 hexadecimal digits", one_line(machine_id, 40)));
   auto digest = http::hmac_sha256(machine, bytes_of(application));
-  // The form of a random UUID (RFC 4122 4.4), as systemd has it.
+  // Sets version and variant bits of a random UUID (RFC 4122 4.4), as systemd does.
   digest[6] = static_cast<std::uint8_t>((digest[6] & 0x0f) | 0x40);
   digest[8] = static_cast<std::uint8_t>((digest[8] & 0x3f) | 0x80);
   std::string id;

@@ -14,15 +14,15 @@ namespace {
 constexpr std::string_view pre_reboot = "/v1/pre-reboot";
 constexpr std::string_view steady_state = "/v1/steady-state";
 constexpr std::string_view slot_prefix = "fleetlock/";
-// Locked: how servers say that somebody else holds the turn.
+// "423 Locked": servers send it if another machine holds the slot.
 constexpr int locked = 423;
-// The server may be slow to carry out what we no longer wait for.
+// Time for the server to execute an earlier request whose response the agent no longer waits for.
 constexpr Duration settling = std::chrono::seconds(5);
 constexpr Duration look_from = std::chrono::seconds(24);
 constexpr Duration look_to = std::chrono::seconds(36);
 constexpr std::size_t answer_limit = std::size_t{64} * 1024;
 
-// Says that the turn is not ours, and not that the server has a problem or is busy.
+// Returns true if the refusal means that the node has no slot, false if the server is busy or has a problem.
 bool denies(const FleetLockRefusal& refusal) {
   return refusal.status < 500 && refusal.status != 408 && refusal.status != 429;
 }
@@ -46,7 +46,7 @@ Task<std::string> FleetLockSlots::group(TimePoint deadline) {
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::string group, TimePoint deadline) {
-  // Carried out after this one, the other would undo it unseen.
+  // The server may still execute the unanswered request. If it did so after this one, it would undo this one unseen.
   if (!unanswered_.empty() && unanswered_ != endpoint)
     co_await clock_.sleep_until(std::min(deadline, saturating_add(clock_.now(), settling)));
   http::Request request;
@@ -67,7 +67,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
-  // Before the answer, which may be lost.
+  // Set before the response, which may be lost.
   held_ = group;
   co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
 }
@@ -83,10 +83,10 @@ std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
 
 Task<Turn> FleetLockSlots::take(TimePoint deadline) {
   CO_TRY(std::string group, co_await options_.group(deadline));
-  // A turn of another pool is of no use, and would be missed there.
+  // Releases a slot of another group first: it is useless here, and the nodes of that group need it.
   if (!held_.empty() && held_ != group) CO_CHECK(co_await release(deadline));
   CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
-  // Some servers answer 500 when all turns are out.
+  // Some servers send 500 if all slots are taken. So any refusal means "no slot" here.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
 }
 
@@ -101,7 +101,7 @@ Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
 Task<> FleetLockSlots::release(TimePoint deadline) {
   CO_TRY(const std::string group, co_await this->group(deadline));
   CO_TRY(const Answer refusal, co_await post(std::string(steady_state), group, deadline));
-  // The protocol has 200 for somebody who holds nothing; poseidon/fleetlock says that another one holds it.
+  // For a node that holds no slot, the protocol demands 200, but poseidon/fleetlock sends 423.
   if (refusal && refusal->status != locked)
     co_return Error(Errc::unavailable,
                     fmt::format("{} does not take the turn of group {} back: {} ({}, HTTP {})", options_.server, group,
@@ -116,7 +116,7 @@ asio::awaitable<void> FleetLockSlots::changed() {
 
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels) {
-  // The groups of a server are configured there, so that the role of a node is no reason for another one.
+  // Groups are configured at the server. So control-plane nodes get no group of their own by default.
   const SlotGrouping only_pool{grouping.pool.empty() ? std::string(default_pool) : grouping.pool, grouping.pool_label};
   auto groups = groups_of(only_pool, node, node_labels);
   if (!groups) return std::move(groups).error();

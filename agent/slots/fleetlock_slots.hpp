@@ -1,16 +1,17 @@
-// Turns from a FleetLock server: POST /v1/pre-reboot takes one, POST /v1/steady-state gives it back; the group is the
+// Slots from a FleetLock server: POST /v1/pre-reboot takes a slot, POST /v1/steady-state releases it. The group is the
 // pool. For credentials that may not write Leases. See slots.hpp for the port.
 //
-// Both requests are idempotent, so they are sent again freely. The protocol has no question, only these two demands:
-// confirm() is pre-reboot once more, which for a holder changes nothing. So confirm() may only be called where a turn
-// is wanted: whoever holds none would take one.
+// Both requests are idempotent, so they can be repeated. The protocol cannot ask who holds a slot. So confirm() sends
+// pre-reboot again, which changes nothing for a holder. A node without a slot would take one by this, so the agent may
+// call confirm() only if it needs a slot.
 //
-// A turn is confirmed and given back in the group in which it was taken, whatever pool the node has come into since:
-// the server knows it by no other name. The record keeps that group for those who come after (see remember()).
+// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since:
+// the server knows the slot only in that group. The record keeps the group for later agents (see remember()).
 //
-// The turn is ours after a 200 and nothing else. A refusal that can be read is an answer: no turn, with the server's
-// words. After a 5xx, or what no FleetLock server says, nobody knows: an error, which does not count as ours, nor as
-// lost. Errors otherwise: those of http::Transport. Cancellable.
+// The node holds the slot only after a 200. take() returns a refusal that can be decoded as "no slot", with the
+// server's words. confirm() does so, too, except for 5xx, 408 and 429: these are errors, because the node may still
+// hold its slot. A response that no FleetLock server gives is an error as well. Other errors are those of
+// http::Transport and of `group`. Cancellable.
 #pragma once
 
 #include <functional>
@@ -26,10 +27,11 @@ namespace haulout::agent {
 
 struct FleetLockOptions {
   std::string prefix{};  // path of the base URL, without a final slash
-  // The group of the node as it is now, [a-zA-Z0-9.-]+. Asked for each turn: its pool may change under the agent.
+  // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may
+  // change while the agent runs.
   std::function<Task<std::string>(TimePoint deadline)> group;
-  std::string id{};                 // see fleetlock_id.hpp
-  std::string server{"FleetLock"};  // for messages
+  std::string id{};                 // id of this machine, see fleetlock_id.hpp
+  std::string server{"FleetLock"};  // name of the server in messages
 };
 
 class FleetLockSlots final : public Slots {
@@ -42,14 +44,14 @@ class FleetLockSlots final : public Slots {
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;
-  // The server tells nothing by itself: returns after a minute or so.
+  // Returns after 24 to 36 seconds: the server sends no notifications.
   boost::asio::awaitable<void> changed() override;
 
  private:
   using Answer = std::optional<FleetLockRefusal>;
   Task<Answer> post(std::string endpoint, std::string group, TimePoint deadline);
   Task<Answer> demand(std::string group, TimePoint deadline);
-  // Of the turn that is ours, or else of the one that would be.
+  // The group of the slot that the node holds or may hold. If there is none, the current group of the node.
   Task<std::string> group(TimePoint deadline);
   Turn granted() const;
   std::string words_of(const FleetLockRefusal& refusal) const;
@@ -58,17 +60,17 @@ class FleetLockSlots final : public Slots {
   Clock& clock_;
   Rng& rng_;
   FleetLockOptions options_;
-  std::string held_;        // the group in which the last turn was demanded that was not given back; empty: none
-  std::string unanswered_;  // the endpoint of a request whose answer never came: it may still be carried out
+  std::string held_;        // group of the last slot that was requested and not released; empty if none
+  std::string unanswered_;  // endpoint of a request without a response; the server may still execute it
 };
 
-// The group that the server is asked for: the pool, which is the value of a label when `pool_label` is set.
-// Errc::invalid when the Node has no such label, or the protocol does not allow the value as a group.
+// Returns the group of the node: its pool, which is the value of a label if `pool_label` is set. Errc::invalid if the
+// Node has no such label, or if the protocol does not allow the value as a group.
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels);
 
-// Client of the server at `url` (http or https, verified against the system's certificates), and the path of the URL
-// for FleetLockOptions::prefix. Errc::invalid for what is no such URL.
+// Creates a client for the server at `url` (http or https, verified against the system's certificates). The caller owns
+// it. `prefix` is the path of the URL, for FleetLockOptions::prefix. Errc::invalid if `url` is not such a URL.
 struct FleetLockServer {
   std::unique_ptr<http::Client> client;
   std::string prefix;

@@ -20,26 +20,27 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Measured: a Lease whose owner does not exist is collected 14 to 40 ms after its creation, by an idle cluster.
+// Measured: an idle cluster deletes a Lease whose owner does not exist 14 to 40 ms after its creation.
 constexpr Duration confirm_after = std::chrono::seconds(1);
-// Between two looks at what should have gone.
+// Time between two lists while deleted Leases still exist.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// Limits that change and many nodes out of service are told by no watch: looked for so often, and so long a message
-// names a node that has passed its turn on.
+// No watch shows a changed limit or more than `most_followed` unavailable nodes: the agent polls for them at
+// `look_interval`. After a change of the holders it polls at `stale_interval`: for so long a message may name a node
+// that has released its slot.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
-// Until a watch that was refused is tried again: for so long a lost turn may go unseen.
+// Longest pause before a refused watch is opened again. The loss of a slot may stay unnoticed for this time.
 constexpr Duration longest_blindness = std::chrono::seconds(30);
-// However many wait, all of them together look about twice in each of these, and about one of them asks for a turn that
-// comes free before it sees that another was faster.
+// Together, all waiting agents poll at most about twice per `look_interval_each`. The spread is such that about one of
+// them requests a free slot before the others see on the watch that it is taken.
 constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
-// Each is one more watch of each node that waits.
+// Each followed node costs one more watch per waiting agent.
 constexpr std::size_t most_followed = 2;
 
-// Turn::slot is this, the namespace, a slash and the name of the pool's Lease.
+// Turn::slot is this prefix, the namespace, a slash and the name of the pool's Lease.
 constexpr std::string_view slot_prefix = "lease/";
 
 std::string selector_of(std::string_view key, const std::string& value) {
@@ -53,7 +54,7 @@ const k8s::Lease* own_of(const GroupView& view, const OwnNode& node) {
   return found == view.slots.end() ? nullptr : &*found;
 }
 
-// In the order in which they are released: the zone's last.
+// Returns the Leases that `node` holds, in the order in which they are released: zones last.
 std::vector<k8s::Lease> all_of(const std::vector<k8s::Lease>& slots, const OwnNode& node) {
   std::vector<k8s::Lease> own;
   std::copy_if(slots.begin(), slots.end(), std::back_inserter(own),
@@ -104,12 +105,12 @@ void LeaseSlots::remember(const std::string& slot) {
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
-  // What the watch in changed() shows.
+  // Keeps only Leases that the watch in changed() shows, too.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
   });
-  // Another list may end while this one waits for an answer, and puts its own there.
+  // Copied, because another list() may replace unlisted_ while this one waits for a response.
   const std::vector<k8s::Lease> unlisted = unlisted_;
   std::vector<k8s::Lease> still_unlisted;
   for (const k8s::Lease& before : unlisted) {
@@ -119,7 +120,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
     if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
   }
   unlisted_ = std::move(still_unlisted);
-  // Not before all of it is known: who is told of a failure has seen nothing, and changed() is to wake them.
+  // Set only after the last request: a caller that gets an error has seen nothing, so changed() must still return.
   own_seen_ = versions_of(own);
   refused_.clear();
   leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
@@ -130,7 +131,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   const SlotGrouping& grouping = options_.grouping;
   std::string pool_value;
   if (!grouping.pool_label.empty()) {
-    // The pool is needed to ask for its nodes.
+    // The request for the nodes of the pool needs the value of its label.
     CO_TRY(const k8s::Node own, co_await client_.get_node(node_.name, deadline));
     const SlotGrouping only_pool{.pool_label = grouping.pool_label};
     CO_TRY(const auto pool, groups_of(only_pool, node_.name, own.labels));
@@ -140,7 +141,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
   const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
                                 [this](const k8s::Node& node) { return node.name == node_.name; });
-  // A list without ourselves counts something else than our fleet.
+  // A list without the own Node does not show the agent's fleet.
   if (own == nodes.items.end())
     co_return Error(Errc::invalid, fmt::format("the API server lists {} of the pool, and {} is not among them",
                                                count_of(nodes.items.size(), "node"), node_.name));
@@ -167,7 +168,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
   CO_TRY(auto views, co_await look(deadline));
   CO_CHECK(co_await give_back_strays(views, deadline));
-  // Nothing is written unless there is room in all groups: each change wakes everybody who waits.
+  // Writes nothing unless all groups have a free slot, because each change wakes all waiting agents.
   std::vector<k8s::Lease> wanted;
   std::optional<std::string> obstacle;
   for (const GroupView& view : views) {
@@ -183,7 +184,7 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
   if (took) {
     CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
   }
-  // Whoever took one at the same moment, or under another limit, is seen now by both.
+  // If another agent took a slot at the same moment, or with another limit, both agents see it now.
   if (!obstacle && took) {
     CO_TRY(views, co_await look(deadline));
   }
@@ -275,7 +276,7 @@ Task<> LeaseSlots::give_back_strays(const std::vector<GroupView>& views, TimePoi
 
 Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
   auto deleted = co_await client_.delete_lease(lease.ns, lease.name, lease.uid, lease.resource_version, deadline);
-  // Changed or gone meanwhile: whoever asked looks again.
+  // A Lease that was changed or deleted meanwhile is no error: the caller lists the Leases again.
   if (!deleted && !k8s::is_conflict(deleted.error()) && !k8s::is_gone(deleted.error()))
     co_return std::move(deleted).error();
   co_return Result<>();
@@ -283,7 +284,7 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
 
 TimePoint LeaseSlots::next_look(Duration at_least) {
   const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
-  // From the beginning of the span, so that also those who come all at once have somebody who looks soon.
+  // The span begins at `at_least`, so that even if many agents begin to wait at once, one of them looks soon.
   return clock_.now() + rng_.between(at_least, 2 * interval);
 }
 
@@ -306,7 +307,7 @@ bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<s
 
 std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
   if (!node.view->health().synced) return node.seen;
-  // A server, or what is before it, may ignore the selector.
+  // The server, or a proxy before it, may ignore the selector.
   for (const auto& [uid, now] : node.view->objects())
     if (now.name == node.seen.name) return out_of(now, pool_);
   return std::nullopt;
@@ -339,7 +340,7 @@ LeaseSlots::FollowedNode LeaseSlots::follow(OutNode node, Notifier& moved) {
   return {std::move(node), std::move(view)};
 }
 
-// What others do changes nothing for who holds a turn.
+// For a holder, only changes of its own Leases matter.
 asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
   while (!view.health().synced || versions_of(all_of(items_of(view), node_)) == own_seen_)
     co_await moved.wait_until(clock_, TimePoint::max());
@@ -369,11 +370,12 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
       if (clock_.now() >= look) co_return;
       co_await moved.wait_until(clock_, look);
     }
-    // All who wait see the same at the same moment. Whoever is early leaves no room to the others.
+    // All waiting agents see a free slot at the same moment. After a random sleep, the first one takes it and the
+    // others see it taken.
     const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
     co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
     if (room()) {
-      // Where the watch shows room that asking does not find, asking again and again would find none, either.
+      // If the watch shows a free slot but take() finds none, wait for the backoff before the next request.
       if (vain_until_ > clock_.now()) co_await clock_.sleep_until(vain_until_);
       co_return;
     }

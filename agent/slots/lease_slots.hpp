@@ -1,20 +1,21 @@
-// Turns as Leases in the agent's namespace: as many per pool as nodes may be out at a time, and where zones are
-// limited, too, as many per zone. See slot_rules.hpp for who may hold one, and slots.hpp for the port.
+// Slots as Leases in the agent's namespace. A pool has as many as it may have unavailable nodes. If zones are limited,
+// too, each zone of it has slots of its own. See slot_rules.hpp for the rules, and slots.hpp for the port.
 //
-// Taken by POST, which one of many wins, the zone's before the pool's; looked at once more with all others; confirmed
-// by a read a second later, since the garbage collector takes away at once what a Node that has gone would hold.
-// Released by DELETE of exactly what was read, the zone's last. Never PUT: that brings back what was deleted. Never
-// renewed: a turn does not expire.
+// take() creates the Lease of the zone by POST, then that of the pool. Of several nodes that try at the same time, the
+// API server lets only one create a name. take() then lists all Leases again, and reads its own once more after a
+// second, because the garbage collector deletes at once a Lease whose Node does not exist any more. release()
+// sends a DELETE with the UID and resourceVersion that it read, for the zone's Lease last. The agent sends no PUT,
+// since that would create a deleted Lease again, and it does not renew Leases, since a slot does not expire.
 //
-// However many wait for a turn, what one of them that comes free costs the API server is the same: they see on a watch
-// that it is free, and each lets a random time pass, longer the more they are, and looks at the watch once more before
-// it sends anything. Of one or two nodes that are out of service without a turn they see on a watch that they are
-// back; what else no Lease tells they look for now and then, the more rarely the more they are.
+// A slot that becomes free causes the same load on the API server for any number of waiting nodes. Each agent sees on a
+// watch that a slot is free. It sleeps for a random time, which is longer if more nodes wait, and checks the watch
+// again before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. For
+// all other changes that no Lease shows, the agent polls, more rarely if more nodes wait.
 //
-// Whose a slot is decides its holder alone, so that a turn that was taken is found again when the labels of the Node or
-// the options have changed since. One that was taken in another namespace does not count as held; release() gives it
-// back there (see remember()). Errors: those of k8s::Client; Errc::invalid when the Node is not to be found where it
-// belongs (see groups_of).
+// Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
+// have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
+// remember()). Errors are those of k8s::Client. Errc::invalid if the list of the pool's nodes lacks the own Node, if
+// the Node was replaced, or as for groups_of(). Errc::timeout if a deleted Lease does not disappear.
 #pragma once
 
 #include <functional>
@@ -35,7 +36,7 @@ namespace haulout::agent {
 struct LeaseSlotsOptions {
   std::string ns = "haulout";
   SlotGrouping grouping{};
-  // From the number of nodes of a group, pool or zone, to the number that may be out.
+  // Returns how many nodes of a group (pool or zone) may be unavailable, from the number of its nodes.
   std::function<std::size_t(std::size_t nodes)> limit = [](std::size_t) { return std::size_t{1}; };
 };
 
@@ -52,34 +53,35 @@ class LeaseSlots final : public Slots {
   boost::asio::awaitable<void> changed() override;
 
  private:
-  // All slots in the namespace, most recent, also those of unlisted_.
+  // Most recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  // The groups of the own node with what counts against their limits, in the order in which slots are taken.
+  // Lists Nodes and Leases. Returns a view for each group of the own node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
-  // Nothing: all are there. Otherwise why one is not; those before it are.
+  // Creates Leases in the given order. Returns nothing if all were created. Otherwise returns why one could not be
+  // created; those before it exist then.
   Task<std::optional<std::string>> post(std::vector<k8s::Lease> slots, TimePoint deadline);
-  // Why a slot cannot be taken although no list shows it: somebody was faster, or it bears no label by which it would
-  // be listed, and counts from now on.
+  // Returns why a Lease exists that no list has shown: another node was faster, or the Lease lacks the label by which
+  // it would be listed. In the latter case the Lease counts from now on.
   Task<std::string> look_at_taken(std::string name, TimePoint deadline);
-  // Gives back what is ours and of no group of the node, as its labels or our options say now.
+  // Deletes Leases that the own node holds but that belong to none of its current groups.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
-  // All that is ours, until no list shows it any more.
+  // Deletes all Leases that the own node holds, until `list` returns none of them any more.
   using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
   Task<> give_all_back(Lister list, TimePoint deadline);
   Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
-  // A time between that and twice that, or later if many wait.
+  // Returns a random time after at least `at_least`, and at most twice that, or later if many nodes wait.
   TimePoint next_look(Duration at_least);
-  // The answer of take() when it comes to nothing; remembers what stands in the way.
+  // Returns the result of a take() without success, and stores the views for changed().
   Turn refuse(std::vector<GroupView> views, std::string why);
-  // Whether nothing of that stands in the way any more, as far as Leases tell; `back`: nodes that are in service again.
+  // Whether a slot is free now, judged from refused_ with new Leases. Nodes named in `back` are available again.
   bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
   struct FollowedNode {
-    OutNode seen;  // at the last look
+    OutNode seen;  // as of the last look()
     std::unique_ptr<k8s::Reflector<k8s::Node>> view;
   };
   FollowedNode follow(OutNode node, Notifier& moved);
-  // As the watch shows it; nothing: it is in service, gone, or of another pool.
+  // The node as its watch shows it. Returns nothing if it is available, deleted, or in another pool.
   std::optional<OutNode> now_out(const FollowedNode& node) const;
   boost::asio::awaitable<void> until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
   boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view,
@@ -90,22 +92,22 @@ class LeaseSlots final : public Slots {
   Rng& rng_;
   const OwnNode& node_;
   LeaseSlotsOptions options_;
-  // A turn that was taken in another namespace, before ours was changed.
+  // A slot that was taken in another namespace, before the agent's namespace was changed.
   struct LeftBehind {
     std::string ns, name;
   };
   std::optional<LeftBehind> left_behind_;
-  OwnPool pool_;  // of the last look; no name: not known yet
-  // Leases with the name of a slot, made by hand or robbed of their label, which neither list nor watch shows. They are
-  // taken all the same: there is no second Lease of that name.
+  OwnPool pool_;  // as of the last look(); its name is empty if not known yet
+  // Leases that have the name of a slot but no pool label, because a person created them or removed the label. Neither
+  // list nor watch shows them. Still these slots are taken, since a second Lease of that name cannot exist.
   std::vector<k8s::Lease> unlisted_;
-  std::int64_t waiting_ = 0;                     // nodes in line at the last look
-  std::map<std::string, std::string> own_seen_;  // Leases of our own: resourceVersion by UID
-  // What stood in the way when no turn was to be had; empty when nothing did, or nobody asked.
+  std::int64_t waiting_ = 0;                     // nodes in the state `waiting` at the last look()
+  std::map<std::string, std::string> own_seen_;  // Leases that the own node holds: resourceVersion by UID
+  // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;
-  TimePoint look_at_{};  // when to ask again although no Lease made room
+  TimePoint look_at_{};  // when changed() returns even if no slot becomes free
   Backoff in_vain_{BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30)}};
-  TimePoint vain_until_{};  // not before that, whatever the watch shows
+  TimePoint vain_until_{};  // changed() reports a free slot no earlier than this
 };
 
 }  // namespace haulout::agent

@@ -1,4 +1,4 @@
-// From the Nodes and Leases of the API server to what counts against the limits of one pool. Pure.
+// Computes from Nodes and Leases what counts against the limits of one pool. Pure.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,26 @@
 
 namespace haulout::agent {
 
-// The pool whose slots a node takes; `name`: as groups_of() has it.
+// Returns the pool of a node. `name` is the name of the pool in the result of groups_of().
 OwnPool pool_named(const SlotGrouping& grouping, const std::string& name);
 
 struct PoolNode {
   const k8s::Node* node;
-  bool counts;  // it surely belongs to the pool
+  bool counts;  // true if it certainly belongs to the pool, false if its pool is unknown
 };
-// Those that belong to the pool, and those that may. Borrows `nodes`.
+// Returns the nodes that belong to the pool, and those whose pool is unknown. Borrows `nodes`. `turns` holds the Leases
+// of all pools.
 std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<k8s::Node>& nodes,
                                const std::vector<k8s::Lease>& turns);
 
-// All but the limit.
+// Fills all fields of the view except `limit` and `as_of`.
 GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<PoolNode>& nodes,
                   const std::vector<k8s::Lease>& slots);
 
-// The node as one that counts; nothing when it is in service or of another pool.
+// Returns the node if it counts as unavailable. Returns nothing if it is available or belongs to another pool.
 std::optional<OutNode> out_of(const k8s::Node& node, const OwnPool& pool);
 
-// Nodes that are out of service and hold no slot, each once; `but` is left out.
+// Returns the unavailable nodes that hold no slot, each once, without the node named `but`.
 std::vector<OutNode> out_without_slot(const std::vector<GroupView>& views, std::string_view but);
 
 }  // namespace haulout::agent

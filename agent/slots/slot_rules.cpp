@@ -28,7 +28,7 @@ std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   return slots;
 }
 
-// One each. Of Leases that name no holder each counts.
+// Returns one Lease per holder, and all Leases without a holder.
 std::vector<const k8s::Lease*> one_of_each_holder(const std::vector<const k8s::Lease*>& slots) {
   std::vector<const k8s::Lease*> each;
   std::set<std::string_view> holders;
@@ -37,7 +37,7 @@ std::vector<const k8s::Lease*> one_of_each_holder(const std::vector<const k8s::L
   return each;
 }
 
-// The names that slots may have: none above the limit, but for those that nodes with several slots have taken.
+// The number of names that slots may have: the limit, plus the additional Leases of nodes that hold several.
 std::size_t names_for(const GroupView& view, const std::vector<const k8s::Lease*>& slots) {
   return view.limit + slots.size() - one_of_each_holder(slots).size();
 }
@@ -48,7 +48,7 @@ std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
     return !slot.holder.empty() && other->holder == slot.holder;
   });
   const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
-  // As no agent does.
+  // No agent takes several slots of a group, so a person made these.
   if (turns > 1) return fmt::format("{} (has {} turns)", words_of(slot), turns);
   if (degraded == view.degraded.end()) return words_of(slot) + " (has the turn)";
   return fmt::format("{} (degraded{}{}, keeps its turn)", words_of(slot), degraded->second.empty() ? "" : ": ",
@@ -71,7 +71,7 @@ std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>&
 }
 
 constexpr std::string_view lease_prefix = "haulout-";
-// Of a DNS subdomain, less the longest index.
+// Longest DNS subdomain, minus prefix and longest index.
 constexpr std::size_t longest_group = 253 - lease_prefix.size() - 1 - std::numeric_limits<std::size_t>::digits10;
 constexpr std::string_view escaped_prefix = "x--";
 
@@ -79,8 +79,8 @@ bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// A value of a label as a part of a DNS subdomain without a dot. What is one already stays; "--" marks what had to be
-// rewritten, so nothing else may contain it.
+// Encodes a label value as a part of a DNS subdomain without a dot. A value that has this form already stays as it is.
+// The prefix "x--" marks an encoded value. So a value that contains "--" is always encoded.
 std::string name_part(std::string_view value) {
   const bool fits = !value.empty() && is_plain(value.front()) && is_plain(value.back()) &&
                     value.find("--") == std::string_view::npos &&
