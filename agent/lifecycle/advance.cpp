@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* rebooted_meanwhile =
     "the machine went down, or somebody rebooted it, before its reboot was asked for";
-// Five of them stand in each record.
+// In characters. Each record holds up to five of them (`remembered_attempts`).
 constexpr std::size_t longest_why = 240;
 
 template <class T>
@@ -26,9 +26,10 @@ WallTime after(WallTime now, Duration delay) {
   return now + std::chrono::duration_cast<WallTime::duration>(delay);
 }
 
-// Passed points stay passed, but for those that come again: after a second drain, and after each boot.
+// A hook point that has passed stays passed until its step is repeated. A second drain repeats after-drain; each boot
+// and each new attempt repeat all points.
 void hooks_come_again(Record& record, State from, Event event) {
-  // Whoever is still being asked may answer a degraded node.
+  // A degraded node keeps its hook ticket, so that a hook can still answer, unless the machine boots again.
   const bool degraded = record.state == State::degraded || from == State::degraded;
   if (!degraded || event == Event::boot_changed) record.hooks_asked.reset();
   if (event == Event::turn_taken || event == Event::boot_changed) record.hooks_passed.clear();
@@ -36,7 +37,7 @@ void hooks_come_again(Record& record, State from, Event event) {
   if (record.state == State::idle || record.state == State::pending) record.hooks_passed.clear();
 }
 
-// An attempt that took the node's pods away for nothing must not be repeated at once.
+// A failed attempt may have evicted the node's pods for nothing, so the next attempt must wait.
 void back_off(Record& record, const Moment& moment, const LifecycleTimes& times) {
   Duration delay = times.backoff;
   for (unsigned i = 0; i < record.failures && delay < times.backoff_cap; ++i) delay *= 2;
@@ -86,7 +87,8 @@ void forget_the_attempt(Record& record) {
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
-  // The machine is in doubt where it has booted, and is not where it has only not gone down.
+  // After these two events the machine has booted and may be unwell, so the cordon stays. In all other cases the node
+  // itself is well.
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
@@ -95,13 +97,14 @@ void degrade(Record& record, Event event, const Moment& moment) {
     remember(record.bad_targets, record.to);
 }
 
-// The machine crashed, or somebody rebooted it: what boots is whatever was installed, and says nothing about the
-// update.
+// Returns true if the machine went down before the agent requested its reboot: it crashed, or a person rebooted it. It
+// boots whatever was installed then, which says nothing about the update.
 bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
-// What people look for the morning after, when the node waits for its next window.
+// Adds an attempt that has ended to `attempts`. There people find it later, for example on the next morning, when the
+// node waits for its next maintenance window.
 void tell_how_it_ended(Record& record, State from, Event event, const Moment& moment) {
   const bool was_under_way = from == State::draining || from == State::ready || from == State::rebooting ||
                              (from == State::verifying && record.began && !record.judged);
@@ -123,7 +126,7 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
 }
 
-// What follows such a boot is no update, however well the node is.
+// Such a boot is not reported as an update, even if the node is well afterwards.
 void tell_whose_boot_it_was(Record& record) {
   const bool after_boot =
       record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
@@ -154,7 +157,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
-    // Whatever was asked for before has led to this one, or to none.
+    // Every earlier request has led to this boot, or to none.
     std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
@@ -164,9 +167,9 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::idle:
     case State::pending:
       record.cordoned = false;
-      // What boots from now on was not asked for by an attempt that was given up.
+      // The next boot does not belong to the attempt that was given up.
       forget_the_attempt(record);
-      // An attempt that ended like this is followed by another one.
+      // After these events the agent starts another attempt.
       if (event == Event::drain_ended || event == Event::cordon_lost ||
           (event == Event::gate_closed && from != State::waiting))
         back_off(record, moment, times);

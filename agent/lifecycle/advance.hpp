@@ -1,4 +1,4 @@
-// From one record to the next: what an event does to what is remembered. Pure.
+// Computes the next record from the current record and an event. Pure.
 #pragma once
 
 #include <string>
@@ -8,39 +8,41 @@
 
 namespace haulout::agent {
 
-// Durations of the life cycle; their defaults are the documented ones.
+// Durations of the life cycle. The defaults are the documented ones.
 struct LifecycleTimes {
-  Duration backoff = std::chrono::minutes(5);  // after an attempt that came to nothing; doubled each time
+  // Delay after the first failed attempt; doubled after each further failure.
+  Duration backoff = std::chrono::minutes(5);
   Duration backoff_cap = std::chrono::hours(1);
-  Duration reboot_limit = std::chrono::minutes(10);  // from the request to another boot id, for each method
-  Duration verify_limit = std::chrono::minutes(15);  // from the boot to a node that is well
+  Duration reboot_limit = std::chrono::minutes(10);  // from the request to a new boot id, for each method
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is well
   Duration soak{};
 };
 
-// What is known at the moment of an event.
+// What the agent knows when an event occurs.
 struct Moment {
   WallTime now{};
   std::string boot_id{};
   Pending pending{};
   bool requested = false;
-  std::string booted{};        // the version that runs
-  std::string slot{};          // the turn that was taken
-  std::string run{};           // a name for a new run
-  bool others_reboot = false;  // a node that is ready: we never ask for it
-  std::string cause{};         // of a degradation
+  std::string booted{};        // the running version
+  std::string slot{};          // the slot that was taken
+  std::string run{};           // id for a new run
+  bool others_reboot = false;  // another program reboots a node that is ready; the agent requests no reboot
+  std::string cause{};         // reason of a degradation or of a failed attempt
   std::string cause_message{};
 };
 
-// The event must be one of the state's (see next_state): anything else is a bug and terminates.
+// Returns the record after `event`. The event must be possible in the state (see next_state()); otherwise there is a
+// bug, and the function terminates the program.
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
 
-// The reboot is about to be asked for: it counts from now on, also for whoever comes after a crash. To be written
-// before.
+// Notes that the agent is about to request the reboot. From now on the reboot counts as requested, also for the process
+// that follows after a crash. So the caller writes the record before it sends the request.
 void note_request(Record& record, BootMarks marks, WallTime now);
-// It was not asked for after all, or refused.
+// Undoes note_request(), because the agent did not send the request, or the machine refused it.
 void withdraw_request(Record& record);
 
-// The back end says that no reboot is needed: whatever the last one was for has been served by it.
+// Notes that the back end reports no need for a reboot: the last reboot has served the need that led to it.
 void note_no_need(Record& record);
 
 }  // namespace haulout::agent

@@ -1,4 +1,4 @@
-// The reboot, and what follows it.
+// The reboot, and the states after it.
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -9,19 +9,20 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The proof counts for so long: what is written between it and the request may take longer.
+// A proof is valid for this time. If writing the record between the proof and the request takes longer, the agent
+// proves everything again.
 constexpr Duration proof_keeps = std::chrono::seconds(5);
-// How long somebody is asked when the machine's first process began.
+// Time limit for Host::started().
 constexpr Duration witness_limit = std::chrono::seconds(5);
-// An agent that begins after the time of the request gives those who know of a boot so long to tell, before it asks
-// for another one: the kubelet may begin later.
+// If the reboot was already requested when the agent started, the agent waits at least this long for evidence of a boot
+// before it requests another one. The kubelet may start later than the agent.
 constexpr Duration witness_time = std::chrono::minutes(2);
 
 }  // namespace
 
 asio::awaitable<Event> Agent::Impl::reboot() {
   if (rebooted()) co_return Event::boot_changed;
-  // The shutdown that our predecessor asked for may be under way.
+  // A shutdown that the previous process requested may be under way.
   co_await shutdown_is_known();
   const auto methods = parts_.host.reboot_methods();
   // The configuration may have changed since the record was written.
@@ -32,7 +33,8 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   }
   const std::string& method = methods[record_.method];
   std::string problem = "the machine did not go down";
-  // A predecessor may have asked for it, or may have been killed just before: nobody can tell, and its time counts.
+  // The previous process may have requested the reboot, or may have been killed just before. That cannot be found out,
+  // so its deadline stays in force.
   const bool asked_before = record_.asked;
   if (!asked_before) {
     const std::optional<Event> decided = co_await ask_for_reboot(method, problem);
@@ -54,11 +56,14 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     cause_message_ = unchanged_boot_id(restart, options_.node);
     co_return Event::boot_unknown;
   }
-  // Where the need has gone meanwhile, it was served, whoever saw it: another reboot would be for nothing.
+  // If the need has gone meanwhile, a boot has served it, even if no agent noticed that boot. Another reboot would be
+  // useless.
   const bool still_needed = record_.requested || !answered_ || pending_.need != Need::no;
-  // The agent process before this one asked for a reboot, and the machine may have rebooted unseen: that one counts.
+  // The previous process requested a reboot, and the machine may have rebooted unnoticed. That reboot counts for the
+  // reboot limit.
   if (still_needed && asked_before && !reload_ && co_await braked()) co_return Event::reboot_impossible;
-  // The predecessor may have been killed before it asked: once, a way is tried again for that.
+  // The previous process may have been killed before it sent the request. So the agent tries the same method again, but
+  // only once.
   if (still_needed && asked_before && !reload_ && !std::exchange(record_.asked_again, true)) {
     record_.asked = false;
     co_return co_await reboot();
@@ -71,7 +76,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
 }
 
 asio::awaitable<bool> Agent::Impl::braked() {
-  // As it was when the turn was taken: the back end of this process may not have answered yet.
+  // The need as it was when the slot was taken, because the back end of this process may not have answered yet.
   Pending wanted{.need = Need::yes, .reasons = record_.reasons, .target = record_.to};
   GateQuestion question{node_, record_, std::move(wanted), record_.requested, GateQuestion::When::with_turn};
   const GateAnswer gates = co_await parts_.gates.ask(std::move(question), within(request_timeout));
@@ -95,10 +100,12 @@ TimePoint Agent::Impl::reboot_time() {
 
 asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string method, std::string& problem) {
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
-  // The time runs from the request. While it was not asked for, it is not late: the API server may have been away.
+  // The deadline counts from the request. Until then the loop moves it forward, because the API server may be
+  // unavailable for long.
   TimePoint deadline = reboot_time();
   while (!reload_ && now() < deadline) {
-    // Somebody else's shutdown refuses to be joined; where it comes to nothing, the next way is tried.
+    // While another program shuts the machine down, a request by the first method would be refused. If the machine has
+    // not gone down at the deadline, the agent tries the next method.
     if (record_.method == 0 && going_down()) {
       co_await show("Rebooting", "somebody shuts the machine down already");
       co_await wait(std::min(deadline, now() + look_interval));
@@ -112,11 +119,11 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
       withdraw_request(record_);
       co_return **trouble;
     }
-    // What was proved was proved of another Node, or by a record that is no longer ours.
+    // The proof was about a different Node, or the record is not the agent's own any more.
     if (reload_) break;
     deadline = reboot_time();
     if (!trouble) {
-      // Nothing proceeds without a proof.
+      // Without a proof the agent must not go on.
       co_await show("ApiUnavailable", "nobody can prove that the node is ready: " + trouble.error().message());
       co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
       deadline = reboot_time();
@@ -134,7 +141,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
 
 asio::awaitable<std::optional<Event>> Agent::Impl::ask_host(std::string method, TimePoint deadline,
                                                             std::string& problem) {
-  // What came since the proof is known from the watch, and from the answer to what was written.
+  // Changes since the proof are known from the watch, and from the answer to the write of the record.
   if (!node_.unschedulable) {
     withdraw_request(record_);
     co_return uncordoned_by_somebody();
@@ -143,10 +150,10 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_host(std::string method, 
   auto asked = co_await parts_.host.reboot(record_.method, deadline);
   if (asked) co_return std::nullopt;
   problem = method + ": " + asked.error().message();
-  // An answer that did not come may have been lost with the machine: nothing is undone under one that goes down.
+  // If the answer did not arrive, the machine may already go down. So the agent does not undo the request.
   if (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset) co_return std::nullopt;
   withdraw_request(record_);
-  // Refused because of somebody who was faster: no other way is tried for that.
+  // If the host refused because something blocks the reboot, the agent does not try another method.
   if (!(co_await reboot_blocked_by()).empty()) co_return Event::reboot_blocked;
   co_return std::nullopt;
 }
@@ -156,14 +163,15 @@ asio::awaitable<BootMarks> Agent::Impl::boot_marks() {
   co_return BootMarks{node_.boot_id, start ? *std::move(start) : MachineStart()};
 }
 
-// Where nobody can tell, the way that does not answer is to be tried, and after it the next one.
+// If the host cannot answer, the agent tries the method nevertheless, and then the next one.
 asio::awaitable<std::string> Agent::Impl::reboot_blocked_by() {
   auto who = co_await parts_.host.blocked_by(within(request_timeout));
   co_return who ? *std::move(who) : std::string();
 }
 
-// A machine that goes down takes this process with it, unless the process serves it from elsewhere. And a process that
-// has begun since may have begun with the machine, whose boot id is its host's.
+// A shutdown normally ends this process, unless the process runs elsewhere. A process that started after the boot may
+// find the same boot id, because in a container the boot id is that of the host. Therefore the loop also compares the
+// boot marks.
 asio::awaitable<std::string> Agent::Impl::until_down(TimePoint deadline) {
   while (!reload_ && now() < deadline) {
     if (later_boot()) break;
@@ -194,7 +202,7 @@ asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
                       .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
                                              "tried again on this node unless its Node is annotated with {}=reboot",
                                              booted_, record_.to, request_annotation)};
-  // Somebody went further than we meant to, and the system is content.
+  // Another version than the expected one runs, for example a newer one. That is fine if the back end needs no reboot.
   if (answered_ && pending_.need == Need::no) co_return Finding{.well = true};
   co_return Finding{.reason = "VersionUnexpected",
                     .message = fmt::format("version {} runs, {} was to", booted_, record_.to)};
@@ -208,7 +216,7 @@ asio::awaitable<Event> Agent::Impl::verify() {
       if (has_passed(record_, HookPoint::after_boot)) co_return Event::verified;
       const Hooks hooks = co_await pass_hooks(HookPoint::after_boot);
       if (hooks == Hooks::failed) co_return Event::not_verified;
-      // That may have taken a while: is everything still well?
+      // The hooks may have taken long, so the agent checks the node again.
       continue;
     }
     if (finding.hopeless || now() >= deadline) {
@@ -243,13 +251,14 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
   if (rebooted() && record_.cause != "RecordUnreadable") co_return Event::boot_changed;
   if (record_.cause == "HookFailed") co_return co_await retry_hooks();
   co_await first_answer();
-  // Whether anything has healed, nobody can tell there.
+  // In this case nothing can show that the cause is resolved.
   while (!reload_ && record_.cause == "BootIdUnchanged") {
     if (reboot_requested(node_)) co_return Event::needed;
     co_await show(record_.cause, record_.cause_message);
     co_await wait(TimePoint::max());
   }
-  // What a verification found wrong may have healed; a reboot that failed is for a person, or for the need to go away.
+  // The cause of a failed verification may be resolved without help. A failed reboot needs a person, unless the need
+  // for the reboot goes away.
   const bool unverified = !record_.uncordon && record_.cause != "RecordUnreadable";
   while (!reload_) {
     TimePoint until = TimePoint::max();

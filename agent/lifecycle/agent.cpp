@@ -1,4 +1,4 @@
-// The loop, and what it goes by.
+// The loop of the agent, and the facts on which it bases its decisions.
 #include "agent/lifecycle/agent.hpp"
 
 #include <fmt/format.h>
@@ -14,13 +14,15 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Whoever takes a record away is answered soon, another agent not over and over: each makes the record its own.
+// The agent writes the record again soon after a person has removed it. It does so with backoff if another agent keeps
+// replacing it, because each of them would write its own record.
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
 constexpr Duration no_rival_for = std::chrono::minutes(5);
-// A kubelet that starts after us reports its boot by then.
+// By then even a kubelet that starts after the agent has reported its boot.
 constexpr Duration kubelet_patience = std::chrono::minutes(2);
-// So many foreign records in a row are no late writes of a predecessor, and no person's doing.
+// After so many foreign records in a row, another agent must be running. Neither late writes of a previous process nor
+// a person cause so many.
 constexpr unsigned surely_a_rival = 3;
 
 }  // namespace
@@ -59,7 +61,7 @@ asio::awaitable<void> Agent::Impl::run() {
   });
 }
 
-// A shutdown interrupts whatever is under way, as a crash would: what counts stands on the Node.
+// A shutdown interrupts all activity, as a crash would. The record on the Node has everything that is needed to go on.
 asio::awaitable<void> Agent::Impl::live() {
   for (;;) {
     co_await with_task_group([this](TaskGroup& group) {
@@ -100,7 +102,7 @@ asio::awaitable<void> Agent::Impl::give_way() {
 
 asio::awaitable<void> Agent::Impl::load() {
   reload_ = false;
-  // This may take as long as the API server is away.
+  // The loop below may last as long as the API server is unavailable.
   show_ready(false);
   Backoff backoff(patience);
   for (;;) {
@@ -123,7 +125,8 @@ asio::awaitable<void> Agent::Impl::load() {
   if (written_.empty()) {
     record_.since = wall();
     record_.boot_id = boot_id_;
-    // Somebody took the record away; the cordon of the run that it told of is still ours to take back.
+    // There is no record; a person may have removed it. The mark on the Node names the run, so that the agent can still
+    // take its cordon back.
     if (const auto mark = drain::mark_of(node_); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
   parts_.slots.remember(record_.slot);
@@ -149,7 +152,7 @@ void Agent::Impl::see_node(const k8s::Node& node, std::optional<TimePoint> list_
   if (node.uid != node_.uid) {
     begin_anew();
   } else {
-    // A list is at least as new as the moment it was asked for, whatever its number.
+    // A list is at least as new as the time of its request, even if its resourceVersion is lower.
     if (list_asked && *list_asked > node_learned_)
       learn(node, node_news_);
     else
@@ -158,20 +161,22 @@ void Agent::Impl::see_node(const k8s::Node& node, std::optional<TimePoint> list_
       foreign_ = true;
       begin_anew();
     }
-    // Nobody has to be asked first.
+    // This decision needs no further read.
     if (duties_of(record_.state).shows_ready && !node_.unschedulable) decide(uncordoned_by_somebody());
   }
   gates_news_->notify();
   changed_->notify();
 }
 
-// The answer to a request may be overtaken by the watch, and our own writes are known before it tells of them.
+// Ignores a Node that is older than the known one. The watch may be ahead of the answer to a request, and the answer to
+// a patch arrives before its watch event.
 void Agent::Impl::learn(k8s::Node node) {
   if (node.uid != node_.uid || !k8s::is_older(node.resource_version, node_.resource_version))
     learn(std::move(node), node_news_);
 }
 
-// An etcd that was restored from a backup counts anew, with lower numbers: what nothing has overtaken is the newest.
+// If no other Node arrived while the request was under way, its answer is the newest state. So it is taken even if its
+// resourceVersion is lower, as after the restore of an etcd backup.
 void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
   if (node_news_ != news_before) return learn(std::move(node));
   const bool took_pods = node.uid != node_.uid || !node_.unschedulable;
@@ -191,7 +196,7 @@ void Agent::Impl::learn(k8s::Node node, std::uint64_t news_before) {
   node_moved_->notify();
 }
 
-// Somebody took the record away, or another agent wrote one: what stands there counts.
+// Returns true if the record was removed, or if another agent wrote one. The record on the Node takes precedence.
 bool Agent::Impl::has_foreign_record() const {
   const std::string there = shown_record(node_);
   return there != written_ && there != sent_ && there != encoded();
@@ -209,7 +214,7 @@ asio::awaitable<void> Agent::Impl::follow_node() {
         },
         [this] { changed_->notify(); });
     static_cast<void>(co_await view.run());
-    // Refused from the start: rights may be given later, and the loop reads the Node by itself.
+    // The first list was refused. The permission may be granted later, and the loop reads the Node by itself.
     co_await clock_.sleep_until(now() + rng_.between(std::chrono::seconds(20), std::chrono::seconds(40)));
   }
 }
@@ -226,7 +231,7 @@ asio::awaitable<void> Agent::Impl::follow_backend() {
     }
     backoff.reset();
     co_await parts_.backend.changed();
-    co_await clock_.sleep_until(now() + std::chrono::milliseconds(200));  // a burst of changes is one
+    co_await clock_.sleep_until(now() + std::chrono::milliseconds(200));  // counts a burst of changes as one
   }
 }
 
@@ -260,9 +265,10 @@ asio::awaitable<void> Agent::Impl::wait(TimePoint until) {
 
 asio::awaitable<void> Agent::Impl::establish() {
   const Duties duties = duties_of(record_.state);
-  // Also in `ready`: this process has not proved it yet, and the machine may have booted since it was said.
+  // Removes the ready file, even in `ready`: this process has not proved anything yet, and the machine may have booted
+  // since.
   show_ready(false);
-  // Where the boot is to be verified first, its cordon stays until then.
+  // If the boot must be verified first, the cordon stays until then.
   const bool booted = rebooted() && next_state(record_.state, Event::boot_changed);
   const bool uncordon = !booted && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record_.uncordon));
   const bool ours = uncordon && !record_.run.empty();
@@ -274,7 +280,8 @@ asio::awaitable<void> Agent::Impl::establish() {
   if (!reload_) co_await show_condition();
 }
 
-// A request that comes after the boot and before its first agent cannot be told from an older one.
+// A reboot request that arrives after the boot but before the agent starts looks like one from before the boot. It
+// counts as served.
 asio::awaitable<void> Agent::Impl::note_boot() {
   if (!rebooted() || next_state(record_.state, Event::boot_changed)) co_return;
   const bool told = !record_.boot_id.empty();
@@ -286,7 +293,7 @@ void Agent::Impl::show_ready(bool ready) {
   if (auto shown = parts_.host.show_ready(ready); !shown) warn("ReadyFileFailed", shown.error().message());
 }
 
-// What was proved was proved of the Node as it was.
+// The last proof was about the Node as it was, so the ready file is removed at once.
 void Agent::Impl::begin_anew() {
   reload_ = true;
   show_ready(false);
@@ -356,7 +363,7 @@ asio::awaitable<Event> Agent::Impl::activity() {
     case State::ready: return stay_ready();
     case State::rebooting: return reboot();
     case State::verifying: return verify();
-    // Its duty is its work: the cordon has been taken back.
+    // establish() has taken the cordon back, and this state has no other work.
     case State::uncordoning:
       return [](Event event) -> asio::awaitable<Event> {
         co_return event;

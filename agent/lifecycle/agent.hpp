@@ -1,9 +1,9 @@
 // The agent of one node: takes it through its updates, for ever. A thin driver over the table of states: it establishes
-// the duties of its state, waits for what decides there, writes the next record, and goes on.
+// the duties of the current state, waits for an event, writes the next record, and goes on.
 //
-// run() returns only by cancellation, and then writes nothing: cordon, marks and turn stay for the successor, who goes
-// on from what the Node, the turn and the boot id say. It never fails: an API server that is away is waited for.
-// Borrows all its parts. One thread.
+// run() returns only when it is cancelled, and writes nothing then. The cordon, the marks and the slot stay for the
+// next process, which goes on from the Node, the slot and the boot id. run() never fails. It waits while the API server
+// is unavailable. The agent borrows all its parts. One thread.
 #pragma once
 
 #include <functional>
@@ -32,14 +32,14 @@ namespace haulout::agent {
 
 struct AgentOptions {
   std::string node;
-  drain::Options drain;  // run_id, cordoned_by and restore_cordon_on_failure are the agent's own
+  drain::Options drain;  // the agent sets run_id, cordoned_by and restore_cordon_on_failure itself
   LifecycleTimes times;
   HookRules hooks;
-  // How long load balancers have, from the cordon to the first eviction, to stop sending traffic; 0: they are left
-  // alone.
+  // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
+  // does not change the node's membership in load balancers.
   Duration lb_drain_wait{};
-  std::string authority{};  // for the record
-  // For the record and the label haulout.dev/pool; empty: the label is somebody else's.
+  std::string authority{};  // written into the record
+  // Returns the pool for the record and the label haulout.dev/pool; empty if the agent must not write the label.
   std::function<std::string(const k8s::Node&)> pool = [](const k8s::Node&) { return std::string(); };
 };
 
@@ -51,15 +51,16 @@ struct AgentParts {
   Slots& slots;
   GateKeeper& gates;
   drain::DrainObserver& drain_observer;
-  // Each change of state, reason or message, after it was written.
+  // Called after each write that changed state, reason or message. Also called after the record was loaded, and when
+  // the Node cannot be read or written.
   std::function<void(const Status&)> tell;
-  HookPrograms* hooks = nullptr;  // null: no executables are run
-  // What went wrong and holds nothing up: for the log and an Event, not for the Node. May be empty.
+  HookPrograms* hooks = nullptr;  // null: the agent runs no executables
+  // Called with problems that hold nothing up, for the log and an Event but not for the Node. May be empty.
   std::function<void(const Status&)> warn{};
-  // The UID of our Node, each time that it has been looked up and before anything is asked in its name: it changes
-  // under a living agent when somebody deletes the Node and the kubelet registers anew.
+  // Called with the UID of the agent's Node after each time that load() has read it, and before any request that uses
+  // the UID. The UID changes if the Node is deleted and the kubelet registers again while the agent runs.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
-  // Null: a machine that somebody else shuts down goes down at once.
+  // If null, the agent cannot delay a shutdown by another program.
   ShutdownDelay* shutdown = nullptr;
 };
 

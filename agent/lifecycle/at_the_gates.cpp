@@ -1,4 +1,4 @@
-// The gates as the driver sees them: asked, followed, and what a closed one means for what is under way.
+// The agent's use of the gates: it asks them, follows their changes, and gives an update up when a gate requires that.
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using When = GateQuestion::When;
 
-// A burst of changes is one, and whoever says too often that something changed is not believed more often.
+// Counts a burst of changes as one. Also limits the effect of a source that reports changes too often.
 constexpr Duration breath = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -80,7 +80,7 @@ asio::awaitable<void> Agent::Impl::give_up_when_paused() {
   for (;;) {
     const Result<bool> closed = co_await given_up();
     if (closed && *closed) break;
-    // Not knowing gives nothing up.
+    // If a gate cannot be evaluated, the agent does not give the update up.
     co_await gates_news_->wait_until(clock_, closed ? TimePoint::max() : within(look_interval));
   }
   decide(Event::gate_closed);

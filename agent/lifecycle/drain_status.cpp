@@ -39,7 +39,8 @@ const Diagnosis* find(const Findings& findings, Predicate such) {
   return found == findings.end() ? nullptr : &*found;
 }
 
-// What else is to be told: what holds the drain up before what does not.
+// Returns a clause about one more diagnosis and the number of further ones. A diagnosis that holds the drain up comes
+// before one that does not.
 template <class Predicate>
 std::string besides(const Findings& findings, Predicate such) {
   const auto count = std::count_if(findings.begin(), findings.end(), such);
@@ -108,7 +109,8 @@ const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
   });
 }
 
-// What says most of the volumes that are still attached.
+// Returns the diagnosis that explains best why volumes are still attached: a stuck volume, otherwise one that holds the
+// drain up.
 const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
   if (const Diagnosis* stuck = stuck_volume(findings)) return stuck;
   return find(findings, [&](const Diagnosis& finding) {

@@ -1,4 +1,5 @@
-// What a drain under way waits for, as one reason and one sentence for the Node. Hands every event on.
+// Summarizes what a running drain waits for, as one reason and one sentence for the Node. Passes every event on to the
+// next observer. No I/O.
 #pragma once
 
 #include <functional>
@@ -10,24 +11,27 @@
 
 namespace haulout::agent {
 
-// Of the drain under way, as they stand now (drain::Drain::diagnoses).
+// The current diagnoses of the running drain (drain::Drain::diagnoses).
 using Findings = std::vector<drain::Diagnosis>;
 
-// The drain has seen the Node schedulable since it cordoned it.
+// Returns true if the drain has seen the Node schedulable since it cordoned it.
 bool uncordoned_meanwhile(const Findings& findings);
 
 class DrainStatus final : public drain::DrainObserver {
  public:
-  // `changed` is called when reason or message may have changed. Borrows `next`.
+  // Calls `changed` when the reason or the message may have changed. Borrows `next`.
   DrainStatus(drain::DrainObserver& next, std::function<void()> changed) : next_(next), changed_(std::move(changed)) {}
 
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // The pods that wait, the one that has waited longest first; then the volumes, once the pods have gone, those that
-  // are stuck first; then the API server; then what else holds the drain up; otherwise how far it is. What a finding
-  // says of them, with the way out, comes before what they say themselves. At the end stands one finding more, where
-  // there is one about the same pod or volume or about the node, and how many there are.
+  // What the drain waits for. If a pod waits: the pod that has waited longest. If all pods are deleted: the volumes, a
+  // stuck one first. Otherwise: the API server (only in the message), any other diagnosis that holds the drain up, or
+  // the progress.
+  //
+  // If a diagnosis explains why the pod or the volume waits, the message uses its text, which names the remedy, instead
+  // of the text of the event. If other diagnoses concern the waiting pod or the node, the message ends with one of them
+  // and with the number of the others. Without a waiting pod or volume, it does so with all other diagnoses.
   std::string reason(const Findings& findings) const;
   std::string message(const Findings& findings) const;
 
@@ -47,10 +51,11 @@ class DrainStatus final : public drain::DrainObserver {
 
   drain::DrainObserver& next_;
   std::function<void()> changed_;
-  std::map<std::string, Waiting> waiting_;          // by UID
-  std::map<std::string, std::string> attached_;     // by VolumeAttachment: what is said of a volume that is waited for
-  std::map<std::string, std::string> reattaching_;  // likewise, until another node has it
-  std::string trouble_;                             // why the drain waits for the API server
+  std::map<std::string, Waiting> waiting_;       // by UID
+  std::map<std::string, std::string> attached_;  // by VolumeAttachment: message about a volume that is still attached
+  // By VolumeAttachment: message about a volume that is detached, and that another node does not have yet.
+  std::map<std::string, std::string> reattaching_;
+  std::string trouble_;  // why the drain waits for the API server
   std::size_t seen_ = 0;
   drain::Progress progress_;
 };

@@ -1,4 +1,4 @@
-// From the turn to the empty node.
+// From the slot to the drained node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "base/scope_exit.hpp"
@@ -10,16 +10,16 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How often a drain under way writes how far it is.
+// How often a running drain writes its progress to the Node.
 constexpr Duration status_interval = std::chrono::seconds(15);
-// The tool of the system downloads an image and writes it.
+// Time limit for the update tool, which downloads an image and writes it to the disk.
 constexpr Duration apply_limit = std::chrono::hours(1);
 
 }  // namespace
 
 asio::awaitable<Event> Agent::Impl::drain() {
   if (rebooted()) co_return Event::boot_changed;
-  // Uncordoned while no agent was there to see it. kubectl leaves the mark of this run where it is.
+  // The node was uncordoned while no agent was running. `kubectl uncordon` does not remove the mark of this run.
   const auto mark = drain::mark_of(node_);
   const bool stood = record_.cordoned || (mark && mark->run == record_.run);
   if (stood && !node_.unschedulable) co_return uncordoned_by_somebody();
@@ -27,7 +27,7 @@ asio::awaitable<Event> Agent::Impl::drain() {
   cordon_seen_ = stood;
   held_up_.reset();
   left_alone_.clear();
-  // A pause may have come while no agent was there to see it.
+  // A pause may have been set while no agent was running.
   const Result<bool> paused = co_await given_up();
   if (paused && *paused) co_return Event::gate_closed;
   drain_status_.begin();
@@ -66,8 +66,8 @@ asio::awaitable<void> Agent::Impl::watched_drain(TaskGroup& group) {
   if (after == Hooks::failed) decided_ = Event::drain_ended;
 }
 
-// Before the first pod leaves: an update that cannot be put in place is worth no eviction. Again after a crash, which
-// costs nothing where it has been done.
+// Installs the update before the first eviction: if the installation fails, no pod is evicted for nothing. After a
+// crash it runs again, at no cost if it was done before.
 asio::awaitable<void> Agent::Impl::put_update_in_place() {
   auto placed = co_await parts_.backend.apply(record_.to, within(apply_limit));
   placed_ = true;
@@ -79,7 +79,8 @@ asio::awaitable<void> Agent::Impl::put_update_in_place() {
   changed_->notify();
 }
 
-// Most systems have done it before they ask for a reboot: only what takes a while is worth a word.
+// Most systems have installed the update before they report the need for a reboot. So this shows a message only if the
+// installation takes more than two seconds.
 asio::awaitable<void> Agent::Impl::update_in_place() {
   const TimePoint worth_a_word = now() + std::chrono::seconds(2);
   while (!placed_ && !interrupted()) {
@@ -98,7 +99,8 @@ void Agent::Impl::decide(Event event) {
 
 std::optional<Event> Agent::Impl::drain_interrupted() {
   cordon_seen_ = cordon_seen_ || (cordoned_ && node_.unschedulable);
-  // Our own view may have been away for as long as the cordon stood; the drain knows since when it has it.
+  // The agent's own watch may have been interrupted while the cordon was in force. The drain knows since when the node
+  // has been cordoned, so the agent uses its diagnosis, too.
   const bool lost = uncordoned_meanwhile(findings()) && !node_.unschedulable;
   if (!lost && (!cordon_seen_ || node_.unschedulable)) return std::nullopt;
   return uncordoned_by_somebody();
@@ -114,7 +116,7 @@ Findings Agent::Impl::findings() const {
   return drain_ ? drain_->diagnoses() : Findings();
 }
 
-// A new reason is shown at once, how far it is now and then.
+// Shows a new reason at once, and progress at intervals.
 asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
   const Findings found = findings();
   std::string reason = held_up_ ? held_up_->first : drain_status_.reason(found);
@@ -126,7 +128,8 @@ asio::awaitable<TimePoint> Agent::Impl::show_drain(TimePoint shown_last) {
   co_return now();
 }
 
-// For whoever goes on after a crash, who cannot tell any more which volumes the pods used that had left before.
+// Stores the leaked volumes for the process after a crash: it cannot find out which volumes the pods used that were
+// deleted before.
 bool Agent::Impl::learn_leaked() {
   if (!drain_ || record_.leaked == drain_->leaked()) return false;
   record_.leaked = drain_->leaked();
@@ -157,7 +160,7 @@ asio::awaitable<void> Agent::Impl::turn_confirmed() {
 }
 
 asio::awaitable<void> Agent::Impl::run_drain() {
-  // After a restart or a long hook the turn may have gone: nothing is evicted without it.
+  // After a restart or a long hook the slot may be lost. Without it nothing is evicted.
   confirmed_ = false;
   co_await confirm_turn();
   if (!confirmed_) co_return;
@@ -165,7 +168,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
   options.pinned_controllers = record_.pinned;
-  options.restore_cordon_on_failure = false;  // the duty of the next state
+  options.restore_cordon_on_failure = false;  // the next state does that
   drain_ = std::make_unique<drain::Drain>(client_, rng_, drain_status_, options, options_.node);
   drain_->expect_leaked(record_.leaked);
   bool goes_on = co_await drain_->preflight();

@@ -1,5 +1,5 @@
-// The points at which others have their say: those who answer by annotation are asked first, then the executables run.
-// A hook that runs is let finish: what happens meanwhile is looked at afterwards.
+// The hook points: first the agent asks the hooks that answer by annotation, then it runs the executables. An event
+// does not stop a running executable; the agent handles the event afterwards.
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* failed_reason = "HookFailed";
 constexpr const char* waiting_reason = "WaitingForHook";
-// How often the executables of a degraded node are tried again.
+// How often the agent runs the executables of a degraded node again.
 constexpr Duration retry_interval = std::chrono::minutes(10);
 
 std::string since(WallTime time) {
@@ -95,7 +95,8 @@ asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
   co_return std::string();
 }
 
-// A hook that failed after the boot heals when it passes: late answers count, executables are tried again now and then.
+// Returns from degradation when the failed hook passes. Late answers count at once; the executables run again after
+// each interval.
 asio::awaitable<Event> Agent::Impl::retry_hooks() {
   const HookPoint point = hook_point_at(record_);
   const auto answered = [&] {

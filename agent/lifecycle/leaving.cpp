@@ -12,7 +12,7 @@ namespace haulout::agent {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // The last: booted once more, after it had taken pods again.
+  // The last condition covers a machine that booted again after its node had become schedulable.
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }

@@ -1,4 +1,4 @@
-// What somebody else's shutdown of the machine means for a node, and what is said of it afterwards. Pure.
+// What a shutdown by another program means for a node, and what the Node shows after it. Pure.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace haulout::agent {
 
 enum class Leaving {
-  drains,    // nothing of ours has taken its pods away yet
-  draining,  // they are leaving anyway
-  has_left,  // empty since our own drain, or nothing that an agent may touch
+  drains,    // the node has to be drained: the agent has not evicted its pods yet
+  draining,  // a drain is already running
+  has_left,  // the node is drained already, or in a condition in which the agent must not change it
 };
-// No turn is needed for it: the machine goes down with a turn or without.
+// The drain before such a shutdown needs no slot, because the machine goes down with or without one.
 Leaving leaving_of(const Record& record);
 
-// Reason and sentence of the Node after a drain that a shutdown has bounded.
+// Reason and message for the Node after a drain whose time a shutdown has limited.
 struct LeavingResult {
   std::string reason{}, message{};
 };

@@ -1,4 +1,5 @@
-// A node that is about to lose its pods leaves external load balancers first, so that they can stop sending to it.
+// The agent excludes a node from external load balancers before the first eviction, so that they stop sending traffic
+// to it.
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -8,7 +9,8 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
-// After the cordon. What was waited for before a restart counts, as the cordon's mark tells its time.
+// Called after the cordon. If the node is already excluded, the wait began at the time in the cordon's mark: a wait
+// before a restart of the agent counts.
 asio::awaitable<void> Agent::Impl::leave_load_balancers() {
   if (options_.lb_drain_wait == Duration::zero()) co_return;
   const auto wait_for = std::chrono::duration_cast<WallTime::duration>(options_.lb_drain_wait);

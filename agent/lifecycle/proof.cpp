@@ -1,4 +1,5 @@
-// Ready means ready: proved by most-recent reads, kept while it is said, proved once more right before the reboot.
+// The proof that a node is ready for its reboot. Most-recent reads establish it. Watches end it when it does not hold
+// any more. The agent repeats it right before the reboot.
 #include <fmt/format.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -11,10 +12,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Nothing tells when whoever wanted the machine to stay up does not any more.
+// Nothing reports that a block of the reboot has ended, so the agent asks this often.
 constexpr Duration block_look = std::chrono::minutes(1);
 
-// After a proof that failed. What it makes us say is news of our own Node, which would have us prove again at once.
+// The least pause after a failed proof. Showing the failure changes the agent's own Node, and that change would start
+// the next proof at once.
 constexpr Duration least_pause = std::chrono::seconds(2);
 
 }  // namespace
@@ -25,14 +27,16 @@ bool Agent::Impl::must_leave(const k8s::Pod& pod) {
   if (pinned_stay && record_.pinned.contains(drain::controller_key(pod))) return false;
   const drain::Decision decision = drain::decide(pod, options_.drain.policy, {}, wall());
   if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
-  // Also when somebody deletes it later, and nothing tells any more what it was before. Its labels are told always.
+  // The pod stays skipped even if it is deleted later, when its earlier state cannot be read any more. A pod that is
+  // skipped because of its labels is not stored, because labels stay readable.
   if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
   return false;
 }
 
-// Within one drain the engine sees it. This is one that comes only when the node is empty.
+// Within one drain the drain itself detects such pods. This function detects pods that appear when the node is already
+// empty.
 bool Agent::Impl::comes_back(const k8s::Pod& pod) {
-  // What came while the node took pods is no return.
+  // A pod that was created while the node was schedulable has not come back.
   if (!pod.controller || !pod.created || *pod.created < takes_no_pods_since_) return false;
   const std::string controller = drain::controller_key(pod);
   std::set<std::string>& returned = returned_[controller];
@@ -50,9 +54,9 @@ Task<std::optional<Event>> Agent::Impl::prove() {
   std::optional<Error> unknown;
   for (const auto question : {&Impl::doubt_turn, &Impl::doubt_cordon, &Impl::doubt_gates, &Impl::doubt_emptiness}) {
     auto answer = co_await (this->*question)();
-    // One no is enough, whoever else does not answer.
+    // One event that prevents the reboot is enough, even if other questions have no answer.
     if (answer && *answer) co_return answer;
-    // The longest wait that was asked for counts.
+    // Of several errors, keep the one with the longest Retry-After.
     if (!answer && (!unknown || unknown->retry_after < answer.error().retry_after)) unknown = std::move(answer).error();
   }
   if (unknown) co_return *std::move(unknown);
@@ -79,7 +83,7 @@ Task<std::optional<Event>> Agent::Impl::doubt_cordon() {
   if (!node_.unschedulable) co_return uncordoned_by_somebody();
   TimePoint later = TimePoint::max();
   if (const auto foreign = foreign_boot(later)) {
-    // Nothing of what follows a reboot would be noticed.
+    // With a foreign boot id the agent would not notice the reboot.
     cause_ = foreign->reason;
     cause_message_ = foreign->message;
     co_return Event::gate_closed;
@@ -123,7 +127,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       continue;
     }
     auto trouble = co_await prove();
-    // What was decided meanwhile is newer than what was proved.
+    // A decision that was made during the proof is newer than the proof.
     if (reload_ || decided_) break;
     if (by_others && co_await booted_unnoticed()) {
       decided_ = Event::boot_unknown;
@@ -152,7 +156,7 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     } else {
       decided_ = Event::reboot_due;
     }
-    // Any change of the node, its pods or its turn is a reason to prove it again.
+    // Each change of the node, its pods or its slot starts another proof.
     if (!decided_) co_await wait(until);
   }
 }

@@ -57,7 +57,7 @@ class Releasing {
 
   asio::awaitable<bool> take_cordon_back() {
     const auto mark = drain::mark_of(node_);
-    // A person's cordon may bear a mark, too: `haulout cordon` writes who it was.
+    // A person's cordon may also have a mark, because `haulout cordon` writes the person's name into one.
     if (!mark || mark->by != cordoned_by) {
       if (node_.unschedulable) out_.done.emplace_back("the cordon is not the agent's, and stays");
       co_return true;
@@ -76,7 +76,7 @@ class Releasing {
   }
 
   asio::awaitable<void> free_turn(bool had_one) {
-    // These slots would find nothing to free, and nobody else would know of the turn any more.
+    // The configured kind of slots would find nothing to release, and then nothing would refer to the slot any more.
     if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
       out_.failures.push_back(fmt::format(
           "turn {} was taken with --slots={} and is not freed: do this again with that instead of --slots={}", slot_,
@@ -91,7 +91,8 @@ class Releasing {
   }
 
   using Patch = std::function<std::optional<std::string>(const k8s::Node&)>;
-  // One guarded patch of the Node, built anew where somebody else was faster.
+  // Sends one patch of the Node that is guarded by its resourceVersion. After a conflict builds it again from the
+  // current Node.
   asio::awaitable<void> change(std::string done, std::string not_done, Patch patch, bool status) {
     Backoff backoff(patience);
     for (;;) {
@@ -134,7 +135,7 @@ class Releasing {
   std::string name_;
   TimePoint deadline_;
   k8s::Node node_;
-  std::string slot_;  // as the record names the turn; empty: it names none
+  std::string slot_;  // name of the slot in the record; empty if it names none
   Released out_;
 };
 

@@ -1,10 +1,16 @@
-// Gives an update up, whatever it has come to, and leaves no trace: `haulout agent --release`.
+// Gives up an update in any state and removes its traces: `haulout agent --release`.
 //
-// For a node whose agent does not run: one that does would write its marks anew. Works from what the Node says, in any
-// state, also where the record cannot be read; done twice, the second time does nothing. In this order: the ready file
-// goes; the cordon is taken back, if it is the agent's; load balancers get the node back; the condition goes; then the
-// turn is freed, only if the cordon is gone; last the labels and annotations, only if all of that has succeeded, so
-// that another attempt finds what is left to do. What people write (pause, request, hooks) stays.
+// For a node whose agent does not run; a running agent would write its marks again. The function uses only what the
+// Node shows. It works in any state, even if the record cannot be read, and a second call does nothing.
+//
+// The steps, in this order:
+//   1. Remove the ready file.
+//   2. Take the cordon back, if an agent set it.
+//   3. Put the node back into load balancers.
+//   4. Remove the condition.
+//   5. Release the slot, but only if no cordon of an agent is left.
+//   6. Remove labels and annotations, but only if everything before has succeeded.
+// So a repeated call finds what is left to do. What people write (pause, request, hooks) stays.
 #pragma once
 
 #include <optional>
@@ -18,7 +24,7 @@
 
 namespace haulout::agent {
 
-// Borrowed.
+// All members are borrowed.
 struct ReleaseParts {
   k8s::Client& client;
   Rng& rng;
@@ -27,11 +33,11 @@ struct ReleaseParts {
 };
 
 struct Released {
-  std::vector<std::string> done;      // a sentence for each thing that was changed, or is left as it is on purpose
-  std::vector<std::string> failures;  // a sentence for each that could not be
+  std::vector<std::string> done;      // a sentence for each change, and for each thing that stays as it is on purpose
+  std::vector<std::string> failures;  // a sentence for each step that failed
 };
 
-// What is away for a moment is tried again until the deadline. Cancellable.
+// Never fails: `failures` says what did not succeed. Retries transient errors until the deadline. Cancellable.
 boost::asio::awaitable<Released> release(ReleaseParts parts, std::string node, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -1,6 +1,6 @@
-// A machine that somebody else reboots or powers off: its pods leave for as long as the shutdown waits for us. The
-// state stays what it is. The record names the run before anything is touched, so that whoever comes after the boot, or
-// after a crash, takes the cordon back.
+// A shutdown or reboot by another program: the agent drains the node for as long as the shutdown waits. The state does
+// not change. The record names the run before the agent changes anything, so that the process after the boot, or after
+// a crash, takes the cordon back.
 #include <fmt/format.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -10,10 +10,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What is kept of the time that the machine waits, to write down what has become of the pods.
+// The part of the delay that the agent keeps for writing what became of the pods.
 constexpr Duration last_words = std::chrono::milliseconds(500);
 
-// A kubelet with shutdownGracePeriod is not Ready while it ends the pods: there is nothing to bring back.
+// Suppresses the diagnosis NODE_NOT_READY. A kubelet with shutdownGracePeriod is not Ready while it terminates the
+// pods, and its remedy (to bring the node back) does not apply.
 class WhileItShutsDown final : public drain::DrainObserver {
  public:
   explicit WhileItShutsDown(drain::DrainObserver& observer) : observer_(observer) {}
@@ -28,7 +29,7 @@ class WhileItShutsDown final : public drain::DrainObserver {
 }  // namespace
 
 void Agent::Impl::delay_shutdowns() {
-  // In `rebooting` the next shutdown may be our own.
+  // In `rebooting` the next shutdown may be the agent's own.
   if (parts_.shutdown && record_.state != State::rebooting)
     parts_.shutdown->hold("drains this node before it goes down");
 }
@@ -69,7 +70,7 @@ asio::awaitable<void> Agent::Impl::leave() {
   if (std::exchange(leaving_, false))
     warn("ShutdownUndrained", "somebody shuts the machine down, and waits no longer: " + status_.message);
   parts_.shutdown->let_shutdown_proceed();
-  // What was under way was interrupted: what counts stands on the Node.
+  // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
   while (going_down()) co_await shutdown_news_->wait_until(clock_, TimePoint::max());
   reload_ = true;
 }
@@ -77,12 +78,12 @@ asio::awaitable<void> Agent::Impl::leave() {
 asio::awaitable<void> Agent::Impl::leave_by(TaskGroup& group, TimePoint limit) {
   group.spawn(say_and_leave(limit));
   while (leaving_ && going_down() && now() < limit) co_await shutdown_news_->wait_until(clock_, limit);
-  // Called off: nothing has failed.
+  // The shutdown was called off, so nothing has failed.
   if (!going_down()) leaving_ = false;
 }
 
 asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
-  // Again where what we were writing when the shutdown came has reached the server after our look at it.
+  // The loop runs again if a write from before the shutdown reached the server only after load() had read the Node.
   bool begun = false;
   do {
     co_await load();
@@ -105,8 +106,9 @@ asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) 
   drain::Options options = options_.drain;
   options.run_id = record_.run;
   options.cordoned_by = cordoned_by;
-  options.restore_cordon_on_failure = false;  // the duty of whoever comes after
-  // The machine goes down however long it has been empty, and whoever may see its volumes.
+  options.restore_cordon_on_failure = false;  // the process after the boot does that
+  // The machine goes down in any case. So the drain waits for no settle time, and it does not require permission to see
+  // volumes.
   options.settle = Duration::zero();
   for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
     if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;
@@ -123,7 +125,7 @@ asio::awaitable<void> Agent::Impl::shutdown_is_known() {
 asio::awaitable<void> Agent::Impl::stays_up() {
   co_await shutdown_is_known();
   while (!reload_ && going_down()) {
-    // Whatever stands there tells more: what a predecessor could do for the pods, or what has failed.
+    // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
     if (status_.reason.empty())
       co_await show("ShuttingDown", "somebody shuts the machine down: its cordon stays until it is up again");
     co_await wait(TimePoint::max());

@@ -1,4 +1,4 @@
-// From the need to the turn.
+// From the need for a reboot to the slot.
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
@@ -9,9 +9,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A window that ends while the node is in line is noticed so soon.
+// A node that waits for a slot asks its gates again after one to two of these intervals, so it notices the end of a
+// window.
 constexpr Duration line_look = std::chrono::minutes(5);
-// The wall clock may be put forward: a time of the day is looked at this often until it comes.
+// The wall clock may be set forward. So the longest wait for a time of day is this interval, and then the agent looks
+// at the clock again.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
 }  // namespace
@@ -51,7 +53,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
   while (!reload_) {
     if (!wanted() && pending_.need != Need::unknown) co_return Event::not_needed;
     TimePoint until = TimePoint::max();
-    // Written by a clock that was ahead: no wait is longer than the longest that there is.
+    // A clock that was ahead may have written this time. So the wait is limited to the longest backoff.
     const WallTime latest = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.backoff_cap);
     if (record_.not_before) record_.not_before = std::min(*record_.not_before, latest);
     const Asked asked = asked_now();
@@ -75,7 +77,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
     } else {
       const Result<> known = co_await learn_version();
-      // Somebody else's reboot needs no rights of ours.
+      // If another program reboots the machine, the agent needs no permission to do so.
       const Result<> can =
           parts_.host.reboot_methods().empty() ? Result<>() : co_await parts_.host.can_reboot(within(request_timeout));
       if (known && can) co_return Event::gates_open;
@@ -96,7 +98,7 @@ Task<> Agent::Impl::learn_version() {
 
 asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   co_await first_answer();
-  // Asked once more for a process that has begun here: no node that cannot tell holds a turn.
+  // A new process asks for the version again. A node that cannot report its version must not hold a slot.
   const Result<> known = co_await learn_version();
   if (!known) co_return Event::gate_closed;
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
@@ -114,7 +116,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_turn() {
   co_return Event::not_needed;
 }
 
-// Nothing: not yet; turns_moved_ says whether to ask again.
+// Returns nothing if there is no slot yet; then `turns_moved_` says whether to ask again.
 asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff, Asked asked) {
   auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
   if (turn && !turn->ours) {
@@ -126,14 +128,14 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
   if (!turn) {
     co_await show("SlotsUnavailable", turn.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
-    // What the Node lacks only somebody's word on it can mend.
+    // The Node lacks something that only a person can add, for example a label.
     if (turn.error().code() == Errc::invalid)
       co_await wait_at_gates(std::move(asked), now() + rng_.between(line_look, 2 * line_look));
     co_return std::nullopt;
   }
   slot_ = turn->slot;
   returned_.clear();
-  // It took a while: what was asked before the turn came may have changed.
+  // Taking the slot took time, so the need and the gates are checked again.
   if (!wanted()) co_return Event::not_needed;
   const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);
   co_return again.open() ? Event::turn_taken : Event::gate_closed;
@@ -152,12 +154,12 @@ asio::awaitable<void> Agent::Impl::until_line_moves(Words before, TimePoint unti
   while (!reload_ && !turns_moved_ && !gates_moved_ && wanted() && now() < until) {
     co_await wait(until);
     if (asked_now().words == before) continue;
-    turns_moved_ = true;  // the node may have come into another pool
+    turns_moved_ = true;  // the Node's pool may have changed
     break;
   }
 }
 
-// Wakes the loop when the turns change, and notices when ours is lost.
+// Wakes the loop when slots change, and detects the loss of the node's own slot.
 asio::awaitable<void> Agent::Impl::follow_turn() {
   const bool holding = duties_of(record_.state).turn == Duty::yes;
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});

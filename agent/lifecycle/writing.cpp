@@ -1,4 +1,4 @@
-// What the agent writes to its Node.
+// Everything that the agent writes to its Node.
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
@@ -10,17 +10,18 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Another writer was faster, which is nothing unusual on a Node.
+// Backoff after a conflict: another client has written the Node, which is common.
 constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
-// Nothing waits for the condition: an agent that may never write it is as idle as any other.
+// Nothing depends on the condition, so an agent that may never write it retries only rarely.
 constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
                                             BackoffOptions::Jitter::equal};
-// Somebody else takes our labels away, perhaps each time: that is no reason to write all the time.
+// Another client removes the agent's labels, perhaps each time. The growing backoff keeps the agent from writing all
+// the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
 constexpr Duration forgotten_after = std::chrono::minutes(30);
-// So many in a row take a quarter of a minute.
+// So many conflicts in a row take about ten seconds.
 constexpr unsigned worth_a_word = 8;
 
 }  // namespace
@@ -41,9 +42,10 @@ asio::awaitable<void> Agent::Impl::commit(Event event) {
   status_ = {record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (const auto cordon = persons_cordon(node_); cordon && record_.state == State::uncordoning)
     status_.message = "verification passed; the node stays " + words_of(*cordon);
-  // Withdrawn at once, not when the API server has heard of it.
+  // Removes the ready file before the write, not after the API server has accepted it.
   if (!duties_of(record_.state).shows_ready) show_ready(false);
-  // Served by the boot, however it came about; and one request is not one attempt after the other.
+  // A boot serves the request, whatever caused the boot. A failed reboot ends the request, too, so that it does not
+  // cause one attempt after another.
   const bool served = event == Event::boot_changed || event == Event::reboot_impossible || event == Event::boot_unknown;
   shutdown_news_->notify();
   if (co_await write(served)) parts_.tell(status_);
@@ -109,14 +111,14 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
     }
     reload_ = k8s::is_gone(node.error());
     if (reload_) break;
-    // One refusal right after a reconnect proves nothing.
+    // One failure right after a reconnect is not worth a message, so the agent reports failures from the second on.
     if (std::exchange(failed_before, true)) tell_unwritten(node.error());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
   co_return false;
 }
 
-// What is told is the state that the Node still shows: nothing is so before it is written.
+// Reports the state that the Node still shows, because a new state counts only after it was written.
 void Agent::Impl::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(node_, record_of(node_).value_or(Record{}));
@@ -139,7 +141,8 @@ asio::awaitable<void> Agent::Impl::show_condition() {
 }
 
 Task<> Agent::Impl::write_condition() {
-  // Twice: while the first answer was out it may have become wrong, and whoever looked found nothing to write.
+  // Looks twice: during the first patch the status may have changed, while a concurrent call still found nothing to
+  // write.
   for (int look = 0; look < 2; ++look) {
     const auto patch = condition_patch(node_, in_maintenance(record_), status_, client_.server_now());
     if (!patch) break;
@@ -164,13 +167,13 @@ asio::awaitable<void> Agent::Impl::retry_condition() {
 asio::awaitable<void> Agent::Impl::be_heard() {
   for (;;) {
     co_await clock_.sleep_until(now() + rng_.between(heartbeat / 2, heartbeat));
-    // A heartbeat that fails is followed by the next one, not by retries: the condition is right without it. Where the
-    // Node cannot be written at all, others are at it already.
+    // The agent does not retry a failed heartbeat; the next heartbeat follows, and the condition is correct without it.
+    // If the Node cannot be written at all, other coroutines already retry.
     if (in_maintenance(record_) && !condition_trouble_ && !unwritten_) (void)co_await write_condition();
   }
 }
 
-// Not while we are at writing ourselves: then the Node has another record, or will.
+// Returns nothing while the agent itself is writing: then the Node has an older record, or will get a new one.
 std::optional<std::string> Agent::Impl::what_was_taken() const {
   if (reload_ || !answered_ || written_.empty() || written_ != encoded() || shown_record(node_) != written_)
     return std::nullopt;

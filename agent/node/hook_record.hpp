@@ -1,4 +1,4 @@
-// What the record says about hooks, and what hooks are told of it. Pure.
+// Reads the state of the hooks from a record, and builds the environment of hook programs. Pure.
 #pragma once
 
 #include "agent/hooks/hook_annotations.hpp"
@@ -8,11 +8,13 @@
 namespace haulout::agent {
 
 bool has_passed(const Record& record, HookPoint point);
-// The point that a record stands at, in the states that have one; of a degraded node the one that failed.
+// The hook point at which a record stands, in the states that have one. For a degraded node, the point at which it
+// failed.
 HookPoint hook_point_at(const Record& record);
-// The ticket of those who are being asked; empty: nobody is.
+// The ticket of the annotation hooks that are being asked; empty if none is.
 std::string asked_ticket(const Record& record);
-// HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION, HAULOUT_REASONS (one per line).
+// Sets HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION and HAULOUT_REASONS (one
+// reason per line).
 HookEnvironment hook_environment(const std::string& node, HookPoint point, const Record& record);
 
 }  // namespace haulout::agent

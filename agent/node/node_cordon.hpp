@@ -1,4 +1,4 @@
-// Who cordoned a node, for what depends on whether that was a person. Pure.
+// Finds out who cordoned a node. The agent treats the cordon of a person differently from its own. Pure.
 #pragma once
 
 #include <optional>
@@ -8,23 +8,25 @@
 
 namespace haulout::agent {
 
-// A cordon that no agent set: by kubectl, by another tool, or by `haulout cordon` and `haulout drain`.
+// A cordon that no agent set, but kubectl, another tool, or `haulout cordon` and `haulout drain`.
 struct PersonsCordon {
-  std::string by{};                 // who, by the mark: "jane@laptop"
-  std::string tool{};               // else with what, as the server has booked it: "kubectl-cordon"; empty: not known
-  std::optional<WallTime> since{};  // by the mark, else by the taint that follows the field
+  std::string by{};  // the person, from the mark: "jane@laptop"
+  // If there is no mark: the field manager that set spec.unschedulable, from managedFields ("kubectl-cordon"); empty if
+  // not known.
+  std::string tool{};
+  std::optional<WallTime> since{};  // from the mark, otherwise from the taint that follows spec.unschedulable
   bool operator==(const PersonsCordon&) const = default;
 };
-// What an agent does with a node that a person has cordoned: it waits, or updates it all the same.
+// What an agent does with a node that a person has cordoned: wait, or update it nevertheless.
 enum class CordonedNodes { wait, update };
 
-// Nothing when the node takes pods, or an agent has cordoned it.
+// Returns nothing if the node is schedulable, or if an agent has cordoned it.
 std::optional<PersonsCordon> persons_cordon(const k8s::Node& node);
-// "cordoned by jane@laptop", "cordoned with kubectl-cordon".
+// Returns, for example, "cordoned by jane@laptop" or "cordoned with kubectl-cordon".
 std::string words_of(const PersonsCordon& cordon);
 
-// Why a node is out of service: "NotReady", "cordoned by jane@laptop", "cordoned by its agent"; empty: it is in
-// service.
+// Why a node is unavailable: "NotReady", "cordoned by jane@laptop" or "cordoned by its agent", for example. Empty if it
+// is Ready and schedulable.
 std::string out_of_service(const k8s::Node& node);
 
 }  // namespace haulout::agent

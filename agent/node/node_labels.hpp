@@ -6,7 +6,7 @@
 namespace haulout::agent {
 
 inline constexpr std::string_view state_label = "haulout.dev/state";
-// Also of the Leases that are turns.
+// The Leases that are slots have this label, too.
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
 
 }  // namespace haulout::agent

@@ -1,4 +1,5 @@
-// What the agent shows on its Node: labels, message and record, in one guarded merge patch. Pure.
+// What the agent shows on its Node: labels, message and record. One merge patch, guarded by resourceVersion, writes
+// them all. Pure.
 #pragma once
 
 #include <optional>
@@ -14,57 +15,62 @@ namespace haulout::agent {
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
-// Who, in the mark of the agent's cordons.
+// The author in the mark of a cordon that an agent sets.
 inline constexpr const char* cordoned_by = "agent";
-// Written by people: "reboot" asks for one whatever the back end says; "reboot; why" says why, too.
+// Written by people: "reboot" requests a reboot even if the back end needs none; "reboot; why" adds the reason.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
 
-// Why a node is where it is, in the words of a label and in those of a person.
+// The state of a node and why it is in that state, as a reason for the label and as a message for people.
 struct Status {
   State state = State::unknown;
-  std::string reason{};   // CamelCase; empty: nothing stands in its way
+  std::string reason{};   // CamelCase; empty if nothing holds the node up
   std::string message{};  // one sentence
-  WallTime since{};       // when the state was entered
-  bool judged = false;    // it was told before how the update ended that this state belongs to
+  WallTime since{};       // when the node entered the state
+  bool judged = false;    // the outcome of the update that this state belongs to was reported before
   bool operator==(const Status&) const = default;
 };
 
-// The text of the record that stands on a Node; empty when there is none.
+// Returns the text of the record on a Node, or an empty string if there is none.
 std::string shown_record(const k8s::Node& node);
-// The record that stands on a Node; nothing where no agent has written one.
+// Returns the record on a Node, or nothing if there is none.
 std::optional<Record> record_of(const k8s::Node& node);
 
-// What a Node shows beside the record: the last status that was written.
+// Returns the last status that was written to a Node: the reason and the message that it shows, the rest from `record`.
 Status shown_status(const k8s::Node& node, const Record& record);
 
-// Somebody asked for a reboot of this node.
+// Returns true if a person has requested a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
 
-// The patch that makes the Node show this, or nothing when it does already. Guarded by its resourceVersion. A record
-// that could not be read stays what it is: a newer version may read it. A pool label that is not the record's is
-// somebody else's, and stays.
+// Returns the patch that makes the Node show these values, or nothing if it shows them already. The patch is guarded by
+// the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It
+// also keeps a pool label that differs from the pool in the Node's record: another client has set it. With
+// `request_served` the patch removes the reboot request, too.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
-// Takes the node out of external load balancers, or back: only where nobody else has set the label. Guarded by its
-// resourceVersion; nothing when there is nothing to do.
+// `exclude_patch` returns the patch that takes the node out of external load balancers, or puts it back. It returns
+// nothing if there is nothing to do, or if another author has set the label. The patch is guarded by the Node's
+// resourceVersion.
 inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr std::string_view exclude_value = "haulout";
 std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
 
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
-// From the moment that the own cordon is due until it has been taken back.
+// Returns true from the time at which the agent's own cordon is due until the agent has taken it back, and for a record
+// that cannot be read.
 bool in_maintenance(const Record& record);
-// For nodes/status (strategic merge patch): the condition is True from cordon to uncordon, with the label's reason; it
-// is not set on a Node that never needed it. Nothing when it stands so already, and its agent was heard of lately:
-// while it is True its lastHeartbeatTime is never older than `heartbeat` for long.
+// `condition_patch` returns a strategic merge patch for nodes/status. The condition is True from cordon to uncordon,
+// with the reason of the label. The patch does not add the condition to a Node that never needed it. The function
+// returns nothing if the condition is correct and its heartbeat is recent. As long as the condition is True, the agent
+// keeps its lastHeartbeatTime from becoming much older than `heartbeat`.
 inline constexpr Duration heartbeat = std::chrono::minutes(5);
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 
-// For nodes/status: takes the condition away; nothing when it is not there.
+// Returns the patch for nodes/status that removes the condition, or nothing if there is none.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
-// Takes labels, message, record and ticket away, the pool label where it is the record's, and nothing that people
-// write. Guarded; nothing when there are none.
+// Returns the patch that removes labels, message, record and hook ticket, or nothing if there are none. It removes the
+// pool label only if the record names the same pool. It removes nothing that people write. Guarded by the Node's
+// resourceVersion.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -11,13 +11,14 @@ namespace haulout::agent {
 
 namespace {
 
-// In characters; what others have written may be in it. The server takes 256 KiB of annotations.
+// In characters. The message may include text of other programs, and the server limits all annotations together to 256
+// KiB.
 constexpr std::size_t longest_message = 1024;
 
 using Json = nlohmann::ordered_json;
 using Entries = std::map<std::string, std::string>;
 
-// A null removes.
+// Adds a change to a merge patch if the value is not there yet. An empty value becomes null, which removes the key.
 void put(Json& changes, const Entries& present, std::string_view key, const std::string& value) {
   const auto found = present.find(std::string(key));
   if (value.empty()) {
@@ -36,7 +37,7 @@ std::string_view required(Need need) {
   return "unknown";
 }
 
-// Whether the pool label that stands there is ours to change.
+// Returns true if the agent may change the Node's pool label: there is none, or it is the pool of the Node's record.
 bool pool_label_is_ours(const k8s::Node& node) {
   const auto label = k8s::value_at(node.labels, pool_label);
   if (!label) return true;
@@ -62,7 +63,7 @@ Status shown_status(const k8s::Node& node, const Record& record) {
 
 bool reboot_requested(const k8s::Node& node) {
   const std::string request = k8s::value_at(node.annotations, request_annotation).value_or("");
-  // "reboot", or "reboot; why".
+  // The value is "reboot" or "reboot; why".
   return request.substr(0, request.find(';')) == "reboot";
 }
 
@@ -95,7 +96,7 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
 }
 
 bool in_maintenance(const Record& record) {
-  // Of a record that nobody can read, nobody knows.
+  // If the record cannot be read, the node may be in maintenance.
   return !record.run.empty() || record.cause == "RecordUnreadable";
 }
 
@@ -104,7 +105,7 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
   const auto found = std::find_if(node.conditions.begin(), node.conditions.end(),
                                   [](const auto& condition) { return condition.type == maintenance_condition; });
   const std::string value = maintenance ? "True" : "False";
-  // The API wants a reason; the state is one when nothing stands in the way.
+  // The API requires a reason. If `status` has none, use the name of the state.
   std::string reason = status.reason;
   if (reason.empty()) {
     reason = std::string(to_string(status.state));

@@ -1,4 +1,4 @@
-// The Node that an agent serves: that very object, not a namesake that comes after it.
+// The Node that an agent serves. The UID distinguishes it from a later Node of the same name. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace haulout::agent {
 struct OwnNode {
   std::string name;
   std::string uid;
-  // How it signs a turn.
+  // The holder that this node writes into the Lease of its slot.
   std::string holder() const { return name + "/" + uid; }
   bool operator==(const OwnNode&) const = default;
 };

@@ -35,7 +35,7 @@ std::optional<std::string> told_pool(const k8s::Node& node) {
 }
 
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns) {
-  if (!pool.node_selector.empty()) return Membership::member;  // the list has no others
+  if (!pool.node_selector.empty()) return Membership::member;  // the caller has listed the nodes with this selector
   if (const auto told = told_pool(node)) return *told == pool.name ? Membership::member : Membership::stranger;
   const auto held = pools_of_turns(node, turns);
   if (!held.empty()) return held.contains(pool.name) ? Membership::member : Membership::stranger;

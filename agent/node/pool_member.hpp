@@ -1,7 +1,8 @@
-// Which nodes belong to a pool that has a name, not a label. Pure.
+// Which nodes belong to a pool that is known by its name and not by a label selector. Pure.
 //
-// A node tells its pool by the record of its agent, else by the label haulout.dev/pool, which a person may set where no
-// agent runs, else by the turn that it holds. So a label that somebody removes moves no node to another pool.
+// The pool of a node is in the record of its agent. Without that, it is in the label haulout.dev/pool, which a person
+// may set on a node without an agent. Without both, it is the pool of the slot that the node holds. So the removal of a
+// label does not move a node to another pool.
 #pragma once
 
 #include <map>
@@ -20,22 +21,22 @@ inline constexpr std::string_view default_pool = "default";
 inline constexpr std::string_view control_plane_pool = "control-plane";
 inline constexpr std::string_view control_plane_label = "node-role.kubernetes.io/control-plane";
 
-// The pool of control-plane nodes, and so because nobody named another one.
+// Returns true if this is the pool of control-plane nodes, chosen by their role and not by the user.
 bool is_control_plane(const OwnPool& pool);
-// The pool of a node for which the configuration names none.
+// Returns the pool of a node for which the configuration names none.
 std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 
-// The pool that the record of the node's agent names, else that of the label.
+// Returns the pool in the record of the node's agent, otherwise the pool in the label, otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
 enum class Membership {
   member,
-  // Nothing tells its pool: it has no agent yet, or none at all. It may belong to this one, so it counts as out when it
-  // is out, and never as a node of which a percentage is taken.
+  // The pool of the node is not known: it has no agent yet, or never will. The node may belong to this pool. So it
+  // counts against the limit while it is unavailable, but not as one of the nodes of which a percentage is taken.
   unknown,
   stranger,
 };
-// `turns`: the Leases of all pools.
+// `turns`: the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
 
 }  // namespace haulout::agent

@@ -1,7 +1,8 @@
-// What an agent must know to go on after a crash, as it stands in the Node's annotation haulout.dev/record: JSON, one
-// line. Written in the same patch as the labels, always before the step that it announces.
+// What an agent needs to know to go on after a crash. It is stored in the Node's annotation haulout.dev/record, as JSON
+// in one line. The agent writes it in the same patch as the labels, and always before the step that it announces. Pure.
 //
-// A record that cannot be read is nobody's idle: it decodes to `degraded`, and says what a person has to do.
+// A record that cannot be read does not count as `idle`. It decodes to `degraded`, with a message that names the
+// remedy.
 #pragma once
 
 #include <optional>
@@ -18,24 +19,24 @@ namespace haulout::agent {
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
 
-// A reboot of the node: from when it was asked for, then from when its boot was seen.
+// A reboot of the node. `at` is the time of its request, and later the time at which the agent noticed the boot.
 struct PastReboot {
   WallTime at{};
-  std::vector<std::string> reasons{};  // why, as the back end said
-  std::string target{};                // the version that it was to lead to; empty where there are no versions
-  // The back end has said since then that no reboot is needed: what it asks for later is new, though it may have the
-  // same name (each kernel update does).
+  std::vector<std::string> reasons{};  // why the reboot was needed, from the back end
+  std::string target{};                // the version that the reboot was to lead to; empty if there are no versions
+  // Since this reboot the back end has reported that no reboot is needed. A later need is a new one, even if it has the
+  // same name, as each kernel update has.
   bool cleared = false;
-  // Asked for, and no boot has been seen since. It counts all the same: a machine whose boots nobody sees must not be
-  // rebooted for ever.
+  // The reboot was requested, and no boot has been noticed since. It counts nevertheless, because a machine whose boots
+  // stay unnoticed must not be rebooted for ever.
   bool asked_only = false;
   bool operator==(const PastReboot&) const = default;
 };
 
-// An attempt to update the node, once it is over: from the turn on.
+// An attempt that has ended. An attempt begins when the node takes its slot.
 struct PastAttempt {
-  WallTime at{};         // when it ended
-  std::string reason{};  // CamelCase; "Updated" when all went well
+  WallTime at{};         // when the attempt ended
+  std::string reason{};  // CamelCase; "Updated" after a success
   std::string why{};     // one sentence
   bool operator==(const PastAttempt&) const = default;
 };
@@ -43,41 +44,49 @@ inline constexpr std::size_t remembered_attempts = 5;
 
 struct Record {
   State state = State::unknown;
-  WallTime since{};        // when this state was entered
-  std::string boot_id{};   // of the boot in which it was entered
-  std::string slot{};      // names our turn, until it is given back
-  std::string run{};       // names our cordon; empty: there is none to take back
-  bool cordoned = false;   // it has been in force: a field that is clear was cleared by somebody
-  bool requested = false;  // a person asked for this reboot
+  WallTime since{};  // when the node entered this state
+  // The boot id when the node entered this state, or the boot id of a later boot that is no event of this state.
+  std::string boot_id{};
+  std::string slot{};  // `Turn::slot` of the slot, until it is released
+  std::string run{};   // run id in the mark of the agent's cordon; empty if there is no cordon to take back
+  // The cordon of this run has been in force. If spec.unschedulable is false now, another client has cleared it.
+  bool cordoned = false;
+  bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
-  std::string from{};                             // the version that ran when the turn was taken
-  std::string to{};                               // the version that the reboot is to lead to
-  std::size_t method = 0;                         // of the host's ways to reboot
-  bool asked = false;                             // the reboot is asked for in this way, or was: written before it is
-  bool asked_again = false;                       // after a process that may have been killed before it asked
-  std::optional<BootMarks> marks{};               // of the machine before it was
-  std::optional<WallTime> deadline{};             // of the reboot, the verification, the soak time
-  unsigned failures = 0;                          // attempts in a row that came to nothing
-  std::optional<WallTime> not_before{};           // the next attempt
-  std::optional<WallTime> began{};                // when the turn was taken; none: this boot belongs to no update
-  bool judged = false;                            // it was told how that update ended: what follows is not another one
-  std::optional<WallTime> verified_at{};          // of the last update
-  std::vector<PastReboot> reboots{};              // the last ones, see remembered.hpp
-  std::vector<std::chrono::seconds> durations{};  // of the last updates
-  std::vector<std::string> bad_targets{};         // versions that were rolled back: not tried again
-  std::string cause{};                            // why degraded, or why the last attempt came to nothing: reason
+  std::string from{};      // the version that ran when the slot was taken
+  std::string to{};        // the version that the reboot is to lead to
+  std::size_t method = 0;  // index into Host::reboot_methods()
+  // The reboot is about to be requested by this method, or was requested. Written before the request.
+  bool asked = false;
+  // The request was repeated once, because the previous process may have been killed before it sent the request.
+  bool asked_again = false;
+  std::optional<BootMarks> marks{};      // marks of the machine before the reboot
+  std::optional<WallTime> deadline{};    // end of the reboot, the verification or the soak time
+  unsigned failures = 0;                 // number of failed attempts in a row
+  std::optional<WallTime> not_before{};  // earliest time of the next attempt
+  // When the slot was taken; nothing if the current boot belongs to no update.
+  std::optional<WallTime> began{};
+  // The outcome of this update was reported; what follows is not reported as another update.
+  bool judged = false;
+  std::optional<WallTime> verified_at{};          // when the last successful update was verified
+  std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered.hpp
+  std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
+  std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again
+  // Reason (CamelCase) of the degradation, or of the failure of the last attempt.
+  std::string cause{};
   std::string cause_message{};
-  bool uncordon = false;                    // degraded, but the node itself is well: it takes pods again
-  std::vector<std::string> hooks_passed{};  // points of this attempt that are behind us
-  std::optional<WallTime> hooks_asked{};    // when others were asked at the point that is not
-  std::set<std::string> leaked{};           // UIDs of VolumeAttachments that nobody was found to use in this attempt
-  // Controllers whose pods come back whatever is done, namespace/kind/name: they stay (--pinned leave), or are evicted
-  // no more and waited for.
+  // The state is degraded, but the node is well: the agent takes its cordon back.
+  bool uncordon = false;
+  std::vector<std::string> hooks_passed{};  // names of the hook points that have passed in this attempt
+  std::optional<WallTime> hooks_asked{};    // when the agent began to ask the annotation hooks of the current point
+  std::set<std::string> leaked{};           // UIDs of VolumeAttachments that no pod was seen to use in this attempt
+  // Controllers (namespace/kind/name) that bring their pods back to the cordoned node. With --pinned leave their pods
+  // stay. Otherwise the drain does not evict them any more, and waits for them.
   std::set<std::string> pinned{};
-  // For people.
-  std::vector<PastAttempt> attempts{};  // the last ones, the newest last
-  std::string authority{};              // by which the agent works
-  std::string pool{};                   // as the agent has labelled its Node; empty: it has not
+  // `attempts` and `authority` are only for people.
+  std::vector<PastAttempt> attempts{};  // the last attempts, the newest last; at most `remembered_attempts`
+  std::string authority{};              // the credential by which the agent acts
+  std::string pool{};                   // the pool in the label that the agent writes; empty if it writes none
   bool operator==(const Record&) const = default;
 };
 

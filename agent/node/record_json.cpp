@@ -14,7 +14,7 @@ std::int64_t microseconds(WallTime time) {
   return time.time_since_epoch().count();
 }
 
-// The library turns any number into any other, without a look at what is lost.
+// Accepts only integers. The JSON library converts between all number types and does not report a loss.
 std::int64_t whole_number(const Json& json) {
   if (!json.is_number_integer()) throw std::invalid_argument("it has something else where a whole number belongs");
   return json.get<std::int64_t>();

@@ -1,4 +1,5 @@
-// What a node remembers of its past: the last ten of a kind, so that its record stays small. Pure.
+// The history of a node that its record keeps: at most the last ten entries of a kind, so that the record stays small.
+// Pure.
 #pragma once
 
 #include <utility>
@@ -8,7 +9,7 @@ namespace haulout::agent {
 
 inline constexpr std::size_t remembered_updates = 10;
 
-// The history with one more, the newest last; the oldest ones give way.
+// Appends `latest` to the history, which has the newest entry last. Removes the oldest entries if there are too many.
 template <class T>
 std::vector<T> remembered(std::vector<T> history, T latest) {
   history.push_back(std::move(latest));

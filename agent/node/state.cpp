@@ -23,8 +23,8 @@ constexpr std::array states{
     StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes}},
     StateRow{State::uncordoning, "uncordoning", {Duty::yes, Duty::no}},
     StateRow{State::soaking, "soaking", {Duty::yes, Duty::no}},
-    // A node that is not well keeps its turn: that is the brake for the fleet. Its cordon stays where the machine is in
-    // doubt, and has been taken back where only the reboot failed.
+    // A degraded node keeps its slot, so that the fleet does not go on with other updates. If the machine may be
+    // unwell, it also keeps its cordon. If only the reboot failed, the agent has taken the cordon back.
     StateRow{State::degraded, "degraded", {Duty::keep, Duty::keep}},
 };
 
@@ -55,16 +55,16 @@ constexpr std::array rows{
     Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
-    // Rebooted by somebody else, who does so whenever the node is ready.
+    // Another program rebooted the machine, and would do so each time that the node becomes ready.
     Row{State::ready, Event::boot_unknown, State::degraded},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},
-    // Where everything is watched, and a wait of hours costs little.
+    // In `ready` the agent watches everything that matters, so a wait of hours costs little.
     Row{State::rebooting, Event::reboot_blocked, State::ready},
     Row{State::rebooting, Event::reboot_overdue, State::rebooting},
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
     Row{State::rebooting, Event::boot_unknown, State::degraded},
-    // Only before the reboot is asked for: everything is proved once more then.
+    // These four events occur only before the reboot is requested: the agent proves everything once more then.
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::pending},
     Row{State::rebooting, Event::turn_lost, State::pending},
@@ -78,10 +78,10 @@ constexpr std::array rows{
 
     Row{State::soaking, Event::soaked, State::idle},
     Row{State::soaking, Event::hook_failed, State::degraded},
-    // Went down once more: it has not run well for that long.
+    // The machine has rebooted again, so the node has not run well for the whole soak time.
     Row{State::soaking, Event::boot_changed, State::verifying},
 
-    // Booted since, or well after all: looked at again from the start of the verification.
+    // After another boot, or when the node turns out to be well, the agent starts the verification again.
     Row{State::degraded, Event::boot_changed, State::verifying},
     Row{State::degraded, Event::healed, State::verifying},
     Row{State::degraded, Event::needed, State::pending},

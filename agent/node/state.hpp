@@ -1,8 +1,8 @@
-// The states of a node on its way through an update, what can happen in them, and where it leads: one table, pure.
+// The states of a node during an update, their events and their transitions, as one table. Pure.
 //
-// A state is a promise about the world, not a step of a program: its duties say what holds while it lasts, and whoever
-// enters it (also a restarted agent) establishes them first. So a crash between any two instructions costs nothing but
-// time.
+// A state says what holds in the cluster and on the machine, not which step the program executes. Its duties say what
+// must be in force while it lasts. An agent that enters a state, also after a restart, establishes its duties first. So
+// a crash between any two instructions costs only time.
 #pragma once
 
 #include <array>
@@ -15,58 +15,62 @@ namespace haulout::agent {
 enum class State {
   unknown,      // the back end has not answered yet
   idle,         // no reboot is needed
-  pending,      // needed; a gate is closed
-  waiting,      // gates open; waiting for a turn
-  draining,     // turn taken; the pods leave
-  ready,        // empty: ready for reboot
-  rebooting,    // the reboot has been asked for
-  verifying,    // booted; whether the node is Ready with the expected version
-  uncordoning,  // well: the own cordon is taken back
-  soaking,      // watched for a while before the next node may go
-  degraded,     // stopped; a human, or its cause healed
+  pending,      // a reboot is needed; the agent waits for the gates, or for its backoff
+  waiting,      // all gates are open; the agent waits for a slot
+  draining,     // the node holds a slot; its pods are evicted
+  ready,        // the node is drained and may be rebooted
+  rebooting,    // the reboot is due: about to be requested, or requested
+  verifying,    // the machine has booted; the agent checks that the node is Ready and runs the expected version
+  uncordoning,  // the node is well; the agent takes its own cordon back
+  soaking,      // the agent watches the node for a while before it releases the slot
+  degraded,     // the update failed; ends by a person, or when the cause is resolved
 };
 inline constexpr std::array all_states{State::unknown,     State::idle,    State::pending,   State::waiting,
                                        State::draining,    State::ready,   State::rebooting, State::verifying,
                                        State::uncordoning, State::soaking, State::degraded};
 
-std::string_view to_string(State state);  // as the label haulout.dev/state has it
+std::string_view to_string(State state);  // as in the label haulout.dev/state
 std::optional<State> state_of(std::string_view name);
 
 enum class Event {
-  answered,           // the back end said yes or no
-  needed,             // a reboot is needed or was requested
-  not_needed,         // no longer
-  gates_open,         // every gate
-  gate_closed,        // one of them
-  brake,              // a reboot now would be a loop
-  turn_taken,         // and confirmed
-  turn_lost,          // it is no longer ours
-  drained,            // every pod that must leave has vanished
-  drain_ended,        // without having drained: blocked, refused, failed
-  cordon_lost,        // somebody made the node schedulable
-  emptiness_lost,     // a pod that must leave has appeared
-  reboot_due,         // proved once more: nothing stands against the reboot
-  boot_changed,       // the machine has booted since
-  reboot_blocked,     // for now: somebody wants the machine to stay up, or is to reboot it in our place
-  reboot_overdue,     // it has not, in time
-  reboot_impossible,  // nor by the last method
-  boot_unknown,       // it has, and its boot id is the same: no boot of it can be told from the next
+  answered,     // the back end has answered yes or no
+  needed,       // a reboot is needed, or a person requested one
+  not_needed,   // a reboot is not needed any more
+  gates_open,   // all gates are open
+  gate_closed,  // at least one gate is closed
+  brake,        // another reboot now would be a reboot loop
+  turn_taken,   // the slot is taken and confirmed
+  turn_lost,    // the node does not hold its slot any more
+  drained,      // every pod that must leave is deleted
+  // The drain ended as blocked, refused or failed, or a hook or the installation of the update failed.
+  drain_ended,
+  cordon_lost,     // another client made the node schedulable
+  emptiness_lost,  // a pod that must leave has appeared
+  reboot_due,      // the last proof found nothing against the reboot
+  boot_changed,    // the machine has booted since the last transition
+  // For now the reboot is blocked, or the configuration leaves it to another program.
+  reboot_blocked,
+  reboot_overdue,  // the machine did not go down before the deadline; the next method follows
+  // The agent must not request another reboot: no method is left, or the reboot limit forbids it.
+  reboot_impossible,
+  // The machine has rebooted, and its boot id has not changed: the agent cannot distinguish its boots.
+  boot_unknown,
   verified,
-  not_verified,  // rolled back, not in time, or a hook failed
-  uncordoned,    // our cordon is taken back
+  not_verified,  // rolled back, past the deadline, or a hook failed
+  uncordoned,    // the agent's cordon is taken back
   soaked,
-  hook_failed,  // before the turn would have been given back
-  healed,       // the cause of the degradation is gone
+  hook_failed,  // a hook failed before the release of the slot
+  healed,       // the cause of the degradation is resolved
 };
 std::string_view to_string(Event event);
 
-// Whether something of ours is in force during a state. `keep`: as it was found.
+// Whether a slot or a cordon must be in force during a state. `keep`: the agent leaves it as it is.
 enum class Duty { no, yes, keep };
 
 struct Duties {
   Duty turn = Duty::no;
-  Duty cordon = Duty::no;    // `yes`: the drain of this state sets it; `no`: taken back
-  bool shows_ready = false;  // the ready file
+  Duty cordon = Duty::no;    // `yes`: in force, set by the drain; `no`: the agent takes it back
+  bool shows_ready = false;  // the ready file exists during this state
 };
 Duties duties_of(State state);
 
@@ -76,7 +80,7 @@ struct Row {
   State to;
 };
 std::span<const Row> transitions();
-// Nothing: the event has no meaning in that state, and the program has a bug.
+// Returns nothing if the event is not possible in that state; that would be a bug.
 std::optional<State> next_state(State from, Event event);
 
 }  // namespace haulout::agent

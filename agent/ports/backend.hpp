@@ -1,5 +1,6 @@
-// Port: what the operating system says about its updates. One implementation per update tool; fakes live with the tests
-// and the demo. An answer that cannot be had is `unknown`, never `no` and never `yes`: unknown never reboots a node.
+// Port: asks the operating system whether it needs a reboot. One implementation per update tool; fakes live with the
+// tests and the demo. If the back end cannot get an answer, it returns `unknown`, never `no` or `yes`. `unknown` never
+// causes a reboot.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -16,24 +17,24 @@ enum class Need { unknown, no, yes };
 struct Pending {
   Need need = Need::unknown;
   std::vector<std::string> reasons{};  // for people: packages, a kernel, a version
-  std::string target{};                // the version that the reboot leads to; empty where the tool has no versions
-  std::string problem{};               // why it is unknown: thing, cause, way out
+  std::string target{};                // the version that the reboot leads to; empty if the tool has no versions
+  std::string problem{};               // why `need` is unknown: subject, cause, remedy
   bool operator==(const Pending&) const = default;
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  // As --backend spells it.
+  // The value of --backend that selects this back end.
   virtual std::string name() const = 0;
-  // Asks the operating system. Never fails: what went wrong is the problem of `unknown`. Cancellable.
+  // Asks the operating system. Never fails: an error becomes `unknown`, with the error as `problem`. Cancellable.
   virtual boost::asio::awaitable<Pending> pending(TimePoint deadline) = 0;
-  // The version that runs; empty where the tool has no versions. Cancellable.
+  // Returns the running version, or an empty string if the tool has no versions. Cancellable.
   virtual Task<std::string> booted(TimePoint deadline) = 0;
-  // Puts `target` in place so that the next boot takes it; done at once where the system has done so by itself.
-  // Idempotent. Cancellable, and then asked again by the next agent.
+  // Installs `target` so that the next boot uses it. Returns at once if the system has already done so. Idempotent.
+  // Cancellable; after a cancellation the agent calls it again.
   virtual Task<> apply(std::string target, TimePoint deadline) = 0;
-  // Returns when asking again may give another answer; may return without cause. Cancellable.
+  // Returns when pending() may have a different answer; may also return without a reason. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

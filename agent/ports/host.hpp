@@ -1,4 +1,4 @@
-// Port: the machine below the agent. Fakes live with the tests and the demo.
+// Port: the machine on which the agent runs. Fakes live with the tests and the demo.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace haulout::agent {
 
-// When the first process of a machine began, as one source tells it. Only moments of the same source are compared.
+// When the first process (PID 1) of the machine began, as one source reports it. Values of different sources must not
+// be compared.
 struct MachineStart {
-  std::string source{};  // empty: nobody can tell
+  std::string source{};  // empty if no source is available
   std::uint64_t at = 0;
   bool operator==(const MachineStart&) const = default;
 };
@@ -20,24 +21,27 @@ struct MachineStart {
 class Host {
  public:
   virtual ~Host() = default;
-  // /proc/sys/kernel/random/boot_id: another one after each boot.
+  // Reads /proc/sys/kernel/random/boot_id, which changes at each boot.
   virtual Result<std::string> boot_id() = 0;
-  // Tells two starts of a machine apart that has the boot id of another one, as a container has its host's: then the
-  // boot id stays. An error: nobody can tell. Cancellable.
+  // Returns when the machine's first process began. This distinguishes two boots of a machine whose boot id stays the
+  // same, for example a container, which has the boot id of its host. An error means that no source can answer.
+  // Cancellable.
   virtual Task<MachineStart> started(TimePoint deadline) = 0;
-  // The ways to reboot, best first, as a person would name them; empty: somebody else reboots this machine.
+  // Names of the methods to reboot, best first, for people. Empty if the agent does not reboot this machine itself.
   virtual std::vector<std::string> reboot_methods() const = 0;
-  // Whether the first method would be permitted; asked before anything is cordoned. Cancellable.
+  // Fails if the machine would not permit the first method. The agent calls this before it cordons the node.
+  // Cancellable.
   virtual Task<> can_reboot(TimePoint deadline) = 0;
-  // Who wants the machine to stay up for now, as a sentence for people; empty: nobody. To be asked again right before
-  // the reboot, since that may come hours after can_reboot(). An error: nobody can tell. Cancellable.
+  // Returns a sentence for people that names what blocks a reboot for now, or an empty string if nothing does. The
+  // agent calls it again right before the reboot, which may be hours after can_reboot(). An error means that the answer
+  // is unknown. Cancellable.
   virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
-  // Asks for the reboot. Success: it was accepted, and the machine goes down at some moment, perhaps before this
-  // returns. Cancellable.
+  // Requests the reboot; `method` is an index into reboot_methods(). On success the machine has accepted the request.
+  // It goes down at some later time, perhaps before this returns. Cancellable.
   virtual Task<> reboot(std::size_t method, TimePoint deadline) = 0;
-  // Whether the boot has come to its end. Cancellable.
+  // Returns true if the machine has finished booting. Cancellable.
   virtual Task<bool> boot_complete(TimePoint deadline) = 0;
-  // /run/haulout/ready exists exactly while `ready` holds. Idempotent.
+  // Creates /run/haulout/ready if `ready` is true, and removes it otherwise. Idempotent.
   virtual Result<> show_ready(bool ready) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Port: a reboot or power-off that somebody else asked for, seen before the machine goes down, and delayed for as long
-// as the machine lets us. Fakes live with the tests.
+// Port: detects a reboot or power-off that the agent did not request, before the machine goes down, and delays it for
+// as long as the machine permits. Fakes live with the tests.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,21 +13,24 @@ namespace haulout::agent {
 class ShutdownDelay {
  public:
   virtual ~ShutdownDelay() = default;
-  // From now on, and again after a shutdown that was called off; `why` is for whoever asks what delays it. Idempotent.
+  // Delays every shutdown from now on, also after a shutdown that was called off. `why` is the reason that the machine
+  // shows to people. Idempotent.
   virtual void hold(std::string why) = 0;
-  // No longer, at once: a reboot of our own must not wait for us.
+  // Stops delaying shutdowns, at once. The agent calls it before its own reboot, which must not be delayed.
   virtual void release() = 0;
-  // The shutdown that is being prepared goes on at once; the next one is delayed again.
+  // Lets the shutdown that is in progress go on at once. The next shutdown is delayed again.
   virtual void let_shutdown_proceed() = 0;
-  // Whether a shutdown would wait for us now.
+  // Returns true if a shutdown would be delayed now.
   virtual bool held() const = 0;
-  // Why not, although it should; empty when all is well.
+  // Why shutdowns are not delayed although hold() was called; empty if there is no problem.
   virtual const std::string& problem() const = 0;
-  // Whether shutdown_at() counts: the machine has been asked, or cannot be. False only for a while after the start.
+  // Returns true once the machine has answered, or has proved to be unreachable: only then is shutdown_at() meaningful.
+  // False only for a while after the start.
   virtual bool known() const = 0;
-  // While the machine prepares to go down: when it will wait no longer. Now or earlier when it does not wait for us.
+  // While the machine prepares to go down: when the delay ends. Now or earlier if the shutdown is not delayed.
+  // Otherwise nothing.
   virtual std::optional<TimePoint> shutdown_at() const = 0;
-  // Returns when any of the above has changed; may return without cause. One waiter. Cancellable.
+  // Returns when any of these values has changed; may also return without a reason. One waiter. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

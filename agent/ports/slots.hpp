@@ -1,4 +1,5 @@
-// Port: a node's turn in its fleet. A turn is never lost by time alone: it ends by release(), or with its Node.
+// Port: the slot of a node in its pool (called Turn in the code). A slot never expires. It ends by release(), or when
+// its Node is deleted.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -12,12 +13,13 @@ namespace haulout::agent {
 
 struct Turn {
   bool ours = false;
-  std::string slot{};  // its name, when ours
-  std::string why{};   // when not ours: who holds the turns, or what counts against the limit, for people
+  std::string slot{};  // the name of the slot, if `ours`
+  std::string why{};   // for people, if not `ours`: the holders of the slots, or the nodes that count against the limit
   bool operator==(const Turn&) const = default;
 };
 
-// By which slots the turn of this name was taken, as --slots spells them; empty: nothing of it is left behind anywhere.
+// Returns the value of --slots with which the slot of this name was taken, or an empty string if such a slot leaves
+// nothing that has to be released.
 inline std::string_view keeper_of(std::string_view slot) {
   const std::size_t slash = slot.find('/');
   return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
@@ -26,19 +28,21 @@ inline std::string_view keeper_of(std::string_view slot) {
 class Slots {
  public:
   virtual ~Slots() = default;
-  // As --slots spells it.
+  // The value of --slots that selects this implementation.
   virtual std::string name() const = 0;
-  // What the record says of a turn: Turn::slot as it was when the turn was taken; empty: it knows of none. Told before
-  // anything is asked, for slots whose keeper cannot be asked which turn is ours. What was taken since counts more.
+  // Passes the slot that the Node's record names (Turn::slot when it was taken), or an empty string if the record names
+  // none. The agent calls it before any request, because some slot servers cannot be asked which slot this node holds.
+  // A slot that was taken since then takes precedence.
   virtual void remember(const std::string& /*slot*/) {}
-  // Takes a turn if one is free and has it confirmed. Idempotent: a turn that is ours stays ours. An error: nobody
-  // knows, ask again. Cancellable; what was taken by then is found by the next take() or release().
+  // Takes a slot if one is free, and confirms it. Idempotent: a slot that this node holds stays its slot. After an
+  // error the result is unknown, and the caller asks again. Cancellable; the next take() or release() finds a slot that
+  // was taken before the cancellation.
   virtual Task<Turn> take(TimePoint deadline) = 0;
-  // Whether the turn is ours, by a most-recent view. Cancellable.
+  // Returns whether this node holds a slot, by a most-recent read. Cancellable.
   virtual Task<Turn> confirm(TimePoint deadline) = 0;
-  // Idempotent. Cancellable.
+  // Gives the slot back. Idempotent. Cancellable.
   virtual Task<> release(TimePoint deadline) = 0;
-  // Returns when take() may have another answer; may return without cause. Cancellable.
+  // Returns when take() may have a different answer; may also return without a reason. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 
