@@ -1,4 +1,4 @@
-// Text from files and programs, made fit for one line of a label, a log or an object of the API. Pure.
+// Converts text from files and programs to one line for a label, a log or an API object. Pure.
 #pragma once
 
 #include <string>
@@ -6,14 +6,15 @@
 
 namespace haulout {
 
-// As long as a reason may be and still be read.
+// Default limit in bytes; a longer reason is hard to read.
 inline constexpr std::size_t line_limit = 200;
 
-// Runs of blanks and control characters become one blank, those at both ends go, a byte that is no UTF-8 becomes "?".
-// At most `limit` bytes; what is longer is cut between two characters and ends in "…".
+// Replaces each run of blanks and control characters by one space, and removes those at both ends. Replaces a byte that
+// is not UTF-8 by "?". The result has at most `limit` bytes; a longer text is cut between two characters and ends in
+// "…".
 std::string one_line(std::string_view text, std::size_t limit = line_limit);
 
-// The first and the last line that is not blank, so treated; empty if there is none.
+// The first and the last line that is not blank, converted by one_line(). Empty if there is no such line.
 std::string first_line(std::string_view text, std::size_t limit = line_limit);
 std::string last_line(std::string_view text, std::size_t limit = line_limit);
 

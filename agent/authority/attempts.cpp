@@ -7,7 +7,8 @@ namespace haulout::agent {
 namespace {
 
 constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
-// No object has these; should one of the name be there, its UID is another.
+// No object has this name or this UID. If an object with the name exists after all, its UID differs, so the server
+// rejects the request.
 constexpr std::string_view nobody = "haulout-probe";
 constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
 
@@ -42,16 +43,16 @@ k8s::NodeEvent event(const AttemptContext& context) {
 }  // namespace
 
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
-  // Should something on the way lose the dryRun, none of these does harm.
+  // If a proxy drops the `dryRun` parameter, these requests still do no harm.
   return {{"list the pods on the own Node", list_one(k8s::Resource::pods, {}, "spec.nodeName=" + context.node.name)},
           {"cordon and mark the own Node",
            k8s::patch_node(context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})", dry_run)},
-          // Whoever may evict learns that there is no such pod.
+          // If the credential may evict, the server answers that there is no such pod.
           {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
-  // Reserved for the admission plug-in NodeRestriction to keep from kubelets.
+  // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
   return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }

@@ -1,4 +1,4 @@
-// What is tried to find an authority: requests, and what their refusal or success means. Pure data.
+// The trial requests that find_authority.hpp sends, and what their success or refusal means. Pure data.
 #pragma once
 
 #include <string>
@@ -11,32 +11,33 @@
 namespace haulout::agent {
 
 struct Attempt {
-  std::string what;  // "evict pods on the own Node"
+  std::string what;  // end of a message: "it may not …" if needed, "nothing restricts …" if it must be refused
   http::Request request;
-  bool found_by_absence = false;  // a 404 about something that need not be there is an answer, too
+  bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
 };
 
 struct AttemptContext {
   OwnNode node;
-  std::string ns;                         // of the Leases
-  std::string pod_ns, pod_name, pod_uid;  // of the agent; the namespace is `ns` outside of a pod
+  std::string ns;                         // namespace of the Leases and of the ConfigMap
+  std::string pod_ns, pod_name, pod_uid;  // the agent's pod; outside of a pod `pod_ns` is `ns`, the others are empty
   WallTime now{};
   SlotsChoice slots = SlotsChoice::lease;
 };
 
-// Without these there is no agent; as the Node under impersonation.
+// Requests that must succeed, because the agent cannot work without them. Under `impersonation` they are sent as the
+// Node.
 std::vector<Attempt> needed_attempts(const AttemptContext& context);
-// What must be refused where the API server holds a node's identity to its own Node.
+// Requests that the API server must refuse if it restricts a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context);
-// What must be refused to the ServiceAccount by itself, by its roles or by the admission policies: `what` names that
-// which nothing keeps in otherwise. In a pod only.
+// Requests that the API server must refuse to the ServiceAccount itself, by its roles or by the admission policies. If
+// it accepts one, `what` names the unrestricted right. Only for an agent in a pod.
 std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context);
 
 struct RightAttempt {
   bool Rights::* right;
   http::Request request;
   bool found_by_absence;
-  std::string without;  // what follows when it is refused
+  std::string without;  // for people: what the agent cannot do without this right
 };
 std::vector<RightAttempt> right_attempts(const AttemptContext& context);
 

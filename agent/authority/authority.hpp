@@ -1,5 +1,5 @@
-// What keeps an agent to its own Node, and what its credential reaches: found once at the start (find_authority.hpp),
-// then plain data. The rules here are pure.
+// The authority of an agent: what restricts it to its own Node, and which rights its credential has. find_authority.hpp
+// determines it once at the start; afterwards it is plain data. The functions here are pure.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ namespace haulout::agent {
 
 // Best first.
 enum class AuthorityKind {
-  impersonation,   // a pod's token; Node, pods and evictions in the name of the Node it runs on (NodeTransport)
+  impersonation,   // a pod's token; requests for Node, pods and evictions impersonate the pod's Node (NodeTransport)
   kubelet,         // the kubelet's own certificate
-  policies,        // a pod's token; admission policies refuse it everything else
-  service_account  // whatever the credential may do; nothing holds it
+  policies,        // a pod's token; admission policies refuse writes that concern other nodes and their pods
+  service_account  // any credential with all its rights; nothing restricts it to its own Node
 };
-// As --authority spells it.
+// The value of --authority.
 std::string_view to_string(AuthorityKind kind);
 
-// What the credential reaches beside its Node and pods.
+// Rights of the credential beyond its own Node and the pods on it.
 struct Rights {
   bool other_nodes = false;  // list Nodes
-  bool leases = false;       // list and create Leases in the agent's namespace; not tried where they are no turns
+  bool leases = false;       // list and create Leases in the agent's namespace; false if slots are not Leases
   bool budgets = false;      // list PodDisruptionBudgets
   bool daemon_sets = false;  // get DaemonSets
   bool volumes = false;      // list VolumeAttachments, get PersistentVolumes
@@ -40,38 +40,39 @@ struct Rights {
 struct Authority {
   AuthorityKind kind = AuthorityKind::service_account;
   OwnNode node{};
-  std::string user{};                           // as the API server knows the credential
-  std::string credential{};                     // and this one of its credentials; may be empty
+  std::string user{};                           // name of the credential's user, as the API server reports it
+  std::string credential{};                     // ID of this credential of the user, for example "JTI=…"; may be empty
   std::string pod_ns{}, pod_name{}, pod_uid{};  // empty outside of a pod
   Rights rights{};
-  // What is not possible with this credential, and why: a sentence each, for --check, explain and the log.
+  // What the agent cannot do with this credential, and why: one sentence each, for --check, explain and the log.
   std::vector<std::string> switched_off{};
-  // Which better authorities were tried, and why they are not available: likewise.
+  // Better authorities that were tried, and why they are not available: one sentence each, as above.
   std::vector<std::string> passed_over{};
 
-  // The Node to impersonate for NodeTransport; empty: nobody.
+  // Name of the Node that NodeTransport impersonates; empty if it impersonates no Node.
   std::string impersonated_node() const { return kind == AuthorityKind::impersonation ? node.name : std::string(); }
-  // SelfSubjectAccessReview is right only about rights that RBAC alone decides.
+  // Whether to ask SelfSubjectAccessReview: its answers are right only about rights that RBAC alone decides.
   bool may_review_access() const { return kind == AuthorityKind::policies || kind == AuthorityKind::service_account; }
 };
 
-// What does not hold under this authority, and the way out: a sentence for --check and the log. Nothing: it holds.
+// For --check and the log: a sentence about what this authority does not prevent, with the remedy. std::nullopt if it
+// has no weakness.
 std::optional<std::string> weakness(AuthorityKind kind);
 
-// The namespace of "system:serviceaccount:<namespace>:<name>"; empty for anybody else.
+// The namespace in "system:serviceaccount:<namespace>:<name>"; empty for any other user.
 std::string service_account_namespace(std::string_view user);
-// The Node of "system:node:<name>"; empty for anybody else.
+// The Node in "system:node:<name>"; empty for any other user.
 std::string node_of_user(std::string_view user);
 
-// Which Node it is: the one that the credential is bound to (a token's claim, a kubelet certificate's name), else
-// `node_name` of the options. The UID is known from a claim only, and empty otherwise. Errc::invalid when the two
-// differ, or neither says anything.
+// Returns the agent's Node: the one to which the credential is bound (a token's claim, the name in a kubelet
+// certificate), else `node_name` from the options. The UID comes only from a claim, and is empty otherwise.
+// Errc::invalid if the two names differ or if both are missing.
 Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self);
 
-// In the order in which they are tried: the one that was asked for, or those that may fit this credential.
+// The authorities to try, in this order: the one that the options request, or those that can fit this credential.
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self);
 
-// Why turns cannot be had in this way with these rights, and the way out; nothing: they can.
+// Why slots of this kind do not work with these rights, with the remedy. std::nullopt if they work.
 std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots);
 
 }  // namespace haulout::agent

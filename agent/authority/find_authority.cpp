@@ -11,10 +11,11 @@
 namespace haulout::agent {
 namespace {
 
-// Measured: a server that has just started refuses what it will allow for 20 to 165 ms.
+// Measured: for 20 to 165 ms after its start, an API server refuses requests that it allows later.
 constexpr Duration doubt = std::chrono::seconds(1);
 
-// No aggregate, and not made from an Error by itself: that is what a Result is for.
+// Neither an aggregate nor implicitly constructible from an Error. So `co_return error` makes a failed Result<Answer>,
+// not an Answer with a refusal.
 struct Answer {
   Answer() = default;
   static Answer refused(Error error) {
@@ -22,16 +23,16 @@ struct Answer {
     answer.refusal = std::move(error);
     return answer;
   }
-  std::optional<Error> refusal;  // nothing: it was carried out
+  std::optional<Error> refusal;  // empty if the server carried the request out
 };
 
-// It asks for the right to impersonate the user, whoever that is, instead of the own node.
+// The server checked the right to impersonate users in general, instead of the right to impersonate the own node.
 bool knows_no_associated_nodes(const Error& refusal) {
   return k8s::is_forbidden(refusal) && refusal.peer && refusal.peer->kind == "users";
 }
 
-// Whoever may make something is refused by a quota that is used up, until there is room again. Unlike the authorizer
-// and the admission policies, it gives no cause.
+// The refusal comes from an exhausted ResourceQuota, so the credential has the right. Unlike the authorizer and the
+// admission policies, a quota gives no cause.
 bool is_want_of_room(const Error& refusal) {
   return k8s::is_forbidden(refusal) && !k8s::is_denied_by_rbac(refusal) && refusal.peer->structured &&
          refusal.peer->causes.empty();
@@ -45,15 +46,16 @@ class Search {
   Task<Authority> run();
 
  private:
-  // An error: nobody knows.
+  // An error means that the answer is unknown.
   Task<Answer> ask(http::Transport& as, http::Request request);
-  // Nothing: it works. Otherwise why not.
+  // Tries an authority. Returns std::nullopt if it works, otherwise why it does not.
   Task<std::optional<std::string>> try_out(AuthorityKind kind);
   std::optional<std::string> missing_for(AuthorityKind kind) const;
   Task<std::optional<std::string>> try_needed(http::Transport& as);
   Task<std::optional<std::string>> try_refused(http::Transport& as, std::vector<Attempt> attempts);
   Task<AuthorityKind> choose();
-  // Reads the Node for its UID. As try_out(); an error, too, when it is not the one that we are bound to.
+  // Reads the Node for its UID. Returns the same as try_out(). Also an error if the Node does not exist, or is not the
+  // one to which the credential is bound.
   Task<std::optional<std::string>> identify_node(http::Transport& as);
   Task<> explore(http::Transport& as);
   Error nothing_holds() const;
@@ -136,7 +138,8 @@ Task<std::optional<std::string>> Search::try_out(AuthorityKind kind) {
     CO_TRY(problem, co_await try_refused(as_node, refused_to_nodes(context())));
     if (problem) co_return std::move(problem);
   }
-  // Whoever impersonates could as well leave it: what the ServiceAccount may do by itself must be held, too.
+  // An agent that can impersonate can also omit the impersonation. So the ServiceAccount itself must be restricted,
+  // too.
   if (kind == AuthorityKind::kubelet) co_return std::move(problem);
   co_return co_await try_refused(transport_, refused_to_service_accounts(context()));
 }
@@ -192,7 +195,7 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 
 Task<> Search::explore(http::Transport& as) {
   found_.rights = {true, true, true, true, true, true, true, true};
-  // The right to Leases is tried only where Leases are the turns.
+  // The right to Leases is tried only if slots are Leases.
   found_.rights.leases = options_.slots == SlotsChoice::lease;
   for (RightAttempt& attempt : right_attempts(context())) {
     bool& right = found_.rights.*attempt.right;

@@ -1,15 +1,15 @@
-// Finds out who this agent is and what keeps it to its own Node, by trying. Nothing is changed: every write is a dry
-// run, and those that concern pods name none that is there, or none that is.
+// Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing: every
+// write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.
 //
-// The best authority that works is taken, or the one that was asked for. One that holds the agent counts as working
-// only when a write that it has to refuse is refused: a cluster without the admission plug-in NodeRestriction, or
-// without the policies, must not pass for one that has them. A plain ServiceAccount is never taken unless it was asked
-// for.
+// Chooses the best authority that works, or tries only the one that the options request. An authority that restricts
+// the agent works only if the server refuses a write that it has to refuse. So a cluster without the admission plug-in
+// NodeRestriction, or without the policies, does not pass for one that has them. The search chooses a plain
+// ServiceAccount only if the options request it.
 //
-// Errors: while the API server is away or busy, the one that k8s::is_transient() knows: ask again later. Any other is
-// for people, and final: Errc::invalid (node-name), Errc::unavailable (no authority, or the Node is not there), or what
-// the server said. The first 403 is doubted for a second: a server that has just started refuses what it will allow.
-// Cancellable.
+// Errors: if the API server is away or busy, an error for which k8s::is_transient() is true; the caller tries again
+// later. All other errors are final, and need a person: Errc::invalid (node-name), Errc::unavailable (no authority
+// works, or the Node does not exist), or the server's error. After the first 403 the search waits one second and
+// repeats that request, because a server that has just started refuses requests that it allows later. Cancellable.
 #pragma once
 
 #include "agent/authority/authority.hpp"
@@ -20,12 +20,12 @@ namespace haulout::agent {
 
 struct AuthorityOptions {
   AuthorityChoice wanted = AuthorityChoice::automatic;
-  std::string node_name{};     // empty: the one of the credential
-  std::string ns = "haulout";  // of Leases and ConfigMap
+  std::string node_name{};     // empty: the Node of the credential
+  std::string ns = "haulout";  // namespace of Leases and ConfigMap
   SlotsChoice slots = SlotsChoice::lease;
 };
 
-// `transport` speaks with the credential and impersonates nobody. Borrows it and the clock while it runs.
+// `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it runs.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -1,9 +1,9 @@
-// Transport decorator for the authority `impersonation`: what an agent does to its own Node and the pods on it goes out
-// in the name of that Node, so that the API server holds it to what a kubelet may do there; everything else (Leases,
-// other Nodes, PodDisruptionBudgets, DaemonSets, ConfigMaps, Events, reviews) goes out in the name of the credential.
+// Transport decorator for the authority `impersonation`. Requests of the agent for its own Node and the pods on it
+// impersonate that Node, so that the API server restricts them to what a kubelet may do there. All other requests
+// (Leases, other Nodes, PodDisruptionBudgets, DaemonSets, ConfigMaps, Events, reviews) use the credential's own name.
 //
-// No group, UID or extra is ever impersonated: any of them would ask for another, wider right. Borrows the inner
-// transport, which must not impersonate by itself. Errors and cancellation: those of the inner transport.
+// Never impersonates a group, UID or extra: each of them would need another, wider right. Borrows the inner transport,
+// which must not impersonate by itself. Errors and cancellation are those of the inner transport.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace haulout::agent {
 
-// One of: get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, an eviction.
-// Which pod is evicted the server checks. Pure.
+// True for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and every
+// eviction. The server checks whether the evicted pod is on the Node. Pure.
 bool goes_as_node(const http::Request& request, std::string_view node);
 
 class NodeTransport final : public http::Transport {
  public:
-  // With an empty name nothing is impersonated.
+  // With an empty name it impersonates no Node.
   NodeTransport(http::Transport& inner, std::string impersonated_node)
       : inner_(inner), node_(std::move(impersonated_node)) {}
 

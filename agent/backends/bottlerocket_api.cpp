@@ -8,14 +8,14 @@ namespace haulout::agent {
 namespace {
 
 constexpr Duration poll_interval = std::chrono::seconds(1);
-// Every request is answered at once or refused; the commands run on in the background.
+// The server accepts or refuses every request at once; the commands run on in the background.
 constexpr Duration request_limit = std::chrono::seconds(10);
 constexpr int locked = 423;
 constexpr std::size_t body_limit = std::size_t{1} << 20;
 
 struct ActionNames {
   const char* target;
-  const char* type;  // as cmd_type has it
+  const char* type;  // value of cmd_type
 };
 
 ActionNames names_of(BottlerocketAction action) {
@@ -119,7 +119,7 @@ Result<std::unique_ptr<http::Client>> bottlerocket_client(boost::asio::any_io_ex
   http::ClientOptions options;
   options.body_limit = body_limit;
   options.max_idle = 1;
-  options.idle_timeout = std::chrono::seconds(4);  // actix-web, which serves it, closes after five
+  options.idle_timeout = std::chrono::seconds(4);  // less than the 5 s after which the server (actix-web) closes
   return http::Client::create(std::move(executor), clock, {http::Endpoint::Kind::unix_socket, *std::move(socket), 0},
                               {}, options);
 }

@@ -1,10 +1,11 @@
-// Bottlerocket's API, as far as updates go. Its actions are asynchronous: accepted at once, and over when the status
-// shows another most_recent_command; run() waits for that.
+// The part of Bottlerocket's API that concerns updates. Its actions are asynchronous: the server accepts an action at
+// once, and the action has ended when the status shows another most_recent_command. run() waits for that.
 //
-// Errors name the request. Errc::status with the HTTP status: 404 there is no (such) update, 409 the update is in a
-// state that does not allow this, others as HTTP has them; Errc::unavailable: the action ran and failed, with the end
-// of its stderr; Errc::decode; Errc::timeout; and those of the transport. While another update command holds the lock
-// (423) it is asked again each second. All operations may be cancelled. Transport and clock must outlive it.
+// Errors name the request. Errc::status has the HTTP status: 404 if there is no (such) update, 409 if the state of the
+// update does not allow the request, others as in HTTP. Errc::unavailable: the action failed (with the end of its
+// stderr), or another client ran a command at the same time. Errc::decode, Errc::timeout and the errors of the
+// transport are possible, too. While another update command holds the lock (423), the request is repeated each second.
+// All operations are cancellable. Borrows transport and clock.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,11 +25,12 @@ class BottlerocketApi {
  public:
   BottlerocketApi(http::Transport& transport, Clock& clock) : transport_(transport), clock_(clock) {}
 
-  // GET /os: the version that runs.
+  // GET /os: the version that is running.
   Task<std::string> version(TimePoint deadline);
-  // GET /updates/status. Before the first command of a boot there is none (404): that is an idle one without a command.
+  // GET /updates/status. Before the first command of a boot the server answers 404; the result is then `idle` without a
+  // last command.
   Task<BottlerocketStatus> status(TimePoint deadline);
-  // POST /actions/…, and the status once it has succeeded.
+  // POST /actions/…; returns the status after the command has succeeded.
   Task<BottlerocketStatus> run(BottlerocketAction action, TimePoint deadline);
 
  private:
@@ -38,7 +40,7 @@ class BottlerocketApi {
   Clock& clock_;
 };
 
-// Client of /run/api.sock beneath the host's root. Errors: see HostRoot::locate.
+// Client for /run/api.sock beneath the host's root. Errors: see HostRoot::locate.
 Result<std::unique_ptr<http::Client>> bottlerocket_client(boost::asio::any_io_executor executor, Clock& clock,
                                                           const HostRoot& root);
 

@@ -12,11 +12,11 @@ namespace {
 
 using State = BottlerocketStatus::State;
 
-// A refresh fetches metadata from the update repository. Shorter than the shortest wait of changed(), so that each of
-// those brings a fresh look, however often pending() is asked in between.
+// A refresh fetches metadata from the update repository. The interval is shorter than the shortest wait of changed().
+// So the first pending() after each changed() refreshes, regardless of the calls of pending() in between.
 constexpr Duration refresh_interval = std::chrono::minutes(7);
 
-// A refresh that is under way is looked after so often.
+// How often apply() checks whether a refresh has ended.
 constexpr Duration look_interval = std::chrono::seconds(1);
 
 Pending yes(const std::string& version, std::string_view what) {
@@ -68,7 +68,7 @@ Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
   refreshing_ = true;
   const ScopeExit done([this] { refreshing_ = false; });
-  // Failed or not: it is not tried again at once.
+  // Limits retries, too: after a failure the next refresh also waits for the interval.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
 }

@@ -1,7 +1,8 @@
-// Bottlerocket: image updates by its API on /run/api.sock. It finds updates only when told to, so pending() refreshes
-// its list now and then; apply() has the image written to the other partition and marked for the next boot.
+// Bottlerocket: image updates by its API on /run/api.sock. Bottlerocket looks for updates only on request, so pending()
+// refreshes the list of updates regularly. apply() has the image written to the other partition and marked for the next
+// boot.
 //
-// The transport speaks to the API (see bottlerocket_client). Transport, clock and Rng must outlive the back end.
+// The transport must reach the API (see bottlerocket_client). Transport, clock and Rng must outlive the back end.
 #pragma once
 
 #include "agent/backends/bottlerocket_api.hpp"
@@ -10,8 +11,9 @@
 
 namespace haulout::agent {
 
-// Pure. Ready: yes, to what the other partition holds. Available and Staged: yes, to the chosen version. Idle: no,
-// unless the last look for updates failed. What contradicts itself is unknown.
+// Pure. `ready`: yes, to the version on the other partition. `available` and `staged`: yes, to the chosen version;
+// `staged` without a chosen version is no, because the update was withdrawn. `idle`: no, or unknown if the last refresh
+// failed. A status that contradicts itself is unknown.
 Pending bottlerocket_answer(const BottlerocketStatus& status);
 
 class BottlerocketBackend final : public Backend {
@@ -22,7 +24,8 @@ class BottlerocketBackend final : public Backend {
   std::string name() const override { return "bottlerocket"; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
-  // An empty target is whatever is chosen. Errc::invalid when another version is offered or in place by now: ask again.
+  // An empty target means the version that is in place for the next boot, else the chosen one. Errc::invalid if another
+  // version is offered or in place by now; then call pending() again.
   Task<> apply(std::string target, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
 
@@ -34,7 +37,7 @@ class BottlerocketBackend final : public Backend {
   Clock& clock_;
   Rng& rng_;
   TimePoint next_refresh_ = TimePoint::min();
-  // The API tells of the last command alone: one of ours must not end while another is waited for.
+  // The API reports only the last command. So a refresh and an apply() must not run commands at the same time.
   bool refreshing_ = false, applying_ = false;
 };
 

@@ -1,9 +1,10 @@
-// A command that says whether a reboot is needed (--sentinel-command), by its exit status. A status that is in neither
-// list (or in both), a signal, a passed deadline, a program that cannot be started: unknown, with the problem. So a
-// command that is missing never reboots a node. The first line of its stdout is the reason.
+// A command whose exit status says whether a reboot is needed (--sentinel-command). The answer is `unknown`, with the
+// problem, after a status in neither list (or in both), a signal, a passed deadline, or a failed start. So a missing
+// command never reboots a node. The first line of the command's stdout is the reason.
 //
-// Run directly, never by a shell, where the agent runs. Asked again now and then, give or take a fifth so that a fleet
-// that was started together does not ask together. Clock and Rng must outlive the back end.
+// The command runs directly, not by a shell, in the environment of the agent. The back end runs it again at intervals
+// that vary by up to a fifth, so that the nodes of a fleet do not run it at the same time. Clock and Rng must outlive
+// the back end.
 #pragma once
 
 #include "agent/backends/recheck.hpp"
@@ -17,7 +18,7 @@ struct ExitCodes {
   std::vector<int> yes = {0};
   std::vector<int> no = {1};
 
-  // Pure. Unknown for a status in neither list or in both.
+  // Pure. Returns `unknown` for a status in neither list or in both.
   Need need(int status) const;
 };
 
@@ -25,7 +26,7 @@ class CommandBackend final : public Backend {
  public:
   struct Options {
     ExitCodes codes{};
-    // A check that has not ended by then will not.
+    // Limit for one run of the command. A longer run counts as hung.
     Duration time_limit = std::chrono::minutes(1);
     Duration interval = recheck_interval;
   };

@@ -61,7 +61,7 @@ DebianBackend::DebianBackend(HostRoot root, Clock& clock, Rng& rng, Options opti
 Pending DebianBackend::sentinel_answer(const std::string& path) const {
   Pending answer = read_sentinel(root_, path);
   if (answer.need != Need::yes) return answer;
-  // Better reasons, if they can be had; without them the answer stands all the same.
+  // The list of packages gives better reasons. If it cannot be read, the answer stays the same.
   const auto list = root_.read(path + packages_suffix, packages_limit);
   if (!list || !*list) return answer;
   std::vector<std::string> packages = package_reasons(**list, (*list)->size() == packages_limit);

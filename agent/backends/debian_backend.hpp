@@ -1,10 +1,11 @@
-// Debian, Ubuntu and their like: /run/reboot-required, which package scripts leave, with the packages that asked for it
-// in /run/reboot-required.pkgs. (/var/run is read too, where it is a directory of its own.) Plain Debian without
-// unattended-upgrades or update-notifier leaves no such file; there the option `running_kernel` compares the kernels of
-// /boot with the one that runs.
+// Debian, Ubuntu and similar systems. Package scripts create /run/reboot-required, and list the packages that need the
+// reboot in /run/reboot-required.pkgs. (If /var/run is a directory of its own, the back end also reads these files
+// there.) Plain Debian without unattended-upgrades or update-notifier creates no such file. There the option
+// `running_kernel` compares the kernels in /boot with the running one.
 //
-// The tool has no versions; packages are installed when the file appears, so apply has nothing to do. Files beneath the
-// host's root. Clock and Rng must outlive the back end; it must be destroyed before the io_context that it runs on.
+// The tool has no versions. When the file appears, the packages are already installed, so apply() does nothing. Reads
+// files beneath the host's root. Clock and Rng must outlive the back end. Destroy it before the io_context on which it
+// runs.
 #pragma once
 
 #include "agent/backends/file_watch.hpp"
@@ -13,16 +14,17 @@
 
 namespace haulout::agent {
 
-// The packages of a reboot-required.pkgs in their order, each once: at most ten, then "and N more". Pure. `cut`: the
-// text is only the file's beginning, so that its last line may be half of one.
+// The packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N more".
+// Pure. `cut`: the text is only the beginning of the file, so its last line can be incomplete.
 std::vector<std::string> package_reasons(std::string_view text, bool cut);
 
 class DebianBackend final : public Backend {
  public:
   struct Options {
-    // The release that runs (uname -r); set, it is compared with the kernels of /boot.
+    // The running release (uname -r). If set, the back end compares it with the kernels in /boot.
     std::optional<std::string> running_kernel{};
-    // Why that could not be done although nobody else would tell of a new kernel; then nobody knows that none waits.
+    // Why the back end cannot compare kernels, although no package script reports new ones. If set, a `no` of the back
+    // end becomes `unknown`.
     std::string unseen_kernels{};
   };
   DebianBackend(HostRoot root, Clock& clock, Rng& rng, Options options);

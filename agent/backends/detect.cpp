@@ -61,7 +61,7 @@ Result<FoundBackend> found(const HostRoot& root) {
   if (*release) {
     if (auto choice = by_release(**release)) return *std::move(choice);
   } else {
-    // Some mount nothing of Bottlerocket but this.
+    // Some pods on Bottlerocket mount only this socket from the host.
     auto socket = root.exists("/run/api.sock");
     if (!socket) return std::move(socket).error();
     if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " is there"};

@@ -1,5 +1,5 @@
-// Which back end this host has: said by --backend, implied by --sentinel or --sentinel-command, or found from
-// /etc/os-release and a few marks beneath the host's root. Blocks as files do.
+// Chooses the back end for this host: the one that --backend names, that --sentinel or --sentinel-command implies, or
+// that fits /etc/os-release and a few files beneath the host's root. Blocks while it reads files.
 #pragma once
 
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace haulout::agent {
 
-// As --backend spells them, sorted.
+// The values of --backend, sorted.
 const std::vector<std::string>& backend_names();
 
 struct BackendWish {
-  std::string backend{};           // --backend; empty: find it
+  std::string backend{};           // --backend; empty: detect it
   std::string sentinel{};          // --sentinel
   std::string sentinel_command{};  // --sentinel-command
 };
 
 struct FoundBackend {
   std::string backend;
-  std::string sentinel{};  // of "file": as wished, or where this system leaves it
-  std::string why{};       // for people
+  std::string sentinel{};  // for the back end "file": the path from --sentinel, or this system's own one
+  std::string why{};       // why this back end was chosen, for people
   bool operator==(const FoundBackend&) const = default;
 };
 
-// Errc::invalid for a name that is none of backend_names() (it lists them) and for options that contradict each other;
-// Errc::unavailable when nothing was found, saying what was seen and which options help, or when the host's files
-// cannot be read.
+// Errc::invalid if a name is not one of backend_names() (the message lists them), or if options contradict each other.
+// Errc::unavailable if no back end fits (the message says what was found and which options help), or if the host's
+// files cannot be read.
 Result<FoundBackend> choose_backend(const BackendWish& wish, const HostRoot& root);
 
 }  // namespace haulout::agent

@@ -11,8 +11,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// transactional-update removes its mark when it starts and puts it back when it has failed
-// (openSUSE/transactional-update); in between it fetches packages and installs them into a snapshot, which takes
+// transactional-update removes its sentinel when it starts, and creates it again if it fails
+// (openSUSE/transactional-update). In between it fetches packages and installs them into a snapshot, which takes
 // minutes.
 constexpr Duration comes_back_within = std::chrono::minutes(15);
 

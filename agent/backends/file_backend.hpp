@@ -1,9 +1,9 @@
-// A sentinel file (--sentinel FILE): something else updates the system and leaves that file when it wants a reboot. The
-// tool has no versions, and nothing has to be put in place. That of transactional-update comes and goes with each of
-// its runs: once it was there, its absence is unknown for a while, and then a no.
+// A sentinel file (--sentinel FILE): another program updates the system, and creates that file when a reboot is needed.
+// The tool has no versions, and apply() does nothing. transactional-update removes and creates its sentinel in each of
+// its runs. So after that sentinel disappears, the answer is `unknown` for 15 minutes, and then `no`.
 //
-// Files beneath the host's root, read as they are asked for. Clock and Rng must outlive the back end; it must be
-// destroyed before the io_context that it runs on.
+// Reads the file beneath the host's root in each pending(). Clock and Rng must outlive the back end. Destroy it before
+// the io_context on which it runs.
 #pragma once
 
 #include "agent/backends/file_watch.hpp"

@@ -22,7 +22,7 @@ using Stream = asio::posix::stream_descriptor;
 
 constexpr std::uint32_t events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB |
                                  IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-// The directory itself: it went, was moved, or its file system was unmounted.
+// Events of the directory itself: it was deleted or moved, or its file system was unmounted.
 constexpr std::uint32_t about_directory = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 
 struct Split {
@@ -80,7 +80,7 @@ void FileWatch::watch(const std::string& path, std::map<int, Names>& found) {
 }
 
 void FileWatch::watch_nearest(const std::string& full_path, std::map<int, Names>& found) {
-  // Once more for each directory that somebody makes while we look.
+  // Repeats if another process creates a missing directory in the meantime.
   for (int attempt = 0; attempt < 16; ++attempt) {
     Split entry = split(full_path);
     const std::string wanted = entry.directory;
@@ -131,7 +131,7 @@ asio::awaitable<void> FileWatch::changed(Clock& clock, Rng& rng) {
     co_return;
   }
   const auto either = co_await with_deadline(clock, recheck, event());
-  static_cast<void>(either);  // an event or the clock: the caller looks again
+  static_cast<void>(either);  // in both cases the caller reads the files again
 }
 
 }  // namespace haulout::agent

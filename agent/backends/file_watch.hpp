@@ -1,8 +1,10 @@
-// Tells when files of the host appear, change or go, by inotify on their directories: on the nearest one that exists,
-// where theirs does not. Where a path has a link as its last component, the link's place is watched too.
+// Reports when files of the host appear, change or disappear, by inotify on their directories. If a directory does not
+// exist, the watch is on its nearest existing ancestor. If the last component of a path is a symbolic link, the
+// directories of the link and of its target are both watched.
 //
-// Not seen: an ancestor of a watched directory being renamed, or something mounted over it; who waits looks again by
-// the clock too. Must be destroyed before the io_context of the executor. One waiter at a time; one thread.
+// Does not detect that an ancestor of a watched directory is renamed, or that a file system is mounted over it.
+// Therefore changed() also returns at regular intervals. Destroy it before the io_context of the executor. One waiter
+// at a time; one thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,21 +23,21 @@ namespace haulout::agent {
 
 class FileWatch {
  public:
-  // Paths of the host; one with a final slash stands for every entry of that directory.
+  // Paths on the host. A path with a final slash stands for every entry of that directory.
   FileWatch(HostRoot root, std::vector<std::string> paths);
 
-  // Finds the directories again and forgets what has happened so far. Call it before the files are read: then nothing
-  // that happens afterwards is lost. Where the kernel gives no watch, changed() knows only the clock.
+  // Looks up the directories again and discards all events so far. Call it before reading the files, so that no later
+  // change is lost. If the kernel provides no inotify watch, changed() only waits for the clock.
   void arm(const boost::asio::any_io_executor& executor);
 
-  // Returns when something may have changed since arm(), at the latest when next_recheck is due. Cancellable.
+  // Returns when a file may have changed since arm(), or at the latest after next_recheck(). Cancellable.
   boost::asio::awaitable<void> changed(Clock& clock, Rng& rng);
 
  private:
   using Names = std::set<std::string>;  // "" stands for every name
 
   Task<> event();
-  // Reads what is there; true when it is about one of the files.
+  // Reads all events that are available. Returns true if one of them concerns a watched file.
   bool take_events();
   void watch(const std::string& path, std::map<int, Names>& found);
   void watch_nearest(const std::string& full_path, std::map<int, Names>& found);

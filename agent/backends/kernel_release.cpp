@@ -13,7 +13,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Where a character stands among those between numbers; the end, and a digit, are 0.
+// Sort rank of the first character, between two numbers. The end of the text and a digit have rank 0.
 int rank(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return 0;
   const char c = text.front();
@@ -21,7 +21,7 @@ int rank(std::string_view text) {
   return static_cast<unsigned char>(c) + (is_letter(c) ? 0 : 256);
 }
 
-// Takes the number at the start, without its leading zeros.
+// Removes the number at the start and returns it without leading zeros.
 std::string_view take_number(std::string_view& text) {
   while (text.starts_with('0')) text.remove_prefix(1);
   std::size_t end = 0;
@@ -35,7 +35,8 @@ bool is_release_candidate(std::string_view part) {
   return part.size() > 2 && part.starts_with("rc") && std::all_of(part.begin() + 2, part.end(), is_digit);
 }
 
-// What is compared: without the flavour, and a release candidate before its release.
+// The version to compare: without the flavour, and with "~" before "rc", so that a release candidate sorts before its
+// release.
 std::string version_of(std::string_view release) {
   const std::size_t flavour = kernel_flavour(release).size();
   std::string version(release.substr(0, release.size() - (flavour == 0 ? 0 : flavour + 1)));

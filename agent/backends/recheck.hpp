@@ -1,5 +1,5 @@
-// How often a back end asks again where nothing tells it to: ten minutes unless told otherwise, give or take a fifth so
-// that a fleet that was started together does not ask together. Clock and Rng must outlive the wait.
+// How often a back end asks again if it gets no notification of changes: by default every ten minutes. The interval
+// varies by up to a fifth, so that the nodes of a fleet do not ask at the same time. Pure apart from `clock` and `rng`.
 #pragma once
 
 #include "retry/clock.hpp"

@@ -1,4 +1,5 @@
-// A file whose presence asks for a reboot: what it says, as one of the three answers. Pure, but for read_sentinel.
+// A sentinel file, whose presence means that a reboot is needed: turns its content into an answer. Pure, except
+// read_sentinel, which blocks while it reads the file.
 #pragma once
 
 #include "agent/hosts/host_root.hpp"
@@ -6,15 +7,16 @@
 
 namespace haulout::agent {
 
-// transactional-update's mark of a new snapshot (MicroOS, Leap Micro).
+// The sentinel of transactional-update for a new snapshot (MicroOS, Leap Micro).
 inline constexpr std::string_view suse_sentinel = "/run/reboot-needed";
 
-// yes when it is there, its first line being the reason, or its name where it is empty; no when it is not there or a
-// directory of its path is missing; unknown when that cannot be told.
+// `yes` if the file exists; the reason is its first line that is not blank, or its name if all are blank. `no` if the
+// file or a directory of its path does not exist. `unknown` if the file cannot be read.
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name);
 Pending read_sentinel(const HostRoot& root, const std::string& path);
 
-// yes if one says yes, else unknown if one is unknown, else no. Reasons in order.
+// `yes` if one of them is yes, else `unknown` if one is unknown, else `no`. If both are yes, the reasons of `first`
+// come first.
 Pending either(Pending first, Pending second);
 
 }  // namespace haulout::agent

@@ -21,7 +21,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Words, quoted values, and the three signs { } ; as tokens of one character.
+// A word, a quoted value, or one of the signs { } ; as a token of one character.
 struct Token {
   std::string text;
   bool quoted = false;
@@ -76,7 +76,7 @@ class Tokens {
   std::string_view rest_;
 };
 
-// What apt reads of a directory: names without a dot, and *.conf.
+// Names that apt reads in a directory: those without a dot, and *.conf.
 bool is_part(std::string_view name) {
   return !name.starts_with('.') && (name.find('.') == std::string_view::npos || name.ends_with(".conf"));
 }

@@ -1,4 +1,4 @@
-// Apt's configuration (apt.conf(5)), as far as one option goes. Includes and environment are not followed.
+// Reads single options of apt's configuration (apt.conf(5)). Does not follow includes or environment variables.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace haulout::agent {
 
-// The value that the text gives to an option ("Unattended-Upgrade::Automatic-Reboot"), the last one if there are
-// several. Names are compared without regard to case, as apt does. Pure.
+// The value of an option ("Unattended-Upgrade::Automatic-Reboot") in the text; the last one if there are several. As in
+// apt, names are not case-sensitive. Pure.
 std::optional<std::string> apt_option(std::string_view text, std::string_view name);
 
-// The same over /etc/apt/apt.conf.d in its order, then /etc/apt/apt.conf. Errors: see HostRoot.
+// The same for the files in /etc/apt/apt.conf.d, in apt's order, and then /etc/apt/apt.conf. Errors: see HostRoot.
 Result<std::optional<std::string>> read_apt_option(const HostRoot& root, std::string_view name);
 
-// As apt understands yes and no. Pure.
+// Whether apt reads this value as yes. Pure.
 bool apt_true(std::string_view value);
 
 }  // namespace haulout::agent

@@ -5,7 +5,7 @@
 namespace haulout::agent {
 namespace {
 
-// It may be at something that must not be cut off: firmware, a database.
+// The command may be busy with something that must not be interrupted: firmware, a database.
 constexpr Duration grace = std::chrono::seconds(10);
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The host that a command reboots (--reboot-method=command with --reboot-command). One method. The request counts as
-// accepted when the command ends with exit status 0; any other status, a signal, a passed deadline or a program that
-// cannot be started is an error which names the program, with the end of its stderr.
+// A host that a command reboots (--reboot-method=command with --reboot-command). It has one reboot method. The request
+// counts as accepted if the command ends with exit status 0. Any other status, a signal, a passed deadline or a failed
+// start is an error that names the program and has the end of its stderr.
 //
-// The clock must outlive the host. At the deadline the command gets SIGTERM, and SIGKILL ten seconds later; when the
+// The clock must outlive the host. At the deadline the command gets SIGTERM, and SIGKILL ten seconds later; if the
 // reboot is cancelled, half a second later.
 #pragma once
 
@@ -17,7 +17,7 @@ class CommandHost final : public FileHost {
       : FileHost(std::move(root)), clock_(clock), command_(std::move(command)) {}
 
   std::vector<std::string> reboot_methods() const override;
-  // Whether the program is there and executable; it is not run.
+  // Checks whether the program exists and is executable, without running it.
   Task<> can_reboot(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
 

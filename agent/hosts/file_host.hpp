@@ -1,6 +1,6 @@
-// What every host has in common: boot id, start of the first process and ready file beneath the host's root. Whether
-// the boot has come to its end is the service manager's knowledge; a host that cannot ask it says yes. So is who wants
-// the machine to stay up: a host that cannot ask says nobody.
+// The part that all hosts share: boot id, start of the first process and ready file, beneath the host's root. Only a
+// service manager can report whether the boot is complete; boot_complete() returns true for hosts without one. Likewise
+// blocked_by() returns an empty text for hosts that cannot ask whether something inhibits the reboot.
 #pragma once
 
 #include "agent/hosts/host_root.hpp"

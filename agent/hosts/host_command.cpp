@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t stdout_limit = std::size_t{1} << 20;
 constexpr std::size_t shown_stderr = 300;
 
-// 0, or why it cannot be executed.
+// Returns 0, or the errno that says why the file cannot be executed.
 int check_executable(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return errno;
@@ -34,7 +34,7 @@ Error not_executable(int cause) {
   return Error(Errc::unavailable, std::move(text));
 }
 
-// The end of it, since that is where programs say why they gave up.
+// The end of the text, because programs write the cause of a failure there.
 std::string tail_of(const std::string& text) {
   std::string line = one_line(text, text.size());
   if (line.size() <= shown_stderr) return line;
@@ -67,7 +67,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
   for (bool more = !program.empty(); more;) {
     const std::size_t end = search.find(':');
     const std::string_view directory = search.substr(0, end);
-    // An empty entry is the working directory.
+    // An empty entry means the working directory.
     std::string path = fmt::format("{}/{}", directory.empty() ? "." : directory, program);
     const int cause = check_executable(path);
     if (cause == 0) return path;
@@ -81,7 +81,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
 
 std::string program_search_path() {
   if (const char* path = std::getenv("PATH")) return path;
-  return "/bin:/usr/bin";  // where posix_spawnp looks then
+  return "/bin:/usr/bin";  // default of posix_spawnp without PATH
 }
 
 Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, TimePoint deadline) {

@@ -1,5 +1,5 @@
-// A program with its arguments that an option names (--reboot-command, --sentinel-command). It is run as it stands,
-// where the agent itself runs: without a shell, and not beneath the host's root.
+// A program with its arguments, from an option (--reboot-command, --sentinel-command). It runs directly in the
+// environment of the agent: without a shell, and not beneath the host's root.
 #pragma once
 
 #include <string>
@@ -15,28 +15,29 @@ namespace haulout::agent {
 struct HostCommand {
   std::string program;  // a path, or a name looked up in PATH
   std::vector<std::string> args{};
-  std::vector<std::pair<std::string, std::string>> env{};  // beside this process's own
-  Duration grace{};                                        // between SIGTERM and SIGKILL; 0: it is killed at once
+  std::vector<std::pair<std::string, std::string>> env{};  // variables in addition to this process's own
+  Duration grace{};                                        // time between SIGTERM and SIGKILL; 0 kills at once
   bool operator==(const HostCommand&) const = default;
 };
 
-// The first word is the program; there must be one.
+// The first word is the program. Precondition: `words` is not empty.
 HostCommand host_command(const std::vector<std::string>& words);
 
-// Splits by shell_words. Errc::invalid, naming the option, when that fails or when there is no program.
+// Splits `text` by shell_words(). Errc::invalid, naming the option, if that fails or if there is no program.
 Result<HostCommand> parse_host_command(std::string_view option, std::string_view text);
 
-// The file that running `program` would execute: as it stands if it has a slash, else the first in `search`, a list as
-// in PATH. Errc::unavailable, with the cause alone, when there is none or it is not executable.
+// The file that would be executed for `program`: the path itself if it contains a slash, else the first match in
+// `search`, a list like PATH. Errc::unavailable, with the cause alone, if there is no such file or it is not
+// executable.
 Result<std::string> find_program(const std::string& program, std::string_view search);
-// This process's PATH, or what programs are looked up in without one.
+// This process's PATH, or the default search path if PATH is not set.
 std::string program_search_path();
 
-// Runs it to its end, whatever that is. Errc::unavailable when it cannot be started, Errc::timeout at the deadline (it
-// is ended then); both name the program. Cancellable: it is killed.
+// Runs the command to its end, also if it fails. Errc::unavailable if it cannot be started. Errc::timeout at the
+// deadline, after ending the command. Both errors name the program. Cancellable; that kills the command.
 Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, TimePoint deadline);
 
-// "exit status 3: …", "ended by signal 9 (Killed)", "printed more than 1 MiB": with the end of its stderr.
+// "exit status 3: …", "ended by signal 9 (Killed)" or "printed more than 1 MiB", followed by the end of its stderr.
 std::string describe_end(const k8s::ChildOutcome& outcome);
 
 }  // namespace haulout::agent

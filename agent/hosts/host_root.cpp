@@ -19,7 +19,7 @@
 namespace haulout::agent {
 namespace {
 
-// As many as Linux follows (path_resolution(7)).
+// The number of links that Linux follows (path_resolution(7)).
 constexpr int link_limit = 40;
 constexpr std::size_t entry_limit = 10'000;
 
@@ -45,7 +45,7 @@ std::vector<std::string> components_of(std::string_view path) {
   return out;
 }
 
-// Nothing when it is no link, or cannot be read: then whoever opens it learns why.
+// std::nullopt if `path` is not a link or cannot be read. In the second case, opening the file reports the cause.
 std::optional<std::string> link_target(const std::string& path) {
   char target[PATH_MAX];
   const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
@@ -69,7 +69,7 @@ int write_all(int fd, std::string_view content) {
   return 0;
 }
 
-// 0, or the errno of what failed; then no trace of it is left.
+// Returns 0 or the errno of the failed call. After a failure, removes the scratch file.
 int replace_file(const std::string& target, const std::string& scratch, std::string_view content) {
   const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file.is_open()) return errno;
@@ -144,7 +144,7 @@ Result<bool> HostRoot::exists(std::string_view path) const {
 Result<std::optional<std::string>> HostRoot::read(std::string_view path, std::size_t limit) const {
   auto where = locate(path);
   if (!where) return std::move(where).error();
-  // O_NONBLOCK: a named pipe in its place must not hold us up.
+  // O_NONBLOCK: open() of a named pipe at this path must not block.
   const Descriptor file(::open(where->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
     const int cause = errno;
@@ -237,12 +237,12 @@ Result<std::string> read_boot_id(const HostRoot& root) {
 
 Result<std::uint64_t> read_first_process(const HostRoot& root) {
   constexpr std::string_view path = "/proc/1/stat";
-  constexpr int fields_after_name = 20;  // the third is the first one after the name, the time the 22nd
+  constexpr int fields_after_name = 20;  // field 3 follows the name, and the start time is field 22
   auto content = root.read(path, 4096);
   if (!content) return std::move(content).error();
   Error unreadable(Errc::unavailable, fmt::format("{} does not tell when process 1 began", root.display(path)));
   if (!*content) return unreadable;
-  // The name of the program is in brackets, and may have any character in it.
+  // The name of the program is in brackets, and can contain any character.
   const std::size_t name_ends = (*content)->rfind(')');
   if (name_ends == std::string::npos) return unreadable;
   std::istringstream fields((*content)->substr(name_ends + 1));

@@ -1,6 +1,6 @@
-// Several hosts that are the same machine, each with its own ways to reboot it: the ways of all, in the order of the
-// hosts. Boot id, start and ready file are the first one's; the boot has come to its end when all say so, and who wants
-// the machine to stay up for one of them does so for all.
+// Several hosts that are the same machine, each with its own reboot methods. reboot_methods() lists the methods of all,
+// in the order of the hosts. Boot id, start, ready file and can_reboot() are those of the first host. The boot is
+// complete if all hosts report so. blocked_by() returns the first non-empty answer. Owns the hosts.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace haulout::agent {
 
 class JoinedHost final : public Host {
  public:
-  // One host at least.
+  // Precondition: at least one host.
   explicit JoinedHost(std::vector<std::unique_ptr<Host>> hosts) : hosts_(std::move(hosts)) {}
 
   Result<std::string> boot_id() override;

@@ -1,5 +1,5 @@
-// The host that nobody here reboots (--reboot-method=none): a person or a machine does, once the node shows itself
-// ready. There is no way to reboot, so nothing can forbid it: can_reboot succeeds, reboot is Errc::invalid.
+// A host that the agent does not reboot (--reboot-method=none): a person or another program reboots it once the node is
+// in the state `ready`. It has no reboot method, so can_reboot() succeeds and reboot() is Errc::invalid.
 #pragma once
 
 #include "agent/hosts/file_host.hpp"

@@ -1,4 +1,4 @@
-// /etc/os-release (os-release(5)): what the operating system calls itself.
+// Identification of the operating system, from /etc/os-release (os-release(5)).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace haulout::agent {
 
 struct OsRelease {
-  std::string id;  // "debian"; "linux" where it does not say
+  std::string id;  // "debian"; "linux" if the file has no ID
   std::vector<std::string> id_like{};
   std::string version{};
   std::string version_id{};
@@ -19,14 +19,15 @@ struct OsRelease {
   std::string pretty_name{};
   bool operator==(const OsRelease&) const = default;
 
-  // It is `name` or says that it is like it.
+  // Whether `id` is `name`, or `id_like` contains `name`.
   bool is_like(std::string_view name) const;
 };
 
-// Pure. Lines that are no assignment, or whose value has an open quote, are passed over; the last assignment counts.
+// Pure. Ignores comments and lines that are not an assignment of one word, or whose quote is not closed. If a name is
+// assigned several times, the last assignment counts.
 OsRelease parse_os_release(std::string_view text);
 
-// /etc/os-release, else /usr/lib/os-release; nothing when neither is there. Errors: see HostRoot.
+// Reads /etc/os-release, else /usr/lib/os-release. std::nullopt if neither exists. Errors: see HostRoot.
 Result<std::optional<OsRelease>> read_os_release(const HostRoot& root);
 
 }  // namespace haulout::agent

@@ -71,7 +71,7 @@ class Splitter {
   }
 
   std::string_view rest_;
-  std::optional<std::string> word_;  // "" is a word too
+  std::optional<std::string> word_;  // "" is a word, too
   std::vector<std::string> words_;
 };
 

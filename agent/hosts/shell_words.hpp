@@ -1,8 +1,8 @@
-// Splitting a line into words as a POSIX shell does, and nothing else that a shell does. Pure.
+// Splits a line into words as a POSIX shell does, without any other processing of a shell. Pure.
 //
-// Blanks separate words. '…' holds everything as it stands. Inside "…" a backslash escapes ", \, $, ` and a line break,
-// elsewhere any character; an escaped line break vanishes. $, *, ~, ;, |, &, <, > and # are ordinary characters:
-// nothing is expanded and nothing is chained.
+// Blanks separate words. All characters inside '…' are literal. Inside "…" a backslash escapes ", \, $, ` and a line
+// break; outside of quotes it escapes any character. An escaped line break is removed. $, *, ~, ;, |, &, <, > and # are
+// ordinary characters: the function expands nothing and does not chain commands.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace haulout::agent {
 
-// Errc::invalid for a quote without its end, a backslash at the end, or a NUL character.
+// Errc::invalid if a quote is not closed, or if the text ends in a backslash or contains a NUL character.
 Result<std::vector<std::string>> shell_words(std::string_view text);
 
 }  // namespace haulout::agent

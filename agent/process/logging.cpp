@@ -21,7 +21,7 @@ namespace {
 namespace logging = boost::log;
 namespace sinks = boost::log::sinks;
 
-// Hands finished lines to whoever owns stderr (the console, so that a live view is not torn).
+// Passes finished lines to the owner of stderr (the console), so that log lines do not break up a live view.
 class LineBackend final
     : public sinks::basic_formatted_sink_backend<char, sinks::combine_requirements<sinks::concurrent_feeding>::type> {
  public:
@@ -31,7 +31,7 @@ class LineBackend final
  private:
   std::function<void(const std::string&)> write_;
 };
-using Frontend = sinks::unlocked_sink<LineBackend>;  // one thread
+using Frontend = sinks::unlocked_sink<LineBackend>;  // needs no lock: only one thread logs
 
 std::string text_line(const std::string& time, Severity severity, std::string_view message, const Log::Fields& fields) {
   std::string line =
@@ -40,7 +40,8 @@ std::string text_line(const std::string& time, Severity severity, std::string_vi
   return line;
 }
 
-// DEL and U+0080 to U+009F may stand in JSON as they are, and steer some terminals; these are only inside of strings.
+// JSON allows DEL and U+0080 to U+009F unescaped, but some terminals interpret them. Escaping is valid everywhere in
+// the text, because these characters occur only inside strings.
 std::string without_controls(const std::string& json) {
   std::string result;
   result.reserve(json.size());
@@ -81,7 +82,7 @@ std::string_view to_string(Severity severity) {
   return "";
 }
 
-// The levels of syslog(3).
+// Priorities of syslog(3).
 std::string_view journal_priority(Severity severity) {
   switch (severity) {
     case Severity::debug: return "<7>";

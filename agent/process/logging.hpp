@@ -1,8 +1,9 @@
-// The log: text or JSON lines for whoever debugs, on stderr. Never holds credentials: callers log methods, targets and
-// codes, not headers or bodies. Lines are handed to `write` without a line break. One per program.
+// The log for debugging: text or JSON lines on stderr. It never contains credentials: callers log methods, targets and
+// status codes, not headers or bodies. The log passes each line without a line break to `write`. One instance per
+// program.
 //
-// Of a service whose stderr is the journal's each line begins with its priority, as sd-daemon(3) has it, so that
-// journalctl -p selects it; the time is the journal's.
+// If the program is a service whose stderr is the journal's stream, each line begins with its priority as in
+// sd-daemon(3), so that `journalctl -p` selects it. Text lines then have no time, because the journal records it.
 #pragma once
 
 #include <functional>
@@ -21,9 +22,9 @@ enum class LogFormat { text, json };
 enum class Severity { debug, info, notice, warning, error };
 std::string_view to_string(Severity severity);
 
-// What a line for the journal begins with: "<4>".
+// The prefix of a line for the journal, for example "<4>".
 std::string_view journal_priority(Severity severity);
-// Whether that descriptor is the stream that systemd has named in $JOURNAL_STREAM ("device:inode").
+// Whether the descriptor is the stream that systemd names in $JOURNAL_STREAM ("device:inode").
 bool is_journal(const std::string& journal_stream, int descriptor);
 
 struct LogOptions {

@@ -1,4 +1,4 @@
-// What the program runs in, as every command gets it.
+// The program's environment, which each command receives: executor, clock, output, environment variables.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// Owned by main.
+// `main` owns this object and everything that it refers to.
 struct Process {
   boost::asio::any_io_executor executor;
   Clock& clock;
@@ -19,7 +19,7 @@ struct Process {
   FdSink& out;
   FdSink& err;
   k8s::Environment environment;
-  std::string program;  // as the user calls us
+  std::string program;  // the program's name as the user called it
 };
 
 }  // namespace haulout::agent

@@ -3,7 +3,7 @@
 namespace haulout::agent {
 namespace {
 
-// Segments after "/api/v1" or "/apis/GROUP/VERSION"; the server's URL may put a prefix before them.
+// The segments after "/api/v1" or "/apis/GROUP/VERSION". The server's URL can put a prefix before them.
 struct Path {
   bool resource = false;
   std::string group;

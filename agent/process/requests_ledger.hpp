@@ -1,5 +1,5 @@
-// Counts the requests that went to the wire by Kubernetes verb, for the report, and remembers what was denied last, so
-// that the missing RBAC rule can be named.
+// Counts the requests that were sent, by Kubernetes verb, for the report. Also remembers the last denied request, so
+// that a message can name the missing RBAC rule.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// What the API server's authorizer sees in a request.
+// The attributes of a request that the API server's authorizer checks.
 struct RequestInfo {
   std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection
   std::string group;
@@ -21,7 +21,7 @@ struct RequestInfo {
   std::string name;
   bool operator==(const RequestInfo&) const = default;
 };
-// Pure. A target outside /api and /apis has only a verb.
+// Pure. A target outside of /api and /apis has only a verb.
 RequestInfo describe_request(std::string_view method, std::string_view target);
 
 class RequestLedger {

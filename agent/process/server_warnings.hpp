@@ -1,5 +1,5 @@
-// What the API server warns of (k8s/warnings.hpp), told once each. Bounded: after a great many different texts it
-// forgets what it has told.
+// Reports each different warning of the API server (k8s/warnings.hpp) once. Its memory is bounded: after 200 different
+// texts it forgets them all, and may report one again.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class ServerWarnings {
   explicit ServerWarnings(std::function<void(const std::string& text)> tell) : tell_(std::move(tell)) {}
 
   void see(const std::vector<std::string>& texts);
-  // So many have been told.
+  // Number of warnings reported so far.
   std::size_t count() const { return count_; }
 
  private:

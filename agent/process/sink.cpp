@@ -11,7 +11,7 @@
 namespace haulout::agent {
 namespace {
 
-// Not more than a pipe (PIPE_BUF) takes without blocking once poll() says that it is writable.
+// At most PIPE_BUF: a pipe accepts that much without blocking after poll() has reported it writable.
 constexpr std::size_t chunk = 4096;
 
 }  // namespace
@@ -48,7 +48,7 @@ bool FdSink::wait_writable(int timeout_ms) {
   for (;;) {
     pollfd entry{fd_, POLLOUT, 0};
     const int ready = ::poll(&entry, 1, timeout_ms);
-    if (ready > 0) return true;  // also on POLLERR: the write then says what is wrong
+    if (ready > 0) return true;  // also on POLLERR: write() then returns the cause
     if (ready == 0) return false;
     if (errno != EINTR) {
       broken_ = true;

@@ -1,5 +1,6 @@
-// Transport decorator: bounds each request by --request-timeout, logs it (method, target, status, milliseconds; never
-// headers or bodies), and tells how it ended and what the server warns of. Borrows what it is given.
+// Transport decorator: limits each request to --request-timeout, and logs it (method, target, status, milliseconds;
+// never headers or bodies). It also reports to `tell` how the request ended and which warnings the server sent. Borrows
+// the inner transport, the clock and the log.
 #pragma once
 
 #include <functional>
@@ -9,18 +10,18 @@
 
 namespace haulout::agent {
 
-// How a request ended.
+// The result of a request.
 struct RequestEnd {
   std::string method{};
   std::string target{};
-  int status = 0;  // 0: no answer
-  Errc failure{};  // when there was none
+  int status = 0;  // 0 if there was no answer
+  Errc failure{};  // the error if there was no answer
   std::vector<std::string> warnings{};
 };
 
 class WatchedTransport final : public http::Transport {
  public:
-  // `server`, unless empty: the URL without path, and requests are logged in the form in which kubectl logs them.
+  // `server` is the URL without path; if it is not empty, requests are logged in kubectl's format.
   WatchedTransport(http::Transport& inner, Clock& clock, Log& log, std::function<void(const RequestEnd&)> tell,
                    std::optional<Duration> request_timeout, std::string server = {})
       : inner_(inner),
@@ -31,7 +32,7 @@ class WatchedTransport final : public http::Transport {
         server_(std::move(server)) {}
 
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
-  // Bound and end are those of the head of the answer: a watch is meant to last.
+  // The time limit and the result apply only to the head of the answer, because a watch is meant to last.
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
  private:

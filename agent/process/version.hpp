@@ -1,4 +1,4 @@
-// The version of this program, and the name under which it asks the API server.
+// The version of this program, and its user agent in requests to the API server. Pure.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace haulout::agent {
 
-// "1.2.3"
+// For example "1.2.3".
 std::string_view version();
-// As the audit log of the API server shows it: "haulout/1.2.3 (drain)".
+// The name in the API server's audit log: "haulout/1.2.3 (drain)".
 std::string user_agent(std::string_view command);
 
 }  // namespace haulout::agent

@@ -1,5 +1,6 @@
-// Whether the API server answers, judged by the requests that are sent anyway: it does until no request has been
-// answered for a while, and requests were sent. Pure.
+// Whether the API server is up, judged by the requests that the agent sends anyway. It counts as down before the first
+// request. It also counts as down if `patience` has passed since the first unanswered request and none was answered
+// after that. Pure.
 #pragma once
 
 #include <optional>
@@ -10,10 +11,10 @@ namespace haulout::agent {
 
 class ApiHealth {
  public:
-  // A single connection that breaks is no outage.
+  // Longer than the effect of one broken connection, which is no outage.
   static constexpr Duration patience = std::chrono::seconds(30);
 
-  // A request was answered by the API server, or was not.
+  // `answered`: whether the API server answered a request.
   void see(bool answered, TimePoint now) {
     seen_ = true;
     if (answered) {

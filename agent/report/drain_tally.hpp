@@ -1,4 +1,4 @@
-// What a drain under way waits for, counted. Pure bookkeeping over its events.
+// Counts the pods that a running drain waits for, and its diagnoses, from its events. No I/O.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace haulout::agent {
 class DrainTally {
  public:
   void see(const drain::Event& event);
-  // The drain is over.
+  // Call it when the drain has ended.
   void clear();
 
   const drain::Progress& progress() const { return progress_; }
@@ -22,7 +22,7 @@ class DrainTally {
 
  private:
   drain::Progress progress_;
-  std::map<std::string, std::string> waiting_;  // UID to reason
+  std::map<std::string, std::string> waiting_;  // waiting pods: UID to reason
   std::set<std::pair<std::string, std::string>> diagnoses_;
 };
 

@@ -13,10 +13,10 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Duration request_limit = std::chrono::seconds(10);
-// kube-apiserver keeps an Event for an hour after it was last written (--event-ttl).
+// Shorter than one hour after the last write, when kube-apiserver deletes an Event (default of --event-ttl).
 constexpr Duration life = std::chrono::minutes(55);
 constexpr std::size_t remembered = 32;
-// A name is at most 253 characters long, and a stamp in hexadecimal takes 16 of them.
+// A name has at most 253 characters, and a time stamp in hexadecimal needs 16 of them.
 constexpr std::size_t longest_prefix = 230;
 constexpr std::string_view controller = "haulout.dev/agent";
 
@@ -112,7 +112,8 @@ Task<> EventQueue::create(Waiting& event) {
   k8s::NodeEvent out;
   out.name = event.name;
   out.node = options_.node;
-  // As the kubelet does: `kubectl describe node` looks for the Node's name here as well as for its UID.
+  // As the kubelet does, because `kubectl describe node` searches Events by the Node's name here, as well as by its
+  // UID.
   out.node_uid = options_.node;
   out.type = event.note.type;
   out.reason = event.note.reason;

@@ -1,11 +1,13 @@
-// Events of this node's agent (events.k8s.io/v1, regarding its Node) on their way to the API server: best effort, and
-// kind to it. push() never blocks; run() works the queue off.
+// Queue of this agent's Events (events.k8s.io/v1, regarding its Node) for the API server. Delivery is best effort, with
+// limits that protect the server. push() never blocks; run() sends the queued Events.
 //
-//  - The same thing again within the life of its Event is counted on that one (series), not written anew.
-//  - A burst of `burst` writes, then one in `refill`. What does not fit into the queue pushes the oldest out.
-//  - A write that fails for a passing reason is sent again for `patience`; any other failure loses the Event. Each end
-//    is told to `done`.
-// Borrows the client; must outlive run(). One thread.
+//  - If a note repeats while its Event exists, run() increments the count of that Event (series) and creates no new
+//    one.
+//  - run() sends at most `burst` writes at once, then one per `refill`. If the queue is full, push()
+//    drops its oldest Event.
+//  - run() retries a transient failure for up to `patience` after push(). Any other failure loses the Event. It calls
+//    `done` with each result.
+// Borrows client and rng, and must outlive run(). One thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -29,7 +31,7 @@ struct EventNote {
 
 struct EventQueueOptions {
   std::string node{};
-  std::string instance{};  // reportingInstance: the pod, or the host
+  std::string instance{};  // reportingInstance of Events: the pod, or the host
   std::size_t capacity = 20;
   unsigned burst = 10;
   Duration refill = std::chrono::seconds(30);
@@ -45,7 +47,7 @@ class EventQueue {
              std::function<void(EventResult)> done);
 
   void push(EventNote note);
-  // Until cancelled; what is in the queue then is lost.
+  // Runs until cancelled; the queued Events are then lost.
   boost::asio::awaitable<void> run();
   std::size_t size() const { return waiting_.size(); }
 
@@ -55,7 +57,7 @@ class EventQueue {
     WallTime at{};
     TimePoint until{};
     std::int32_t times = 1;
-    std::string name{};  // given once: an answer that was lost must not make two of it
+    std::string name{};  // set once, so that a retry after a lost answer creates no second Event
   };
   struct Written {
     EventNote note;
@@ -79,7 +81,7 @@ class EventQueue {
   Notifier news_;
   std::deque<Waiting> waiting_;
   std::deque<Written> written_;
-  TimePoint paid_until_{};  // when the writes so far are paid off, at one in `refill`
+  TimePoint paid_until_{};  // when the full `burst` is available again
   std::int64_t last_stamp_ = 0;
 };
 

@@ -35,7 +35,7 @@ double as_number(bool value) {
   return value ? 1 : 0;
 }
 
-// A metric whose label values come and go.
+// A metric whose label values change: replace() removes the series that are not in the new set.
 class Changing {
  public:
   explicit Changing(Series<Gauge>& family) : family_(family) {}
@@ -86,7 +86,7 @@ class Metrics::Impl {
   std::string text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
 
  private:
-  // The process_ metrics belong to no node.
+  // The process_ metrics have no label `node`.
   Labels constant_labels(std::string_view name) const {
     return name.starts_with("haulout_") ? Labels{{"node", options_.node}} : Labels{};
   }

@@ -1,5 +1,6 @@
-// What Prometheus sees of an agent. The names, types and labels are one table, from which docs/metrics.md is made; the
-// number of series is bounded: no names of pods, of nodes only the own one. Nothing here suspends or fails.
+// The Prometheus metrics of an agent. Names, types and labels are in one table, which also generates docs/metrics.md.
+// The number of series is bounded: no label contains a pod's name, and the only node name is the own one. Nothing here
+// suspends or fails.
 #pragma once
 
 #include <map>
@@ -20,11 +21,11 @@ std::string_view to_string(MetricType type);
 struct MetricRow {
   std::string_view name;
   MetricType type = MetricType::gauge;
-  std::string_view labels;  // beside `node`, separated by commas
+  std::string_view labels;  // in addition to `node`, separated by commas
   std::string_view help;
 };
 std::span<const MetricRow> metric_table();
-// docs/metrics.md.
+// The text of docs/metrics.md.
 std::string metrics_page();
 
 struct MetricsOptions {
@@ -51,13 +52,13 @@ class Metrics {
   void drain_ended(bool drained, Duration took);
   void update_ended(std::string_view result);  // succeeded, failed, given_up
 
-  // `code`: the HTTP status, or what happened instead of one.
+  // `code`: the HTTP status, or the error if there was no answer.
   void count_request(const std::string& verb, const std::string& resource, const std::string& code);
   void count_eviction(std::string_view result);  // accepted, refused, unanswered
   void count_event(std::string_view result);
 
   void show_process(const ProcessFigures& figures);
-  // In the text format of Prometheus, version 0.0.4.
+  // All metrics in Prometheus' text format, version 0.0.4.
   std::string text() const;
 
  private:

@@ -1,4 +1,5 @@
-// Decorators that tell what goes through a port of the agent. Each borrows what it decorates, and is as cancellable.
+// Decorators that report the answers of the agent's ports to a function. Each borrows the port that it decorates, and
+// is cancellable as the port is.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ class ObservedBackend final : public Backend {
 
 class ObservedSlots final : public Slots {
  public:
-  // Whether the turn is ours, whenever that is known.
+  // Calls `tell` after each answer that shows whether this node holds the slot.
   ObservedSlots(Slots& inner, std::function<void(bool)> tell) : inner_(inner), tell_(std::move(tell)) {}
 
   std::string name() const override { return inner_.name(); }

@@ -40,13 +40,14 @@ std::string slurp(const char* path) {
 }  // namespace
 
 std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units) {
-  // The second field is the program's name in parentheses, and may hold blanks and parentheses itself; see proc(5).
+  // The second field is the program's name in parentheses, which can contain blanks and parentheses itself; see
+  // proc(5).
   const std::size_t name_end = self_stat.rfind(')');
   const std::size_t boot_line = stat.find("\nbtime ");
   if (name_end == std::string_view::npos || boot_line == std::string_view::npos) return std::nullopt;
   const auto fields = words_of(self_stat.substr(name_end + 1));
   const auto boot = words_of(stat.substr(boot_line));
-  constexpr std::size_t first = 3;  // the number that proc(5) gives the field after the name
+  constexpr std::size_t first = 3;  // number in proc(5) of the field after the name
   if (fields.size() <= 24 - first || boot.size() < 2) return std::nullopt;
   const auto user = number(fields[14 - first]);
   const auto system = number(fields[15 - first]);

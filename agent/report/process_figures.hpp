@@ -1,5 +1,5 @@
-// What a process costs, from /proc, under the names that every Prometheus client gives it. Quick reads of the kernel's
-// memory, no disk.
+// Resource use of this process, from /proc, for the process_ metrics that all Prometheus clients have. Reads are short
+// and do not access a disk, because /proc is in the kernel's memory.
 #pragma once
 
 #include <optional>
@@ -17,17 +17,17 @@ struct ProcessFigures {
   double start_time_seconds = 0;  // Unix time
 };
 
-// What the kernel counts in.
+// Units in which the kernel counts.
 struct KernelUnits {
   double ticks_per_second = 100;
   double page_bytes = 4096;
 };
 
-// From the text of /proc/self/stat and /proc/stat; nothing when they do not look like themselves. Pure. File
-// descriptors are not in there.
+// Parses the text of /proc/self/stat and /proc/stat. std::nullopt if their format is not as expected. Leaves open_fds
+// and max_fds 0, because the texts do not contain them. Pure.
 std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units);
 
-// Nothing where /proc is not to be had.
+// std::nullopt if /proc cannot be read.
 std::optional<ProcessFigures> read_process_figures();
 
 }  // namespace haulout::agent

@@ -1,6 +1,6 @@
-// The table of reasons: why a node is where it is, or why a pod is not evicted, as the label haulout.dev/reason, the
-// condition, Events, metrics and the log name it, with what it means and what a person can do. docs/reasons.md is made
-// from it. Pure.
+// The table of reasons: why a node does not go on, or why a pod is not evicted. Each reason has its meaning and what a
+// person can do. The label haulout.dev/reason, the condition, Events, metrics and the log use these names.
+// docs/reasons.md is generated from the table. Pure.
 #pragma once
 
 #include <span>
@@ -9,31 +9,31 @@
 
 namespace haulout::agent {
 
-// How a reason is to be taken.
+// Whether a reason needs the attention of a person.
 enum class Concern {
-  progress,  // things go on by themselves
-  waiting,   // by somebody's wish: a window, a pause, a turn
-  trouble,   // somebody should have a look: it may not end by itself
+  progress,  // continues without help
+  waiting,   // waits as configured or requested: a window, a pause, a slot
+  trouble,   // may not end without help: a person should look
 };
 
 // "progress", "waiting" or "trouble".
 std::string_view to_string(Concern concern);
 
 struct Reason {
-  std::string_view name;  // CamelCase, stable
+  std::string_view name;  // CamelCase; does not change between versions
   std::string_view group;
   Concern concern = Concern::progress;
   std::string_view meaning;
-  std::string_view remedy;  // what to do; a sentence
+  std::string_view remedy;  // what a person can do; a sentence
 };
 
 std::span<const Reason> reasons();
-// Nothing for one that is not in the table.
+// nullptr if the reason is not in the table.
 const Reason* find_reason(std::string_view name);
-// A reason that nobody knows is trouble.
+// A reason that is not in the table is `trouble`.
 Concern concern_of(std::string_view reason);
 
-// docs/reasons.md.
+// The text of docs/reasons.md.
 std::string reasons_page();
 
 }  // namespace haulout::agent

@@ -9,12 +9,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Past them a drain's figures tell nothing any more.
+// Whether the metrics still show the last drain in this state. In all other states they are reset.
 bool shows_drain(State state) {
   return state == State::draining || state == State::ready || state == State::rebooting;
 }
 
-// A gateway that speaks for a server that is away is no answer of it.
+// A gateway error (502, 503, 504) is not an answer of the API server behind the gateway.
 bool answered(const RequestEnd& request) {
   return request.status != 0 && request.status != 502 && request.status != 503 && request.status != 504;
 }
@@ -47,7 +47,7 @@ void Reporter::tell(const Status& status) {
     tally_.clear();
     show_tally();
   }
-  // What the Node shows already when an agent takes over is no news.
+  // When an agent takes over, the Node already shows the first status, so that needs no Event.
   if (!before) return;
   count_what_ended(*before, status);
   if (auto event = event_of(*before, status)) events_.push(*std::move(event));
@@ -122,7 +122,8 @@ std::string Reporter::metrics_text() {
 std::vector<Check> Reporter::readiness() const {
   Check api{"api", api_.up(now()) ? "" : "the API server does not answer"};
   Check backend{"backend", pending_ ? "" : "not asked yet"};
-  // A back end that cannot tell may be so for days. It must not keep a new agent, or its repair, from other nodes.
+  // A back end may be unable to answer for days. That must not make the pod unready, because an unready pod stops the
+  // rollout of a new agent version, or of a fix, to other nodes.
   if (pending_ && pending_->need == Need::unknown)
     backend.note = pending_->problem.empty() ? "no answer" : pending_->problem;
   return {std::move(api), std::move(backend)};

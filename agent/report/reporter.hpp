@@ -1,9 +1,9 @@
-// What the agent says about itself: each status and what happens in a drain become log lines, Events on the Node,
-// metrics and words for the service manager, all from the same value.
+// Reports what the agent does. Turns each status and the events of a drain into log lines, Events on the Node, metrics
+// and messages for the service manager, all from the same value.
 //
-// It is told by the driver (AgentParts::tell and warn), by drains (it is their observer) and by the decorators of
-// observed_ports.hpp; being told never blocks and never fails. run() writes the Events, until cancelled. Borrows
-// client, rng and the functions; must outlive run() and whoever tells it. One thread.
+// Its callers are the driver (AgentParts::tell and warn), drains (it is their observer) and the decorators of
+// observed_ports.hpp. Calls never block and never fail. run() writes the Events, until cancelled. Borrows client and
+// rng, and must outlive run() and all callers. What the functions capture must outlive it. One thread.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct LogEntry;
 
 struct ReporterParts {
   boost::asio::any_io_executor executor;
-  k8s::Client& client;  // Events; needs no impersonation
+  k8s::Client& client;  // writes Events; needs no impersonation
   Rng& rng;
   std::function<void(Severity, const std::string& message, const Log::Fields&)> log;
   // See service_manager.hpp.
@@ -37,7 +37,7 @@ struct ReporterParts {
 
 struct ReporterOptions {
   std::string node{};
-  std::string instance{};  // of the agent: its pod, or the host
+  std::string instance{};  // the agent's pod, or the host
   std::string version{};
 };
 
@@ -46,7 +46,7 @@ class Reporter final : public drain::DrainObserver {
   Reporter(ReporterParts parts, ReporterOptions options);
 
   void tell(const Status& status);
-  // AgentParts::warn: it is no status.
+  // AgentParts::warn: reports a warning, without changing the current status.
   void warn(const Status& status);
   void on_event(const drain::Event& event) override;
   void see_pending(const Pending& pending);
@@ -54,9 +54,9 @@ class Reporter final : public drain::DrainObserver {
   void see_request(const RequestEnd& request);
   void see_authority(const std::string& authority) { metrics_.show_authority(authority); }
 
-  // Says READY=1 first: the agent is set up, whatever the API server does.
+  // Sends READY=1 first: the agent is set up, even if the API server does not answer.
   boost::asio::awaitable<void> run();
-  // SIGTERM has come.
+  // Call it after SIGTERM; sends STOPPING=1.
   void say_goodbye();
 
   std::string metrics_text();

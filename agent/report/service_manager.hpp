@@ -1,5 +1,5 @@
-// What a service tells its service manager, in the protocol of sd_notify(3): over the datagram socket that
-// $NOTIFY_SOCKET names. Without one, nobody is told anything.
+// Messages of a service to its service manager, in the protocol of sd_notify(3), over the datagram socket in
+// $NOTIFY_SOCKET. Without that variable, nothing is sent.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -11,15 +11,15 @@
 
 namespace haulout::agent {
 
-// "READY=1", "STATUS=…", …; lines may be put together by line breaks. Best effort.
+// Sends "READY=1", "STATUS=…" and so on; line breaks separate several messages. Best effort.
 void notify_service_manager(const std::string& words);
 
-// How often the service manager wants to hear WATCHDOG=1 (WATCHDOG_USEC): it kills a service that is silent for longer.
-// Nothing: no watchdog, or not one of this process.
+// The watchdog's limit (WATCHDOG_USEC): the service manager kills a service that sends no WATCHDOG=1 for longer.
+// std::nullopt if there is no watchdog, or if it is for another process.
 std::optional<Duration> watchdog_limit();
 
-// Says WATCHDOG=1 twice in each limit, as sd_watchdog_enabled(3) recommends, until cancelled. To run on the loop that
-// does all the work: when that hangs, the service manager starts another agent.
+// Sends WATCHDOG=1 twice per limit, as sd_watchdog_enabled(3) recommends, until cancelled. Run it on the event loop
+// that does all the work: if that loop hangs, the service manager starts the agent again.
 boost::asio::awaitable<void> feed_watchdog(Clock& clock, Duration limit,
                                            std::function<void(const std::string&)> notify = notify_service_manager);
 

@@ -10,12 +10,12 @@
 namespace haulout::agent {
 namespace {
 
-// Any pod may connect. Whoever does so without asking for anything must take neither descriptors and memory from the
-// agent nor its pages from scrapers and probes: 64 connections with a head of 16 KiB each, and one that is silent gives
-// way to the next one.
+// Any pod can connect. Idle connections must neither exhaust the agent's descriptors and memory nor keep scrapers and
+// probes out. So the server allows 64 connections with a head of 16 KiB each. If all are in use, a new connection
+// replaces a silent one.
 constexpr std::size_t connections = 64;
 constexpr std::size_t head_limit = std::size_t{16} * 1024;
-constexpr std::size_t body_limit = 1024;  // no page wants any
+constexpr std::size_t body_limit = 1024;  // no page uses a request body
 constexpr Duration idle_timeout = std::chrono::seconds(10);
 constexpr Duration request_timeout = std::chrono::seconds(10);
 constexpr Duration send_timeout = std::chrono::seconds(10);
@@ -29,7 +29,7 @@ http::Response plain(int status, std::string body) {
   return response;
 }
 
-// In the words of the health pages of Kubernetes' own components.
+// The format of the health pages of Kubernetes' own components.
 http::Response readiness_page(const std::vector<Check>& checks) {
   std::string body;
   bool ready = true;
@@ -44,7 +44,7 @@ http::Response readiness_page(const std::vector<Check>& checks) {
 }
 
 boost::asio::awaitable<void> answer(http::Exchange& exchange, const PageSources& sources) {
-  // Whoever asked and went away is not missed.
+  // A client that disconnects before the reply is no error.
   static_cast<void>(co_await exchange.reply(status_page(exchange.request(), sources)));
 }
 
@@ -106,7 +106,7 @@ Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_exe
   auto parsed = parse_listen_address(address);
   if (!parsed) return std::move(parsed).error();
   const bool everywhere = parsed->host.empty();
-  // Linux takes IPv4 there, too.
+  // On Linux this address accepts IPv4 connections, too.
   if (everywhere) parsed->host = "::";
   auto server = listen(executor, clock, *parsed, sources);
   if (!server && everywhere) {

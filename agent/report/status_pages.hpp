@@ -1,4 +1,4 @@
-// /metrics, /healthz and /readyz on --metrics-address.
+// HTTP pages /metrics, /healthz and /readyz on --metrics-address.
 #pragma once
 
 #include <functional>
@@ -12,27 +12,28 @@ namespace haulout::agent {
 
 struct Check {
   std::string name{};
-  std::string problem{};  // empty: all is well
-  std::string note{};     // what the page says beside that; no reason not to be ready
+  std::string problem{};  // empty if the check passes
+  std::string note{};     // shown beside the result of a passed check; does not affect readiness
 };
 
-// Where the pages get what they show; called for each request.
+// Functions that return the content of the pages; the server calls them for each request.
 struct PageSources {
   std::function<std::string()> metrics;
   std::function<std::vector<Check>()> readiness;
 };
 
-// The answer to a request. Pure but for its sources.
+// Returns the answer to a request. Pure, except for the calls of `sources`.
 http::Response status_page(const http::Request& request, const PageSources& sources);
 
 struct ListenAddress {
-  std::string host{};  // numeric; empty: all addresses
+  std::string host{};  // numeric IP address; empty means all addresses
   std::uint16_t port = 0;
 };
-// "127.0.0.1:9475", "[::1]:9475", ":9475". Errc::invalid for anything else, names among it.
+// Parses "127.0.0.1:9475", "[::1]:9475" or ":9475". Errc::invalid for anything else, also for host names.
 Result<ListenAddress> parse_listen_address(const std::string& text);
 
-// Listens; run() of the server serves. Errc::unavailable with the address and why.
+// Binds the address; the caller owns the server and runs it with run(). Errors: those of parse_listen_address(), and
+// Errc::unavailable with the address and the cause.
 Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
                                                          const std::string& address, PageSources sources);
 

@@ -9,7 +9,7 @@ namespace {
 
 struct StateWords {
   std::string_view sentence;
-  std::string_view action;  // what the agent is at, for Events
+  std::string_view action;  // the action of the state's Events: what the agent does
 };
 
 StateWords words_of(State state) {
@@ -35,7 +35,7 @@ bool is_trouble(const Status& status) {
   return !status.reason.empty() && concern_of(status.reason) == Concern::trouble;
 }
 
-// Nothing brings it back: whoever loses it should find out.
+// Nothing recreates an evicted pod without a controller, so its owner should learn of it. A finished pod is no loss.
 bool is_loss(const drain::Event& event) {
   return event.type == drain::EventType::evicted && event.pod && event.pod->controller.empty() &&
          event.pod->reason != "Finished";

@@ -1,4 +1,5 @@
-// One status, in the words of each place where it is shown: all of them are made here, from the same value. Pure.
+// Texts of a status for each place that shows it: log, Events and service manager. All are made here, from the same
+// value. Pure.
 #pragma once
 
 #include <optional>
@@ -17,24 +18,25 @@ struct LogEntry {
   Log::Fields fields{};
 };
 
-// The message, or what the state means when there is none.
+// The message of the status, or the meaning of its state if it has no message.
 std::string sentence_of(const Status& status);
-// For an Event, which must have a reason: the state, in CamelCase, when nothing stands in the way.
+// For Events, which must have a reason: the status's reason, or its state in CamelCase if it has no reason.
 std::string reason_of(const Status& status);
-// "draining, BlockedByBudget: pod shop/web-0: …".
+// For example "draining, BlockedByBudget: pod shop/web-0: …".
 std::string line_of(const Status& status);
 
-// Nothing when only the message is another one: how far a drain is, is no news for an Event.
+// std::nullopt if state and reason are unchanged: a new message only reports the progress of a drain, and needs no
+// Event.
 std::optional<EventNote> event_of(const Status& before, const Status& now);
-// One line for each change; `before` is nothing for the first status of a process. A change of the message alone is for
-// debugging.
+// The log line for each change. `before` is std::nullopt for the first status of a process. If only the message has
+// changed, the severity is debug.
 LogEntry log_entry_of(const std::optional<Status>& before, const Status& now);
 
-// What went wrong and holds nothing up.
+// For a problem that does not delay the update.
 EventNote warning_event_of(const Status& status);
 LogEntry warning_entry_of(const Status& status);
 
-// What happens in a drain, as far as it is worth an Event or a line.
+// The Event or log line for an event of a drain; std::nullopt if it needs none.
 std::optional<EventNote> event_of(const drain::Event& event);
 std::optional<LogEntry> log_entry_of(const drain::Event& event);
 
