@@ -1,4 +1,4 @@
-// Base64 with the standard alphabet and padding (RFC 4648 section 4), and what HTTP makes of it. Pure.
+// Base64 with the standard alphabet and padding (RFC 4648 section 4), and HTTP Basic credentials. Pure.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 namespace haulout::http {
 
 std::string base64_encode(std::string_view bytes);
-// Line breaks are skipped; anything else that does not belong makes it nothing.
+// Skips line breaks. Returns nothing if any other character is not valid Base64.
 std::optional<std::string> base64_decode(std::string_view text);
 
-// The value of an Authorization or Proxy-Authorization header (RFC 7617).
+// Returns the value of an Authorization or Proxy-Authorization header (RFC 7617).
 std::string basic_credentials(std::string_view user, std::string_view password);
 
 }  // namespace haulout::http

@@ -1,5 +1,5 @@
-// Bytes that were read and not yet parsed. Grows while reads fill it, up to 64 KB, and beyond that only for a message
-// head that does not fit.
+// Buffer for bytes that were read and not yet parsed. It grows while reads fill it, up to 64 KB. It grows beyond that
+// only for a message head that does not fit. No I/O.
 #pragma once
 
 #include <cstring>
@@ -14,10 +14,10 @@ class Buffer {
   static constexpr std::size_t start_capacity = std::size_t{8} * 1024;
   static constexpr std::size_t largest_read = std::size_t{64} * 1024;
 
-  // `largest`: what a peer may make us hold unparsed.
+  // `largest` limits the number of unparsed bytes that a peer can make the buffer hold.
   explicit Buffer(std::size_t largest) : largest_(std::max(largest, largest_read)) {}
 
-  // Room for the next read; none when `largest` unparsed bytes are held.
+  // Returns free space for the next read. It is empty if the buffer holds `largest` unparsed bytes.
   std::span<char> prepare() {
     if (begin_ == end_) begin_ = end_ = 0;
     if (begin_ > 0) {

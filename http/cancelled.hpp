@@ -1,4 +1,5 @@
-// Cancellation, where an operation reports its failure as a value: it unwinds the coroutine, as everywhere else.
+// Handles cancellation in operations that report failures as values: throws, so that a cancellation unwinds the
+// coroutine as everywhere else. No I/O.
 #pragma once
 
 #include <boost/asio/error.hpp>

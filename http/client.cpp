@@ -12,16 +12,16 @@ class Client::Impl {
   Impl(Clock& clock_of_all, Endpoint to, ClientOptions with)
       : clock(clock_of_all), endpoint(std::move(to)), options(with), pool(with.max_idle, with.idle_timeout) {}
 
-  // The head of the answer is there; the rest is read through the conversation.
+  // Returns when the head of the response has arrived. The caller reads the rest through the conversation.
   Task<std::unique_ptr<Conversation>> converse(const Request& request, std::optional<std::uint64_t> body_limit,
                                                Progress* progress);
   Task<Response> exchange(const Request& request, Progress* progress);
-  // Hands the connection back as soon as the answer is complete.
+  // Returns the connection to the pool if the response is complete.
   void recycle(Conversation& conversation) {
     if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
   }
-  // "no answer before the deadline" alone tells nobody where it was stuck, nor "the body is too long" which one. A peer
-  // that fell silent may have gone, and the connections that were idle when the request began with it.
+  // Adds the request to protocol errors, and the phase of the operation to timeouts. After a timeout the peer may be
+  // unreachable, so the connections that were idle when the request began may be dead, too. Closes them.
   template <class T>
   Result<T> judge(Result<T> result, const std::string& request, const Progress& progress, TimePoint began) {
     if (!result && result.error().code() == Errc::protocol) return std::move(result).error().with_context(request);
@@ -39,7 +39,7 @@ class Client::Impl {
   Pool pool;
 
  private:
-  // What an answer has of all that may be read at once, until it is handed over or given up.
+  // The bytes that one response holds of the common limit (`bodies_limit`). Returns them when it is destroyed.
   class Share {
    public:
     explicit Share(std::size_t& all) : all_(all) {}
@@ -60,14 +60,14 @@ class Client::Impl {
   Task<std::unique_ptr<Conversation>> start_on_new_wire(const std::string& bytes, Limits limits, Progress* progress,
                                                         std::optional<asio::ip::address>* address);
 
-  // Of the host, or of the proxy: where the last fresh connection brought an answer. The first to try.
+  // Address of the server, or of the proxy, over which the last new connection received a response. Tried first.
   std::optional<asio::ip::address> proven_;
-  std::size_t bodies_ = 0;  // bytes of all that are being read
+  std::size_t bodies_ = 0;  // bytes of all bodies that are being read at present
 };
 
 namespace {
 
-// Its query would make it unreadable.
+// Leaves out the query, which would make messages unreadable.
 std::string name_of(const Request& request) {
   return request.method + " " + request.target.substr(0, request.target.find('?'));
 }
@@ -94,7 +94,7 @@ class ClientStream final : public BodyStream {
         co_return Error(Errc::timeout, "nothing came from " + peer_ + " before the deadline");
       if (!read) co_return read.error();
     }
-    read_on();  // the connection may go to somebody in a hurry
+    read_on();  // the connection may next serve a reader that needs each byte at once
     if (parser.done()) recycle_(*conversation_);
     succeeded.keep();
     co_return std::exchange(parser.body(), {});
@@ -109,7 +109,7 @@ class ClientStream final : public BodyStream {
   }
 
  private:
-  // Cancelled or failed, a stream is spent.
+  // Ends the stream if its operation fails or is cancelled.
   class SpentUnless {
    public:
     explicit SpentUnless(std::unique_ptr<Conversation>& conversation) : conversation_(&conversation) {}
@@ -166,7 +166,7 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
     auto conversation = std::make_unique<Conversation>(std::move(wire), pool.generation(), peer_name(endpoint), limits);
     const auto started = co_await conversation->start(bytes, &progress->phase);
     if (started) co_return conversation;
-    // The server may have closed the idle connection while our request was on its way.
+    // The server may have closed the idle connection while the request was in transit.
     const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
     if (!was_stale || !request.repeatable) co_return started.error();
     auto again = co_await fresh(bytes, limits, progress);

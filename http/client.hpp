@@ -1,18 +1,18 @@
 // HTTP/1.1 client for one server: TCP, TLS or a unix socket, with a pool of idle connections.
 //
-// - Every operation has a deadline and can be cancelled, name resolution included: that runs on a helper thread, which
-//   is abandoned and never waited for.
-// - TLS 1.2 or newer, ALPN "http/1.1". The peer's chain and name (DNS or IP SAN) are verified, unless TlsOptions says
-//   otherwise.
-// - A request on an idle connection that proves dead before any byte of the answer is sent once more on a new
-//   connection, if the request is repeatable.
-// - A request that gets no answer in time drops the connections that were idle when it began: the peer may have gone
-//   without closing them.
-// - If the name has several addresses they race (race.hpp), so that a dead one costs little. The address that answered
-//   last is tried first.
+// - Every operation has a deadline and can be cancelled, including name resolution. The latter runs on a helper thread,
+//   for which the client never waits.
+// - TLS 1.2 or newer, ALPN "http/1.1". The client verifies the peer's chain and name (DNS or IP SAN), unless TlsOptions
+//   says otherwise.
+// - If an idle connection turns out to be dead before any byte of the response, a repeatable request is sent once more
+//   on a new connection.
+// - A request that gets no response in time closes the connections that were idle when it began. The peer may have
+//   become unreachable without closing them.
+// - If the name has several addresses, they race (race.hpp), so that a dead address causes little delay. The address
+//   that answered last is tried first.
 //
-// Errors: see Transport. A message names the host and the cause; for an answer that cannot be used, the request, too.
-// Redirects are not followed, cookies are not kept. Not copyable. Must outlive its operations and streams. One thread.
+// Errors: see Transport. A message names the host and the cause, and also the request if the response is unusable. The
+// client follows no redirects and keeps no cookies. Not copyable. Must outlive its operations and streams. One thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -27,10 +27,10 @@
 namespace haulout::http {
 
 struct TlsOptions {
-  std::string ca_pem;           // bundle to verify the server with; empty: the system's store
-  std::string client_cert_pem;  // chain; empty: none is offered
+  std::string ca_pem;           // CA bundle that verifies the server; empty: the system's store
+  std::string client_cert_pem;  // certificate chain; empty: the client offers none
   std::string client_key_pem;
-  std::string server_name;  // SNI and name to verify; empty: the endpoint's host
+  std::string server_name;  // SNI and name to verify; empty: the host of the endpoint
   bool verify = true;
   bool operator==(const TlsOptions&) const = default;
 };
@@ -39,32 +39,33 @@ struct Endpoint {
   enum class Kind { tcp, tls, unix_socket } kind = Kind::tls;
   std::string host;  // name or address, IPv6 without brackets; for unix_socket the path
   std::uint16_t port = 443;
-  std::string authority() const;  // what goes into the Host header
+  std::string authority() const;  // the value of the Host header
 };
 
-// "https://host:port[/prefix]", "http://…" or "unix:/path". The path prefix, if any, goes to *prefix without a final
-// slash.
+// Accepts "https://host:port[/prefix]", "http://…" or "unix:/path". Writes the path prefix without its final slash to
+// *prefix, which may be null. Errc::invalid.
 Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix);
 
 struct ClientOptions {
-  std::size_t header_limit = std::size_t{64} * 1024;      // bytes of a response head
-  std::size_t body_limit = std::size_t{4} * 1024 * 1024;  // bytes of a whole body; of a stream's there is none
-  // Bytes of the bodies of all answers that are being read at once, streams left out: their reader takes them as they
-  // come. The answer that goes beyond it fails, the others do not.
+  std::size_t header_limit = std::size_t{64} * 1024;      // limit of a response head, in bytes
+  std::size_t body_limit = std::size_t{4} * 1024 * 1024;  // limit of a whole body, in bytes; streams have none
+  // Limit for the bodies of all responses that are being read at the same time, in bytes. Streams do not count, because
+  // their reader takes the bytes as they arrive. Only the response that exceeds the limit fails.
   std::size_t bodies_limit = std::size_t{8} * 1024 * 1024;
-  std::size_t max_idle = 16;  // connections kept
-  // kube-apiserver closes an idle connection 90 s after its last answer; we leave first.
+  std::size_t max_idle = 16;  // idle connections kept
+  // kube-apiserver closes an idle connection 90 s after its last response. The client closes it earlier.
   Duration idle_timeout = std::chrono::seconds(80);
-  Duration connect_timeout = std::chrono::seconds(5);  // per address
-  // The next address is tried beside those under way. As Go (net.Dialer.FallbackDelay); RFC 8305 (5) has 250 ms.
+  Duration connect_timeout = std::chrono::seconds(5);  // for each address
+  // Time after which the next address is tried as well. As in Go (net.Dialer.FallbackDelay); RFC 8305 (5) has 250 ms.
   Duration next_address_after = std::chrono::milliseconds(300);
-  Duration handshake_timeout = std::chrono::seconds(10);  // with a proxy as much, before that
-  std::optional<Proxy> proxy;                             // the way to the endpoint, unless that is a unix socket
+  Duration handshake_timeout = std::chrono::seconds(10);  // also the limit of the handshake with a proxy
+  std::optional<Proxy> proxy;                             // used for all connections except unix sockets
 };
 
 class Client final : public Transport {
  public:
-  // Fails only when the PEM data does not parse or key and certificate do not match (Errc::tls).
+  // Errc::tls if the PEM data cannot be parsed or if key and certificate do not match. Has no other errors. Borrows
+  // `clock`.
   static Result<std::unique_ptr<Client>> create(boost::asio::any_io_executor executor, Clock& clock, Endpoint endpoint,
                                                 TlsOptions tls, ClientOptions options = {});
   ~Client() override;
@@ -72,7 +73,7 @@ class Client final : public Transport {
   Task<Response> round_trip(Request request, TimePoint deadline) override;
   Task<std::unique_ptr<BodyStream>> open(Request request, TimePoint deadline) override;
 
-  // New credentials or CA: later connections use them, idle ones are dropped, open streams live on.
+  // Sets a new credential or CA. New connections use it. Idle connections are closed. Open streams are not affected.
   Result<> set_tls(TlsOptions tls);
   const Endpoint& endpoint() const;
 
@@ -82,8 +83,8 @@ class Client final : public Transport {
   std::unique_ptr<Impl> impl_;
 };
 
-// Common name of the first certificate in a PEM bundle: the user name that Kubernetes derives from it. Empty if there
-// is none.
+// Common name of the first certificate in a PEM bundle, from which Kubernetes derives the user name. Empty if there is
+// none. Pure.
 std::string certificate_common_name(const std::string& pem);
 
 }  // namespace haulout::http

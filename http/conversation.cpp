@@ -3,7 +3,7 @@
 namespace haulout::http {
 namespace {
 
-// Control characters, and above all line ends, would let a value become a header of its own.
+// Control characters, above all line ends, could turn a value into a header of its own.
 bool clean(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto code = static_cast<unsigned char>(c);
@@ -51,8 +51,8 @@ Task<> Conversation::start(const std::string& bytes, Phase* phase) {
   while (!parser_.head_done()) {
     auto read = co_await advance();
     if (read) continue;
-    // A server that refuses us may answer and close before it has read everything: its answer, if there is one, says
-    // more than our broken pipe.
+    // A server that refuses the request may answer and close before it has read everything. If there is an answer, it
+    // explains more than the failed write.
     if (write_failure && !parser_.got_some() && read.error().code() != Errc::tls)
       co_return lost_connection(peer_, "while the request was being sent", write_failure);
     co_return read;
@@ -73,7 +73,7 @@ Task<> Conversation::advance() {
   const auto unusable = [this](std::string_view why) {
     return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: {}", peer_, why));
   };
-  // A TLS alert is shorter than what a parser wants to see before it despairs.
+  // A TLS alert is shorter than the input that the parser needs to report an error.
   if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
     co_return unusable("it seems to speak TLS (https:// instead of http://)");
   const auto used = parser_.put(buffer_.view());
@@ -83,8 +83,8 @@ Task<> Conversation::advance() {
 }
 
 bool Conversation::hold_back() {
-  // Well within the receive buffer that a socket begins with (128 KB, half of which is bookkeeping): a sender who has
-  // to wait for us is a watch that the server soon gives up.
+  // Much less than the initial receive buffer of a socket (128 KB, half of which is bookkeeping). If the server had to
+  // wait for free buffer space, it would soon end the watch.
   constexpr int plenty = 48 * 1024;
   if (!wire_ || !parser_.body().empty() || parser_.done() || !wire_->quiet()) return false;
   wire_->wake_from(plenty);

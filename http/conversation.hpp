@@ -1,4 +1,4 @@
-// One request and its answer on one connection.
+// One request and its response on one connection. Owns the connection until release(). All operations are cancellable.
 #pragma once
 
 #include "http/buffer.hpp"
@@ -8,7 +8,8 @@
 
 namespace haulout::http {
 
-// The bytes of a request. Errc::invalid when a part of it would break the framing (a line break in a header value).
+// Returns the bytes of a request. Errc::invalid if a part of it would break the framing, for example a line break in a
+// header value. Pure.
 Result<std::string> serialize(const Request& request, const std::string& host);
 
 class Conversation {
@@ -20,17 +21,18 @@ class Conversation {
         buffer_(limits.header),
         parser_(limits) {}
 
-  // Sends the request and reads the head of the answer. `bytes` and *phase must outlive the call.
+  // Sends the request and reads the head of the response. `bytes` and *phase must outlive the call.
   Task<> start(const std::string& bytes, Phase* phase);
-  // Reads once and decodes; at the end of the stream decides whether the message is complete.
+  // Reads and decodes once. At the end of the stream, fails unless the message is complete.
   Task<> advance();
-  // As those of BodyStream.
+  // See BodyStream.
   bool hold_back();
   void read_on();
 
   ResponseParser& parser() { return parser_; }
   std::uint64_t generation() const { return generation_; }
-  // The connection, if the answer is complete and it can carry another request; at most once.
+  // Returns the connection if the response is complete and the connection can carry another request; else null. Call it
+  // at most once.
   std::unique_ptr<Wire> release();
 
  private:

@@ -1,4 +1,4 @@
-// SHA-256, and HMAC with it (RFC 2104), here because this folder is the one that knows OpenSSL. Pure.
+// SHA-256, and HMAC with it (RFC 2104). It is in this folder because only this folder uses OpenSSL. Pure.
 #pragma once
 
 #include <array>

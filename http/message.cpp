@@ -24,11 +24,11 @@ std::optional<unsigned> month_number(std::string_view name) {
   return static_cast<unsigned>(found - months.begin()) + 1;
 }
 
-// Between any two of these lies what a Duration can hold.
+// The difference between any two times in this range fits a Duration.
 constexpr std::chrono::sys_seconds earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
 constexpr std::chrono::sys_seconds latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
 
-// The three forms that a recipient must accept (RFC 9110 5.6.7). The name of the day says nothing new and is skipped.
+// The three date formats that a recipient must accept (RFC 9110 5.6.7). The name of the day is redundant and skipped.
 std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text) {
   int day = 0;
   int year = 0;
@@ -55,7 +55,7 @@ std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text)
   if (!complete() || !number) return std::nullopt;
   const auto date =
       std::chrono::year(year) / std::chrono::month(*number) / std::chrono::day(static_cast<unsigned>(day));
-  // 60 is a leap second.
+  // Second 60 is a leap second.
   if (!date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
     return std::nullopt;
   const std::chrono::sys_seconds time = std::chrono::sys_days(date) + std::chrono::hours(hour) +
@@ -77,7 +77,7 @@ void Headers::add(std::string_view name, std::string_view value) {
 }
 
 void Headers::set(std::string_view name, std::string_view value) {
-  // The new field is made first: `value` may point into one that goes.
+  // Makes the new field first, because `value` may point into a field that is erased.
   Field field{std::string(name), std::string(value)};
   std::erase_if(fields_, [&](const Field& old) { return same_name(old.name, field.name); });
   fields_.push_back(std::move(field));
@@ -92,7 +92,7 @@ std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std
   const auto value = headers.find("Retry-After");
   if (!value || value->empty()) return std::nullopt;
   if (value->find_first_not_of("0123456789") == std::string_view::npos) {
-    // More digits than this are still a number: a very long wait.
+    // Larger numbers count as a very long wait.
     constexpr std::chrono::seconds longest = std::chrono::days(3650);
     std::uint64_t seconds = 0;
     const auto parsed = std::from_chars(value->data(), value->data() + value->size(), seconds);

@@ -1,4 +1,4 @@
-// HTTP messages as plain values. Header names compare without regard to case; bodies are whole.
+// HTTP messages as plain values. Header names compare case-insensitively. A body is held as a whole. No I/O.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ class Headers {
     std::string value;
   };
 
-  // First value of that name.
+  // First value of the header with this name.
   std::optional<std::string_view> find(std::string_view name) const;
   void add(std::string_view name, std::string_view value);
-  // Replaces every field of that name by one.
+  // Replaces all fields of this name by one.
   void set(std::string_view name, std::string_view value);
   const std::vector<Field>& fields() const { return fields_; }
 
@@ -32,8 +32,8 @@ struct Request {
   std::string target = "/";  // origin form: path and query, already percent-encoded
   Headers headers;
   std::string body;
-  // May be sent again when a reused connection turns out to be dead before any byte of an answer came.
-  // True for everything that can be repeated without a second effect.
+  // Whether the client may send the request again if a reused connection turns out to be dead before any byte of the
+  // response. True for requests whose repetition has no second effect.
   bool repeatable = true;
 };
 
@@ -48,11 +48,11 @@ struct Response {
   std::string body;
 };
 
-// The Date of an answer: the peer's clock, in whole seconds; clamped to 1900 … 2190, as all times of others.
+// Date header of a response: the peer's clock in whole seconds. Clamped to 1900 … 2190, as all times from peers.
 std::optional<std::chrono::sys_seconds> date(const Headers& headers);
 
-// Retry-After of an answer: delta seconds, or an HTTP-date relative to `date_now` (RFC 9110 10.2.3). Nonsense is
-// nothing.
+// Retry-After header of a response: seconds, or an HTTP-date relative to `date_now` (RFC 9110 10.2.3). Returns nothing
+// if the value is invalid.
 std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std::chrono::sys_seconds date_now);
 
 }  // namespace haulout::http

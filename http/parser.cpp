@@ -9,7 +9,7 @@ namespace {
 namespace beast = boost::beast;
 using Ec = boost::system::error_code;
 
-// Beast's parser with our own containers behind it.
+// Beast's parser, which stores into this project's own containers.
 template <bool is_request>
 class Collector final : public beast::http::basic_parser<is_request> {
  public:
@@ -27,7 +27,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
   int status = 0;
   Headers headers;
   std::string body;
-  bool was_short = false;  // of bytes: it left some of those that it was shown last
+  bool was_short = false;  // it needs more bytes, and left some of the last input unused
 
  private:
   void on_request_impl(beast::http::verb, beast::string_view name, beast::string_view path, int, Ec&) override {
@@ -40,7 +40,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
   }
   void on_header_impl(Ec&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Ec&) override {
-    // The peer's word is not trusted with more memory than this before the bytes are there.
+    // Limits how much memory the announced length can reserve before the bytes arrive.
     constexpr std::uint64_t trusted = std::uint64_t{1024} * 1024;
     if (length) body.reserve(static_cast<std::size_t>(std::min(*length, trusted)));
   }
@@ -64,8 +64,8 @@ Error protocol_error(const Ec& failure, const Limits& limits) {
   return Error(Errc::protocol, "not HTTP/1.1 (" + failure.message() + ")");
 }
 
-// Beast 1.81 asserts that an empty body's last chunk, once it has seen the first line of it, is there as a whole.
-// Waiting for so many bytes holds no byte of a body back: a chunk that begins with a zero and has any is longer.
+// Beast 1.81 asserts that the last chunk of an empty body is complete once it has seen the chunk's first line. So wait
+// for all its bytes ("0\r\n\r\n"). This delays no byte of a body: a non-empty chunk that begins with '0' is longer.
 template <class Parser>
 bool is_piece_of_last_chunk(const Parser& parser, std::string_view bytes) {
   return parser.was_short && bytes.starts_with('0') && bytes.size() < std::string_view("0\r\n\r\n").size();

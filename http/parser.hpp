@@ -1,8 +1,8 @@
-// HTTP/1.1 messages from bytes, without I/O: the caller reads, these decode. Nothing here suspends.
+// Parsers for HTTP/1.1 messages. The caller reads the bytes, the parsers decode them. No I/O; nothing here suspends.
 //
-// put() takes what it can and says how much; what is left must be presented again with more bytes behind it. Decoded
-// body bytes collect in body(), from where callers may take them at any time. Failures are Errc::protocol (not HTTP, or
-// beyond a limit) and, from put_eof(), Errc::reset (the message is not complete).
+// put() returns the number of bytes that it has used. The caller presents the unused bytes again with more bytes behind
+// them. Decoded body bytes collect in body(), and the caller may take them out at any time. Failures are Errc::protocol
+// (not HTTP, or beyond a limit). put_eof() fails with Errc::reset if the message is not complete.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace haulout::http {
 
 struct Limits {
   std::size_t header = std::size_t{64} * 1024;
-  std::optional<std::uint64_t> body;  // none: as long as it lasts
+  std::optional<std::uint64_t> body;  // empty: no limit
 };
 
-// Interim answers (1xx) are swallowed, but for 101, which nobody asked for.
+// Skips interim responses (1xx). A 101 is an error, since the client never asks to switch protocols.
 class ResponseParser {
  public:
   explicit ResponseParser(Limits limits);
@@ -28,7 +28,7 @@ class ResponseParser {
   bool got_some() const { return got_some_; }
   bool head_done() const;
   bool done() const;
-  // Of a complete message: the connection may carry another one.
+  // Valid for a complete message: whether the connection can carry another one.
   bool keep_alive() const;
   ResponseHead& head();
   std::string& body();
@@ -50,7 +50,7 @@ class RequestParser {
   bool head_done() const;
   bool done() const;
   bool keep_alive() const;
-  // The failure was a body beyond its limit (413), not nonsense (400).
+  // Whether the body exceeded its limit (status 413). Any other parse failure means status 400.
   bool too_large() const;
   Request& request();
 

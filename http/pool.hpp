@@ -1,4 +1,5 @@
-// Idle connections of one client, last used first. Decides by the clock and by looking at the sockets; never waits.
+// Idle connections of one client; the last used is taken first. Decides by the clock and by checking the sockets. Never
+// waits. Owns the connections.
 #pragma once
 
 #include <memory>
@@ -13,13 +14,13 @@ class Pool {
  public:
   Pool(std::size_t max_idle, Duration idle_timeout) : max_idle_(max_idle), idle_timeout_(idle_timeout) {}
 
-  // One that is still good, or nothing.
+  // Returns a connection that is still usable, or null.
   std::unique_ptr<Wire> take(TimePoint now);
-  // `generation` is the one that generation() named when the connection was made; one from before the last clear() is
-  // closed.
+  // `generation` is the value of generation() when the connection was made. A connection from before the last clear()
+  // is closed.
   void put(std::unique_ptr<Wire> wire, std::uint64_t generation, TimePoint now);
   void clear();
-  // Closes those that were put back by then.
+  // Closes the connections that were put back at `then` or earlier.
   void drop_idle_since(TimePoint then);
   std::uint64_t generation() const { return generation_; }
   std::size_t size() const { return idle_.size(); }

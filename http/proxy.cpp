@@ -9,7 +9,7 @@
 namespace haulout::http {
 namespace {
 
-// RFC 1929: lengths are octets.
+// RFC 1929 stores each length in one octet.
 constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {
@@ -21,7 +21,7 @@ Error no_proxy_url(std::string_view why) {
 }  // namespace
 
 Result<Proxy> parse_proxy(std::string_view url) {
-  // As Go: without a scheme it is an HTTP proxy.
+  // As in Go, an address without a scheme means an HTTP proxy.
   const std::string full = (url.find("://") == std::string_view::npos ? "http://" : "") + std::string(url);
   const auto parsed = boost::urls::parse_uri(boost::core::string_view(full.data(), full.size()));
   if (!parsed) return no_proxy_url("it does not look like a URL");

@@ -1,5 +1,5 @@
-// The way to a server through a proxy: an HTTP proxy that opens a tunnel when asked to (CONNECT, RFC 9110 9.3.6), or a
-// SOCKS5 proxy (RFC 1928, 1929). Either looks up the server's name itself, as kubectl lets it. Pure.
+// Address of a proxy. Either an HTTP proxy, which opens a tunnel by CONNECT (RFC 9110 9.3.6), or a SOCKS5 proxy (RFC
+// 1928, 1929). Both resolve the server's name themselves, as with kubectl. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Proxy {
   enum class Kind { http, socks5 } kind = Kind::http;
   std::string host;  // name or address, IPv6 without brackets
   std::uint16_t port = 0;
-  std::string user, password;  // empty: it wants none
-  std::string origin;  // where it is named, for messages: "HTTPS_PROXY", "kubeconfig …, cluster \"c\": proxy-url"
+  std::string user, password;  // empty if the proxy needs none
+  std::string origin;          // where it is set, for messages: "HTTPS_PROXY", "kubeconfig …, cluster \"c\": proxy-url"
   bool operator==(const Proxy&) const = default;
 };
 
-// "http://[user:password@]host[:port]", "socks5://…", or "host:port", which is an HTTP proxy. Without a port it is 80
-// or 1080. Errc::invalid, in words that never repeat the URL: it may hold a password.
+// Accepts "http://[user:password@]host[:port]", "socks5://…", or "host:port" for an HTTP proxy. The default port is 80
+// for HTTP and 1080 for SOCKS5. Errc::invalid. Its message never contains the URL, which may hold a password.
 Result<Proxy> parse_proxy(std::string_view url);
 
 }  // namespace haulout::http

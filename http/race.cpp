@@ -31,7 +31,7 @@ class Race {
   const ConnectOne& connect_one_;
   tcp::socket& socket_;
   std::vector<Trial>& trials_;
-  Notifier news_;  // an address has reacted, or its limit has passed
+  Notifier news_;  // notified when an address has connected, failed or timed out
   std::size_t under_way_ = 0;
   std::optional<Address> winner_;
 };
@@ -82,7 +82,7 @@ std::vector<Address> order_of_trial(std::vector<Address> addresses, const std::o
 }
 
 std::string in_words(const std::vector<Trial>& trials, std::string_view host) {
-  constexpr std::size_t most = 4;  // enough to see what is wrong
+  constexpr std::size_t most = 4;  // enough to show the cause
   std::string words;
   for (std::size_t i = 0; i < std::min(trials.size(), most); ++i) {
     const std::string address = trials[i].address.to_string();

@@ -1,5 +1,5 @@
-// Connecting to whichever of a server's addresses reacts first (RFC 8305, "happy eyeballs"): a dead one costs a moment,
-// not its whole limit.
+// Connects to the first of a server's addresses that responds (RFC 8305, "happy eyeballs"). A dead address therefore
+// costs `next_after`, not its whole limit.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -14,31 +14,33 @@
 
 namespace haulout::http {
 
-// `preferred` first, if it is among them; from the first on the two families take turns, each in its own order.
+// Moves `preferred` to the front if it is in the list. Then alternates between IPv4 and IPv6, beginning with the family
+// of the first address. Each family keeps its order. Pure.
 std::vector<boost::asio::ip::address> order_of_trial(std::vector<boost::asio::ip::address> addresses,
                                                      const std::optional<boost::asio::ip::address>& preferred);
 
-// What became of an address.
+// State of the attempt to connect to one address.
 struct Trial {
   boost::asio::ip::address address;
-  std::optional<std::string> failure;  // unset: it has not reacted yet
+  std::optional<std::string> failure;  // unset while the attempt is in progress
 };
 
-// "10.0.0.1: no reaction within 5 s; fd00::1: no reaction yet; and 3 more". What is the host itself is not named anew.
+// For example "10.0.0.1: no reaction within 5 s; fd00::1: no reaction yet; and 3 more". Omits an address that is equal
+// to `host`. Pure.
 std::string in_words(const std::vector<Trial>& trials, std::string_view host);
 
 struct RaceLimits {
-  Duration next_after;   // the next address begins this long after the one before
-  Duration per_address;  // no reaction for this long is a failure
+  Duration next_after;   // time from the start of one attempt to the start of the next
+  Duration per_address;  // an attempt fails if it takes longer
 };
 
-// Connects the socket, which is not open yet. Its errors are told of the address.
+// Opens and connects the socket. Its error message describes the failure without naming the address.
 using ConnectOne = std::function<Task<>(boost::asio::ip::tcp::socket&, boost::asio::ip::address)>;
 
-// Begins with the first; with each other one when the one before has failed, or `next_after` after that began. The
-// first that takes the connection has the socket and is returned; before that the others are cancelled and closed.
-// Errc::unreachable, in the words of in_words(), when all have failed. *trials is written as it goes. Cancellable.
-// `clock`, `socket` and `trials` must outlive the call.
+// Starts with the first address. Starts each further attempt when the previous one has failed or `next_after` after it
+// began. The first attempt that connects ends the race. Its socket is moved to `socket`, and its address is returned.
+// All other attempts are cancelled and closed before that. Errc::unreachable, with the text of in_words(), if all have
+// failed. Writes each attempt to *trials. Cancellable. `clock`, `socket` and `trials` must outlive the call.
 Task<boost::asio::ip::address> connect_to_first(Clock& clock, RaceLimits limits, std::string host,
                                                 std::vector<boost::asio::ip::address> addresses, ConnectOne connect_one,
                                                 boost::asio::ip::tcp::socket& socket, std::vector<Trial>* trials);

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t most_addresses = 16;
 
-// What the helper sends back, in one message.
+// The helper thread sends this in one message.
 struct Answer {
-  int failure = 0;  // EAI_…
+  int failure = 0;  // 0 or EAI_…
   std::uint32_t count = 0;
   struct Address {
     std::uint8_t version = 4;
@@ -65,13 +65,13 @@ void look_up(const std::string& host, int reply_to) {
       add(answer, *one);
     ::freeaddrinfo(found);
   }
-  // Nobody may be listening any more; that is fine.
+  // The caller may have been cancelled. A failed send is then harmless.
   ::send(reply_to, &answer, sizeof answer, MSG_NOSIGNAL);
   ::close(reply_to);
 }
 
 bool start_helper(std::string host, int reply_to) {
-  // Signals are for the thread that waits for them.
+  // The helper thread blocks all signals, so that they reach the thread that waits for them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,6 +1,6 @@
-// Addresses of a host. A literal is its own; a name is looked up by getaddrinfo on a helper thread, because nothing can
-// cancel getaddrinfo: a caller that is cancelled walks away and the helper ends on its own. The helper shares no memory
-// with us, only a socket, so it may outlive everything here.
+// Resolves a host to addresses. An address literal is returned as it is. A name is looked up by getaddrinfo on a helper
+// thread, because getaddrinfo cannot be cancelled. A cancelled caller does not wait for the helper, which ends by
+// itself. The helper shares only a socket with its caller, no memory, so it may outlive all objects here.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -11,7 +11,7 @@
 
 namespace haulout::http {
 
-// In the order in which they should be tried; never empty. Errc::dns. Cancellable.
+// Addresses in the order in which they should be tried, at least one and at most 16. Errc::dns. Cancellable.
 Task<std::vector<boost::asio::ip::address>> resolve(std::string host);
 
 }  // namespace haulout::http

@@ -50,13 +50,13 @@ Task<std::size_t> read_into(Wire& wire, std::span<char> room) {
   co_return bytes;
 }
 
-// A connection that is open.
+// State of an open connection.
 struct Guest {
   TaskGroup::ChildId child = 0;
-  TimePoint waited_for_since = TimePoint::max();  // max: its peer is not waited for
+  TimePoint waited_for_since = TimePoint::max();  // start of the wait for the peer; max() if there is none
 };
 
-// The guest's peer is waited for as long as this lives.
+// Marks that the server waits for the guest's peer, for as long as this object lives.
 class Waiting {
  public:
   Waiting(Guest& guest, const Clock& clock)
@@ -70,11 +70,11 @@ class Waiting {
   TimePoint before_;
 };
 
-using Guests = std::map<std::uint64_t, Guest>;  // in the order in which they came
+using Guests = std::map<std::uint64_t, Guest>;  // in order of arrival
 
 class ServerExchange final : public Exchange {
  public:
-  // Borrows clock, guest and wire; `patience` is how long the peer may take to accept each part of the answer.
+  // Borrows `clock`, `guest` and `wire`. `patience` is how long the peer may take to accept each part of the response.
   ServerExchange(Clock& clock, Duration patience, Guest& guest, Wire& wire, std::string peer, Request request,
                  bool keep_alive)
       : clock_(clock),
@@ -116,9 +116,9 @@ class ServerExchange final : public Exchange {
     wire_.abort();
   }
 
-  // The answer is complete and both sides want to go on.
+  // Returns whether the response is complete and both sides allow another request.
   bool reusable() const { return answered_ && !streaming_ && !broken_ && keep_alive_; }
-  // The connection may still be said goodbye to in an orderly way.
+  // Returns whether the response is complete, so that the connection can be closed in an orderly way.
   bool complete() const { return answered_ && !streaming_ && !broken_; }
 
  private:
@@ -157,11 +157,11 @@ class Server::Impl {
 
  private:
   asio::awaitable<void> accept_into(TaskGroup& group);
-  // False: each of those that are there is being served.
+  // Cancels the connection for which the server has waited longest. Returns false if it waits for none.
   bool make_room(TaskGroup& group);
   asio::awaitable<void> serve(tcp::socket socket, std::string peer, std::uint64_t number);
   asio::awaitable<void> serve_requests(Guest& guest, Wire& wire, std::string peer);
-  // Nothing: the connection is over. A refusal has been answered already.
+  // Returns null if the connection is to be closed. An invalid request has then already been answered.
   asio::awaitable<std::unique_ptr<RequestParser>> next_request(Guest& guest, Wire& wire, Buffer& buffer);
   asio::awaitable<void> say_goodbye(Guest& guest, Wire& wire);
 
@@ -172,7 +172,7 @@ class Server::Impl {
   std::shared_ptr<TlsContext> tls_;
   std::uint16_t port_ = 0;
   Guests guests_;
-  Guests leaving_;  // those that were asked to go: they are about to
+  Guests leaving_;  // connections that were cancelled and are about to end
   std::uint64_t came_ = 0;
 };
 
@@ -205,7 +205,7 @@ asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
     auto [failure, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
     unwind_if_cancelled(failure);
     if (failure) {
-      // Most likely out of file descriptors: connections that end will give some back.
+      // The process most likely has no free file descriptors. Connections that end will release some.
       co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);
       continue;
     }
@@ -227,7 +227,7 @@ bool Server::Impl::make_room(TaskGroup& group) {
   });
   if (longest == guests_.end() || longest->second.waited_for_since == TimePoint::max()) return false;
   group.cancel(longest->second.child);
-  leaving_.insert(guests_.extract(longest));  // the Guest stays where it is in memory
+  leaving_.insert(guests_.extract(longest));  // extract() does not move the Guest in memory
   return true;
 }
 
@@ -242,7 +242,7 @@ asio::awaitable<void> Server::Impl::serve(tcp::socket socket, std::string peer, 
     const Waiting waiting(guest, clock_);
     auto accepted = co_await with_deadline(clock_, saturating_add(clock_.now(), handshake_timeout),
                                            tls_server_wire(std::move(socket), tls_, peer));
-    if (!accepted) co_return;  // the client has its own account of why
+    if (!accepted) co_return;  // the client reports the cause
     wire = *std::move(accepted);
   } else {
     wire = plain_wire(std::move(socket));
@@ -290,7 +290,7 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Guest
       }
     }
     const auto bytes = co_await with_deadline(clock_, until, read_into(wire, room));
-    // Not for ever, though each next byte has come before we look at the clock.
+    // Enforces the limit even if each next byte has arrived before the clock is checked.
     if (!bytes || clock_.now() >= until) co_return nullptr;
     if (std::exchange(idle, false)) until = saturating_add(clock_.now(), options_.request_timeout);
     buffer.commit(*bytes);
@@ -299,7 +299,8 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Guest
 
 namespace {
 
-// To close with unread bytes would be a reset, which can overtake the answer.
+// Reads and discards input until the peer closes. Closing with unread bytes would send a reset, and the peer could
+// receive it before the response.
 Task<> read_to_the_end(Wire& wire) {
   std::array<char, 4096> rest;
   while (true) {
@@ -314,7 +315,7 @@ asio::awaitable<void> Server::Impl::say_goodbye(Guest& guest, Wire& wire) {
   const Waiting waiting(guest, clock_);
   wire.finish_sending();
   const auto read = co_await with_deadline(clock_, saturating_add(clock_.now(), linger), read_to_the_end(wire));
-  static_cast<void>(read);  // either way the connection is closed next
+  static_cast<void>(read);  // the connection is closed next in any case
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

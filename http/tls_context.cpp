@@ -26,7 +26,7 @@ Bio bio_of(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// OpenSSL's reason for the last failure; empties its queue.
+// Returns OpenSSL's reason for the last failure, and empties its error queue.
 std::string openssl_reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* reason = ERR_reason_error_string(code);
@@ -42,12 +42,12 @@ std::vector<X509Ptr> certificates_of(const std::string& pem) {
 }
 
 int refuse_passphrase(char*, int, int, void*) {
-  return 0;  // without this OpenSSL would ask on the terminal
+  return 0;  // otherwise OpenSSL would ask on the terminal
 }
 
-// OpenSSL takes the first certificate of the issuer's name and looks no further when that has another key: a CA that
-// was replaced by one of its own name, and has no key identifier (Go's had none before 1.15), would hide the other. Go
-// tries all.
+// OpenSSL takes the first certificate with the issuer's name, and does not look further if its key does not match. This
+// fails if a CA was replaced by another CA of the same name and neither has a key identifier. (Go's CAs had none before
+// 1.15.) So check the signature as well, as Go does.
 int has_issued(X509_STORE_CTX*, X509* subject, X509* issuer) {
   if (X509_check_issued(issuer, subject) != X509_V_OK) return 0;
   ERR_set_mark();
@@ -64,7 +64,7 @@ Result<> load_ca(SSL_CTX* context, const std::string& pem) {
     return Error(Errc::tls, "the CA data is not a list of PEM certificates (" + reason + ")");
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   for (const auto& certificate : certificates) X509_STORE_add_cert(store, certificate.get());
-  // As Go: whatever stands in the bundle is trusted, an intermediate or the server's own certificate included.
+  // As in Go, every certificate of the bundle is trusted, including intermediates and the server's own certificate.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   ERR_clear_error();
   return {};
@@ -177,7 +177,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_server(const TlsOptions& opt
   auto& context = **made;
   SSL_CTX_set_alpn_select_cb(context.native(), select_http11, nullptr);
   context.verify_ = context.has_own_ca_;
-  // OpenSSL refuses to resume a session with a client certificate that is bound to no application.
+  // OpenSSL refuses to resume a session with a client certificate if the context has no session ID context.
   constexpr std::array<unsigned char, 7> application = {'h', 'a', 'u', 'l', 'o', 'u', 't'};
   SSL_CTX_set_session_id_context(context.native(), application.data(), static_cast<unsigned>(application.size()));
   return made;
@@ -190,13 +190,13 @@ void TlsContext::keep_sessions() {
     auto* owner = static_cast<TlsContext*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), owner_index()));
     SSL_SESSION_free(owner->session_);
     owner->session_ = session;
-    return 1;  // the reference is ours now
+    return 1;  // the callback takes over the reference
   });
 }
 
 void TlsContext::offer_session(SSL* ssl) const {
   if (session_ == nullptr || SSL_SESSION_is_resumable(session_) != 1) return;
-  // A resumed session is not verified again, so a certificate that has expired since must not be.
+  // A resumed session is not verified again. So do not offer it if its certificate has expired since.
   X509* certificate = SSL_SESSION_get0_peer(session_);
   if (certificate == nullptr || X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) return;
   SSL_set_session(ssl, session_);

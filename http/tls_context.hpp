@@ -1,5 +1,6 @@
-// What all TLS connections of one client or server share: trust, own certificate, the last session. Immutable but for
-// the session; a change of credentials makes a new one. Also OpenSSL's verdicts in words.
+// Shared state of all TLS connections of one client or server: trusted CAs, own certificate, last session. Immutable
+// except for the session. New credentials need a new context. Also converts OpenSSL's errors to messages. No I/O,
+// except that it may read the system's CA store.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -9,7 +10,7 @@
 
 #include "http/client.hpp"
 
-// OpenSSL's own types, so that only the files that use them include its headers.
+// OpenSSL's types, declared here so that only files that use them include its headers.
 struct ssl_st;
 struct ssl_ctx_st;
 struct ssl_session_st;
@@ -19,7 +20,7 @@ namespace haulout::http {
 
 class TlsContext {
  public:
-  // Errc::tls when the PEM data does not parse, or key and certificate do not belong together.
+  // Errc::tls if the PEM data cannot be parsed, or if key and certificate do not match.
   static Result<std::shared_ptr<TlsContext>> for_client(const TlsOptions& options);
   static Result<std::shared_ptr<TlsContext>> for_server(const TlsOptions& options);
   ~TlsContext();
@@ -31,7 +32,7 @@ class TlsContext {
   bool has_own_ca() const { return has_own_ca_; }
   const std::string& server_name() const { return server_name_; }
 
-  // The next handshake of this client may resume the last session; forget_session() after one that failed.
+  // offer_session() lets the next handshake resume the last session. Call forget_session() after a failed handshake.
   void offer_session(ssl_st* ssl) const;
   void forget_session();
 
@@ -47,9 +48,9 @@ class TlsContext {
   bool has_own_ca_ = false;
 };
 
-// Why a certificate was refused, noted while OpenSSL verifies it.
+// Why a certificate was refused. Filled in while OpenSSL verifies it.
 struct CertificateVerdict {
-  int error = 0;  // X509_V_ERR_…
+  int error = 0;  // 0 or X509_V_ERR_…
   int depth = 0;  // 0: the server's own certificate
   std::vector<std::string> names;
   std::string not_before;
@@ -60,15 +61,16 @@ struct CertificateVerdict {
 
 struct HandshakeSubject {
   std::string peer;  // "10.0.0.1:6443"
-  std::string host;  // the name that was expected
+  std::string host;  // the name that the certificate should have
   bool own_ca = false;
   bool we_are_client = true;
 };
 
-// One sentence that names the peer, the cause and, where there is one, the way out.
+// One sentence that names the peer, the cause and, if there is one, the remedy. Pure.
 Error handshake_error(const HandshakeSubject& subject, const CertificateVerdict& verdict,
                       const boost::system::error_code& failure);
-// A TLS alert about our certificate, in words; empty when `failure` is something else.
+// Message for a TLS alert by which the peer refused this side's certificate or ended the connection. Empty if `failure`
+// is not an alert. Pure.
 std::string refused_by_alert(const std::string& peer, const boost::system::error_code& failure);
 
 }  // namespace haulout::http

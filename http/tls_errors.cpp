@@ -1,4 +1,4 @@
-// OpenSSL's verdicts in words.
+// Converts OpenSSL's verification results and errors to messages.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -28,7 +28,7 @@ std::string reason_text(const Ec& failure) {
   return reason != nullptr ? reason : failure.message();
 }
 
-// The peer's alert number (RFC 8446 6), if that is what failed us.
+// Returns the number of the peer's alert (RFC 8446 6), if `failure` is one.
 std::optional<int> alert_of(const Ec& failure) {
   if (!is_openssl(failure) || reason_of(failure) < SSL_AD_REASON_OFFSET) return std::nullopt;
   return reason_of(failure) - SSL_AD_REASON_OFFSET;

@@ -1,9 +1,10 @@
-// The port through which every request leaves: the real client, the simulated API server, and decorators around either
-// (credentials, counting, faults, logging).
+// Interface through which every request is sent. Implemented by the real client, by the simulated API server, and by
+// decorators of either (credentials, counting, faults, logging).
 //
-// An answer of any HTTP status is success here; failures are timeout, dns, unreachable, tls, reset and protocol. After
-// dns and unreachable nothing of the request was sent; after any other failure it may have been carried out.
-// All operations may be cancelled (terminal). Requests are taken by value; a transport outlives its streams.
+// A response of any HTTP status is a success here. Failures are Errc::timeout, dns, unreachable, tls, reset and
+// protocol, also invalid (malformed request) and unavailable (a proxy refuses). After dns and unreachable no part of
+// the request was sent. After any other failure the server may have carried it out.
+// All operations are cancellable (terminal). Requests are passed by value. A transport must outlive its streams.
 #pragma once
 
 #include <memory>
@@ -15,19 +16,19 @@
 
 namespace haulout::http {
 
-// A response whose body is read as it arrives (a watch). Dropping it closes its connection.
+// A response whose body is read as it arrives, such as a watch. Destroying it closes its connection.
 class BodyStream {
  public:
   virtual ~BodyStream() = default;
   virtual const ResponseHead& head() const = 0;
-  // At least one byte, or an empty string at the proper end of the body. Errc::reset if the connection ended before
-  // that; Errc::timeout if nothing came before the deadline. After a failure the stream is spent.
+  // Returns at least one byte, or an empty string at the proper end of the body. Errc::reset if the connection ended
+  // earlier. Errc::timeout if nothing arrived before the deadline. After a failure the stream is unusable.
   virtual Task<std::string> read_some(TimePoint deadline) = 0;
-  // For a reader in no hurry, between two reads: as far as the system can, the next read_some() returns only when much
-  // has come, when the stream ends, at its deadline, or once read_on() is called, so that what comes in small pieces
-  // wakes us once. False, and nothing has changed, when something is there to be read already.
+  // For a reader that can wait; called between two reads. As far as the system supports it, the next read_some() then
+  // returns only when much data has arrived, the stream ends, its deadline passes or read_on() is called. Small pieces
+  // thus cause one wake-up. Returns false and changes nothing if data can already be read.
   virtual bool hold_back() { return false; }
-  // Ends it; may be called while read_some() is under way.
+  // Ends the effect of hold_back(). May be called while read_some() is in progress.
   virtual void read_on() {}
 };
 
@@ -35,7 +36,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual Task<Response> round_trip(Request request, TimePoint deadline) = 0;
-  // Returns when the head of the response is there.
+  // Returns when the head of the response has arrived.
   virtual Task<std::unique_ptr<BodyStream>> open(Request request, TimePoint deadline) = 0;
 };
 

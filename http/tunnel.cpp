@@ -91,12 +91,12 @@ Task<> Handshake::connect_by_http() {
     co_return cannot(Errc::unreachable, fmt::format("it answered {}", status));
   if (status / 100 != 2)
     co_return cannot(Errc::unavailable, fmt::format("it answered {}; ask those who run it whether it may", status));
-  // Servers of TLS and HTTP let the client speak first.
+  // With TLS and HTTP the client sends first, so bytes behind the head cannot come from the server.
   if (head.size() > end) co_return not_a_proxy("HTTP proxy");
   co_return Result<>();
 }
 
-// RFC 1929.
+// Username and password login (RFC 1929).
 Task<> Handshake::log_in_to_socks() {
   std::string request = "\x01";
   for (const std::string* part : {&proxy_.user, &proxy_.password}) {
@@ -110,7 +110,7 @@ Task<> Handshake::log_in_to_socks() {
   co_return Result<>();
 }
 
-// RFC 1928, 6.
+// Reply codes (RFC 1928, 6).
 std::string in_words(unsigned char code) {
   switch (code) {
     case 0x01: return "general failure";
@@ -123,7 +123,7 @@ std::string in_words(unsigned char code) {
   }
 }
 
-// RFC 1928.
+// The SOCKS5 handshake (RFC 1928).
 Task<> Handshake::connect_by_socks() {
   using namespace std::string_literals;
   constexpr unsigned char none = 0x00, by_password = 0x02, refused_by_rules = 0x02;
@@ -156,7 +156,7 @@ Task<> Handshake::connect_by_socks() {
   request += static_cast<char>(target_.port & 0xff);
   CO_CHECK(co_await write(std::move(request)));
 
-  // Version, code, nothing, then the kind of an address, that address, and a port: nobody needs those.
+  // The answer is: version, code, reserved byte, address type, address, port. The address and the port are not needed.
   CO_TRY(const std::string answer, co_await read(4));
   if (answer[0] != 5) co_return not_a_proxy("SOCKS5 proxy");
   const auto code = static_cast<unsigned char>(answer[1]);

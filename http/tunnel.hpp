@@ -1,4 +1,4 @@
-// The handshake with a proxy, on a fresh connection to it.
+// The handshake with a proxy on a new connection to it.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -7,12 +7,13 @@
 
 namespace haulout::http {
 
-// "the proxy squid.corp:3128 (HTTPS_PROXY)"; for messages.
+// For example "the proxy squid.corp:3128 (HTTPS_PROXY)", for messages. Pure.
 std::string name_of(const Proxy& proxy);
 
-// Has the proxy connect to `target`; afterwards whatever is sent goes there. Cancellable. Errc::unreachable when the
-// proxy cannot connect or goes away, which may heal; unavailable when it will not (it wants credentials, or has rules);
-// protocol when it is no such proxy. `socket`, `proxy` and `target` must outlive the call.
+// Asks the proxy to connect to `target`. Afterwards `socket` carries data to `target`. Cancellable. Errc::unreachable
+// if the proxy cannot connect or disconnects, which may be temporary. Errc::unavailable if it refuses, for example
+// because of credentials or its rules. Errc::protocol if it is not such a proxy. Errc::invalid if the name of `target`
+// is too long for SOCKS5. `socket`, `proxy` and `target` must outlive the call.
 Task<> open_tunnel(boost::asio::ip::tcp::socket& socket, const Proxy& proxy, const Endpoint& target);
 
 }  // namespace haulout::http

@@ -1,4 +1,4 @@
-// Host and port of a URL that Boost.URL has taken apart. Pure.
+// Host and port of a URL that Boost.URL has parsed. Pure.
 #pragma once
 
 #include <boost/url/url_view.hpp>
@@ -9,17 +9,17 @@
 
 namespace haulout::http {
 
-// IPv6 without brackets.
+// IPv6 addresses have no brackets.
 inline std::string host_of(const boost::urls::url_view& url) {
   return url.host_type() == boost::urls::host_type::name ? url.host() : url.host_address();
 }
 
-// `otherwise`: where it names none. Nothing: what it names is no number from 1 to 65535.
+// Returns `otherwise` if the URL has no port. Returns nothing if its port is not a number from 1 to 65535.
 inline std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint16_t otherwise) {
-  // "https://host:name" is read as an empty port and a path.
+  // Boost.URL parses "https://host:name" as an empty port and a path.
   if (const auto path = url.encoded_path(); !path.empty() && path.front() != '/') return std::nullopt;
   if (!url.has_port() || url.port().empty()) return otherwise;
-  // port_number() of Boost 1.81 takes some numbers that are too large modulo 65536.
+  // port_number() of Boost 1.81 accepts some numbers that are too large, modulo 65536.
   const auto digits = url.port();
   std::uint16_t port = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), port);

@@ -1,4 +1,4 @@
-// The one file with Asio's TLS stream.
+// The only file that uses Asio's TLS stream.
 #include "http/wire.hpp"
 
 #include <openssl/ssl.h>
@@ -34,13 +34,13 @@ asio::awaitable<Ec> write_to(Stream& stream, std::string_view bytes) {
   co_return failure;
 }
 
-// Neither bytes nor an end wait to be read.
+// Returns whether neither bytes nor the end of the stream can be read.
 bool nothing_to_read(int descriptor) {
   char byte = 0;
   return ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-// Linux tells epoll at once when the new mark is reached already.
+// If the new mark has already been reached, Linux notifies epoll at once.
 template <class Socket>
 void set_low_watermark(Socket& socket, int bytes) {
   Ec ignored;
@@ -54,10 +54,10 @@ void reset(Socket& socket) {
   socket.close(ignored);
 }
 
-// As Go: a certificate of a server, or one above it, whose extended key usage names others is none, were it the
-// Netscape or Microsoft ones that OpenSSL takes for servers, too. Asked of each certificate of a chain.
+// As in Go, refuses a certificate whose extended key usage names neither serverAuth nor any. OpenSSL would also accept
+// the Netscape and Microsoft usages. Applied to each certificate of a chain.
 bool is_for_servers(X509_STORE_CTX* store) {
-  // All bits where it names none.
+  // All bits are set if the certificate has no extended key usage.
   const auto usage = X509_get_extended_key_usage(X509_STORE_CTX_get_current_cert(store));
   if ((usage & (XKU_SSL_SERVER | XKU_ANYEKU)) != 0) return true;
   X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
@@ -84,17 +84,17 @@ class PlainWire final : public Wire {
 
 class TlsWire final : public Wire {
  public:
-  // The stream holds its own reference to the native context; `context` keeps the session store alive beside it.
+  // The stream owns a reference to the native context. `context` keeps the session store alive as well.
   TlsWire(tcp::socket socket, std::shared_ptr<TlsContext> context)
       : context_(std::move(context)), shared_(borrow(*context_)), stream_(std::move(socket), shared_) {
     Ec ignored;
-    stream_.lowest_layer().non_blocking(true, ignored);  // for take_along()
-    // Asio has OpenSSL give its buffers back after each record. Ours carry one record after the other, hundreds a
-    // second on a large node, and 34 KB for each of a dozen connections cost less than that.
+    stream_.lowest_layer().non_blocking(true, ignored);  // needed by take_along()
+    // Asio makes OpenSSL release its buffers after each record. These connections receive record after record, hundreds
+    // per second on a large node. Keeping 34 KB for each of a dozen connections costs less than allocating that often.
     SSL_clear_mode(ssl(), SSL_MODE_RELEASE_BUFFERS);
   }
   ~TlsWire() override {
-    // Without a goodbye OpenSSL would call the session unusable for the next connection.
+    // Otherwise OpenSSL would mark the session as not resumable, because no close_notify was exchanged.
     SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 
@@ -124,12 +124,13 @@ class TlsWire final : public Wire {
     return asio::ssl::context(context.native());
   }
   SSL* ssl() { return stream_.native_handle(); }
-  // Received and not yet read, as records or as a part of one.
+  // Returns whether received data has not been read yet, whole records or part of one.
   bool anything_held() { return SSL_has_pending(ssl()) != 0 || BIO_ctrl_pending(SSL_get_rbio(ssl())) != 0; }
-  // OpenSSL reads one record at a time; the others that came with it would cost a turn of the loop each.
+  // OpenSSL reads one record at a time. Reads further records that have already arrived, because each would otherwise
+  // cost one iteration of the event loop.
   std::size_t take_along(std::span<char> into) {
     std::size_t bytes = 0;
-    Ec failure;  // comes again with the next read
+    Ec failure;  // ignored, because the next read returns it again
     while (!failure && bytes < into.size() && anything_held())
       bytes += stream_.read_some(asio::buffer(into.data() + bytes, into.size() - bytes), failure);
     return bytes;
@@ -151,13 +152,14 @@ Result<> TlsWire::prepare_client(const std::string& host) {
     return Error(Errc::tls, "\"" + host + "\" cannot be used as a server name");
   if (context_->verifies()) {
     X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl());
-    // As Go: only subject alternative names count, never the common name.
+    // As in Go, only subject alternative names count, never the common name.
     X509_VERIFY_PARAM_set_hostflags(parameters,
                                     X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     const int accepted = is_name ? X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size())
                                  : X509_VERIFY_PARAM_set1_ip_asc(parameters, host.c_str());
     if (accepted != 1) return Error(Errc::tls, "\"" + host + "\" is not a name that a certificate can have");
-    // OpenSSL's own rules for servers look at key usage and have no "any"; that CAs are CAs is no matter of purpose.
+    // OpenSSL's purpose check for servers also checks the key usage and does not accept "any". Whether a CA certificate
+    // is a CA is checked for every purpose.
     X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_ANY);
     stream_.set_verify_mode(asio::ssl::verify_peer);
     stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
@@ -194,7 +196,7 @@ Task<> TlsWire::accept(std::string peer) {
   unwind_if_cancelled(failure);
   if (!failure) co_return Result<>();
   if (ERR_GET_REASON(static_cast<unsigned long>(static_cast<unsigned>(failure.value()))) == SSL_R_HTTP_REQUEST) {
-    // What kube-apiserver says to plain HTTP.
+    // kube-apiserver gives the same answer to plain HTTP.
     co_await write_to(stream_.next_layer(),
                       "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
   }

@@ -1,8 +1,8 @@
-// A byte stream to a peer, whatever carries it: TCP, TLS over TCP, or a unix socket.
+// A byte stream to a peer over TCP, TLS over TCP, or a unix socket.
 //
-// read_some and write report the system's or OpenSSL's own error code; a cancelled one throws operation_aborted, after
-// which the wire is good for nothing but destruction. Destruction closes at once: HTTP frames its own messages, so no
-// TLS goodbye is waited for. One reader and one writer at a time.
+// read_some() and write() return the error code of the system or of OpenSSL. A cancelled operation throws
+// operation_aborted, and then the wire can only be destroyed. Destruction closes the connection at once, without TLS
+// close_notify, because HTTP frames its own messages. One reader and one writer at a time.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -24,14 +24,15 @@ class Wire {
   };
   virtual ~Wire() = default;
   virtual boost::asio::awaitable<Outcome> read_some(std::span<char> into) = 0;
-  // All of it.
+  // Writes all bytes.
   virtual boost::asio::awaitable<boost::system::error_code> write(std::string_view bytes) = 0;
-  // As far as the system can, a read returns only when so much has come: for a stream that is read in no hurry. 1 is
-  // how a wire begins. May be called while a read is under way, which then ends if so much is there.
+  // Sets the number of bytes that must have arrived before a read returns, as far as the system supports it. Used for
+  // streams whose reader can wait. Initially 1. May be called during a read, which then ends if enough bytes are there.
   virtual void wake_from(int bytes) = 0;
-  // Open, and the peer has sent nothing that was not asked for: only such a connection can carry another request.
+  // Returns whether the wire is open and no unrequested input has arrived. Only such a connection can carry another
+  // request.
   virtual bool quiet() = 0;
-  // Says that no more will be sent, so that the peer reads to the end of what was.
+  // Ends the outgoing stream, so that the peer reads the end after all bytes.
   virtual void finish_sending() = 0;
   // Closes with a TCP reset.
   virtual void abort() = 0;
@@ -39,16 +40,16 @@ class Wire {
 
 std::unique_ptr<Wire> plain_wire(boost::asio::ip::tcp::socket socket);
 std::unique_ptr<Wire> plain_wire(boost::asio::local::stream_protocol::socket socket);
-// Both shake hands; `peer` ("host:port") is for messages. Errc::tls, or Errc::reset when the peer goes away.
-// `host` is what the certificate must name, if the context verifies.
+// Both perform the TLS handshake. `peer` ("host:port") is for messages. Errc::tls, or Errc::reset if the peer
+// disconnects. If the context verifies, the certificate must name `host`. Cancellable.
 Task<std::unique_ptr<Wire>> tls_client_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,
                                             std::string host, std::string peer);
 Task<std::unique_ptr<Wire>> tls_server_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,
                                             std::string peer);
 
-// The end of a stream at a message boundary (and not, say, a reset).
+// Returns whether `failure` is a proper end of the stream and not, for example, a reset.
 bool is_orderly_end(const boost::system::error_code& failure);
-// A failed read or write in words: Errc::reset, or Errc::tls when the peer complains about our side of TLS.
+// Error for a failed read or write: Errc::reset, or Errc::tls if the peer sent a TLS alert.
 Error lost_connection(const std::string& peer, std::string_view when, const boost::system::error_code& failure);
 
 }  // namespace haulout::http

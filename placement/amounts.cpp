@@ -9,7 +9,7 @@
 namespace haulout::placement {
 namespace {
 
-// Beyond it nothing is told apart; two of them can be added.
+// Bound of all amounts; larger ones are clamped to it. The sum of two cannot overflow.
 constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t saturated(std::int64_t amount) {
@@ -22,7 +22,7 @@ std::optional<std::int64_t> read(const Json& quantity) {
   return quantity.is_number() ? thousandths(quantity.dump()) : std::nullopt;
 }
 
-// What cannot be read, or is too much to be told, is more than any node has.
+// An amount that cannot be parsed or is too large counts as `most_amount`, which is more than any node has.
 Amounts requests(const Json& quantities) {
   Amounts result;
   if (!quantities.is_object()) return result;
@@ -51,16 +51,16 @@ Amounts limits_of(const Json& node) {
   const Json& stated = allocatable.is_object() ? allocatable : at(node, "/status/capacity");
   Amounts result;
   if (!stated.is_object()) return result;
-  // What cannot be read is none; and however much it is, less than what no node has.
+  // Leaves out amounts that cannot be parsed. Clamps the others below `most_amount`, which no node has.
   for (const auto& [resource, quantity] : stated.items())
     if (const auto value = read(quantity)) result[resource] = std::min(*value, most_amount - 1);
   return result;
 }
 
 Amounts requests_of(const Json& pod) {
-  Amounts running;    // containers, and sidecars
-  Amounts sidecars;   // init containers that stay
-  Amounts beginning;  // the largest need of any init container together with the sidecars before it
+  Amounts running;    // sum of the containers and the sidecars
+  Amounts sidecars;   // sum of the init containers that keep running
+  Amounts beginning;  // the largest request of an init container together with the sidecars before it
   for (const Json& container : at(pod, "/spec/containers"))
     add(running, requests(at(container, "/resources/requests")));
   for (const Json& container : at(pod, "/spec/initContainers")) {

@@ -1,7 +1,7 @@
-// Whether the pods that leave a node would fit elsewhere, as far as that can be told without being the scheduler.
+// Checks whether the pods that leave a node would fit elsewhere, as far as this can be determined without the
+// scheduler.
 //
-// What is placed is a copy of each pod as it is now; one without a controller is not placed, since nothing brings it
-// back.
+// The check places a copy of each pod as it is now. It places no pod without a controller, since nothing recreates it.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace haulout::placement {
 
-// What all nodes and pods of a large cluster may take, page by page.
+// Limit for reading all nodes and pods of a large cluster page by page.
 inline constexpr Duration fit_limit = std::chrono::minutes(5);
 
 struct FitQuestion {
-  std::set<std::string> leaving;  // UIDs; those that have gone meanwhile are left out
-  std::set<std::string> closed;   // nodes that get none of them: the one that they leave, and others
+  std::set<std::string> leaving;  // UIDs; pods deleted since then are ignored
+  std::set<std::string> closed;   // nodes that receive no pod, including the node that is being drained
 };
 
-// Reads all nodes and all pods of the cluster, page by page, and judges. In the order of the pods' names. An expired
-// continue token restarts a list; Errc::decode for what is no list of them. Fails as the two lists fail; may be
-// cancelled.
+// Reads all nodes and pods of the cluster page by page, and returns the answers sorted by the pods' names. An expired
+// continue token restarts a list. Errc::decode if a response is not such a list. Otherwise fails as a list request
+// does. Cancellable. Borrows `client`.
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline);
 

@@ -8,7 +8,7 @@ namespace {
 
 using Essence = Object (*)(const Json&);
 
-// client-go restarts once and then lists unpaged; as k8s::Client.
+// As in k8s::Client. client-go restarts only once before it lists unpaged.
 constexpr int restarts_before_unpaged = 2;
 
 struct Collection {
@@ -17,7 +17,8 @@ struct Collection {
   Essence essence;
 };
 
-// Adds the items of one page; returns the token of the next. An absent list of items is not an empty one.
+// Adds the items of one page to `into`, and returns the token of the next page. Fails if `items` is missing; null means
+// an empty list.
 Result<std::string> read_page(const std::string& body, const Collection& what, std::vector<Object>& into) {
   const Json list = Json::parse(body, nullptr, false);
   const std::string kind = text(list, "/kind");

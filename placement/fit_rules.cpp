@@ -10,7 +10,7 @@
 namespace haulout::placement {
 namespace {
 
-// What there is for a pod before any of those that wait or leave has been placed.
+// What is available for a pod before any waiting or leaving pod has been placed.
 struct Alone {
   Place place;
   Sites candidates;
@@ -26,7 +26,7 @@ std::string key_of(const Json& pod) {
   return ns_of(pod) + "/" + name_of(pod);
 }
 
-// A DaemonSet's pod leaves only when its DaemonSet has gone.
+// A DaemonSet's pod leaves only if its DaemonSet is deleted, so that no replacement follows.
 bool comes_back_elsewhere(const Json& pod) {
   const Json& owner = controller_of(pod);
   return owner.is_object() && text(owner, "/kind") != "DaemonSet";
@@ -38,18 +38,18 @@ std::string listed_unweighed(const Json& pod) {
   return list;
 }
 
-// The pods that find room, or may find it, when those that are terminating on other nodes have gone, by UID; with the
-// nodes that could have them then.
+// The pods that fit, or may fit, when the terminating pods on other nodes are deleted. By UID, with the nodes that
+// could take them then.
 using Afterwards = std::map<std::string, Sites>;
 
-// What is taken, and what may be: one pod after the other.
+// Places one pod after the other. Keeps account of the capacity that is certainly or possibly used.
 class Placing {
  public:
   Placing(Room& room, const Afterwards& afterwards) : room_(room), sums_(room), afterwards_(afterwards) {}
 
   struct Found {
-    Place place;       // whatever becomes of the pods whose place is not known
-    std::string sure;  // a node with room wherever those go; empty: none
+    Place place;       // ignores the pods whose node is not known
+    std::string sure;  // a node with capacity wherever those pods go; empty if there is none
   };
   Found find(const Json& pod) const {
     Found found{room_.find(pod), {}};
@@ -85,7 +85,7 @@ PodFit unknown(PodFit fit, std::string why) {
   return fit;
 }
 
-// Whatever is not weighed can only say no once more.
+// Rules that are not weighed can only forbid more, so they turn "fits" into "unknown".
 PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
   if (const std::string unweighed = listed_unweighed(pod); !unweighed.empty())
     return unknown(std::move(fit),
@@ -99,7 +99,7 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
   return fit;
 }
 
-// Why there may be room all the same where none is found; empty: there is none.
+// Returns why the pod may fit although no node was found. Empty if it certainly does not.
 std::string all_the_same(const Place& place) {
   if (place.vague)
     return "it depends on anti-affinity across namespaces or by label keys, or on tolerations that compare: " +
@@ -107,7 +107,7 @@ std::string all_the_same(const Place& place) {
   return place.preempts_on.empty() ? "" : "only if pods of lower priority are preempted: " + place.message;
 }
 
-// A no that comes of where the others were placed here proves nothing: they may go elsewhere.
+// A refusal that depends on where other pods were placed here proves nothing, because they may go elsewhere.
 PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Place& place, Placing& placing) {
   const bool fits_alone = alone != nullptr && !alone->place.node.empty();
   std::string why_unknown = all_the_same(place);
@@ -124,7 +124,8 @@ PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Plac
   return fit;
 }
 
-// Judges the pod and gives it its room: what it may need is nobody else's. Without `alone` a no is taken as it comes.
+// Judges the pod and reserves capacity for it, so that no later pod is placed there. If `alone` is null, the pod is not
+// checked for fitting alone.
 PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   PodFit fit;
   fit.pod = key_of(*pod);
@@ -141,14 +142,15 @@ PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   return fit;
 }
 
-// Who stands where, and who is to be placed, in which order.
+// The pods that are on nodes, and those that are to be placed, in their order.
 struct Scene {
   Room room;
   std::vector<Object> waiting;
   std::vector<Leaving> leaving;
 };
 
-// A DaemonSet's next pod takes the room of its last one.
+// Returns whether capacity becomes free when the pod is deleted. A DaemonSet's new pod uses the capacity of the old
+// one.
 bool makes_room(const Json& pod) {
   return terminating(pod) && text(controller_of(pod), "/kind") != "DaemonSet";
 }

@@ -1,14 +1,13 @@
-// The judgement of fit.hpp over the objects of a cluster. Pure.
+// Answers the question of fit.hpp for the objects of a cluster. Pure.
 //
-// Free is what is allocatable less the requests of all pods that have not finished. Pods that wait for a node take
-// theirs first, by priority; then those that leave, the largest first, one after the other. One whose place is not
-// known takes its room on every node that could have it, as far as "fits" goes, and on none as far as "does not fit"
-// goes. The closed nodes, cordoned ones and those that are not Ready get none.
+// Free capacity is what is allocatable, less the requests of all pods that have not finished. It is given first to the
+// pods that wait for a node, by priority, and then to the leaving pods, the largest first. A pod whose node is not
+// known counts on every node that could take it when "fits" is decided, and on none when "does not fit" is decided.
+// Closed nodes, cordoned nodes and nodes that are not Ready receive no pods.
 //
-// That order is one of many, so what was placed before proves no "does not fit": that is a pod which finds no room
-// before any other has been placed, or of which sums prove that it finds none beside them (sums.hpp). Nor do pods that
-// are terminating on other nodes prove one: their room is taken as long as they are there, and a pod that finds none
-// has to find none without them, too.
+// The real order may differ, so earlier placements alone never prove "does not fit". One proof is that the pod fits
+// nowhere before any other pod is placed. The other is by sums over all pods (sums.hpp). Pods that are terminating on
+// other nodes use their capacity until they are deleted. "Does not fit" must also hold after their deletion.
 #pragma once
 
 #include <vector>
@@ -25,7 +24,7 @@ struct ClusterView {
 
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question);
 
-// What of it is needed here: a fraction of its memory.
+// Copies only the fields that are needed here, to save memory.
 Object essence_of_pod(const Json& pod);
 Object essence_of_node(const Json& node);
 

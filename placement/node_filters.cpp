@@ -1,4 +1,4 @@
-// What a node alone decides: its taints and labels against a pod's tolerations, selector and node affinity.
+// Filters that depend on the node alone: its taints and labels against a pod's tolerations, selector and node affinity.
 #include <algorithm>
 #include <charconv>
 
@@ -28,7 +28,7 @@ bool holds(const Json& expression, const std::string* value) {
   return op == "Gt" ? *left > *right : op == "Lt" && *left < *right;
 }
 
-// One of nodeSelectorTerms: all of its expressions hold. A term without any matches nothing.
+// Evaluates one of nodeSelectorTerms: all its expressions must hold. A term without expressions matches nothing.
 bool term_matches(const Json& term, const Json& node) {
   const Json& expressions = at(term, "/matchExpressions");
   const Json& fields = at(term, "/matchFields");

@@ -14,7 +14,7 @@ bool has_host_port(const Json& pod) {
   return false;
 }
 
-// Every kind but those that any node has for any number of pods.
+// All kinds of volumes count, except those that every node provides for any number of pods.
 bool has_bound_volume(const Json& pod) {
   constexpr std::array everywhere = {"configMap", "downwardAPI", "emptyDir",  "gitRepo", "hostPath",
                                      "image",     "nfs",         "projected", "secret"};

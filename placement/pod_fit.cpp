@@ -7,7 +7,7 @@
 namespace haulout::placement {
 namespace {
 
-// The first ones: a Node's annotation and an Event have to hold it.
+// Lists only the first ones, because the text must fit into a Node's annotation and an Event.
 std::string listed(const std::vector<PodFit>& fits, Fit fit) {
   constexpr std::size_t shown = 5;
   std::string text;

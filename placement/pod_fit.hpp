@@ -1,6 +1,6 @@
-// Whether a pod that leaves its node would fit elsewhere, as an answer. Plain data, and its words.
+// The answer whether a pod that leaves its node would fit elsewhere, and its text. Plain data. Pure.
 //
-// Three answers, and "unknown" is never "fits".
+// There are three answers. "unknown" never counts as "fits".
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,16 @@ struct PodFit {
   std::string pod;  // namespace/name
   std::string uid;
   Fit fit = Fit::unknown;
-  std::string node;                  // fits: where there is room for it, which need not be where it will go
-  std::vector<std::string> plugins;  // does not fit: the scheduler's plugins that say no
-  std::string message;  // does not fit: why, in the scheduler's words; unknown: what keeps it from being known
+  std::string node;                  // if it fits: a node with capacity for it; the pod may go to another one
+  std::vector<std::string> plugins;  // if it does not fit: the scheduler's plugins that refuse it
+  std::string message;               // if it does not fit: the reason as kube-scheduler words it; if unknown: why
   bool operator==(const PodFit&) const = default;
 };
 
-// "2 pods of node n1 would find no room elsewhere: shop/a (0/3 nodes …), …; 1 is not known: …"; empty when all fit.
+// For example "2 pods of node n1 would find no room elsewhere: shop/a (0/3 nodes …), …; whether 1 pod of node n1 would
+// find room elsewhere is not known: …". Empty if all pods fit.
 std::string summary(const std::string& node, const std::vector<PodFit>& fits);
-// "would find no room elsewhere: …", "would it find room elsewhere? not known: …": about one pod.
+// The same for one pod: "would find no room elsewhere: …", "may find no room elsewhere, which is not known: …".
 std::string clause(const PodFit& fit);
 std::size_t count(const std::vector<PodFit>& fits, Fit fit);
 

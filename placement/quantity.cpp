@@ -11,7 +11,7 @@ struct Suffix {
   long double factor;
 };
 
-// apimachinery's resource.Quantity: binary, decimal, and the small ones.
+// The suffixes of apimachinery's resource.Quantity: binary, then decimal.
 constexpr Suffix suffixes[] = {
     {"Ki", 1024.0L},
     {"Mi", 1048576.0L},
@@ -40,7 +40,7 @@ std::optional<std::int64_t> thousandths(std::string_view quantity) {
   const std::string_view rest = quantity.substr(static_cast<std::size_t>(stop - quantity.data()));
   for (const Suffix& suffix : suffixes) {
     if (suffix.text != rest) continue;
-    // A decimal fraction is not exact in binary: what is a billionth above a whole number is that number.
+    // Decimal fractions are not exact in binary, so up to a billionth above a whole number counts as that number.
     const long double result = std::ceil(value * suffix.factor * 1000.0L - 1e-9L);
     if (!(std::fabs(result) < 9.2e18L)) return std::nullopt;
     return static_cast<std::int64_t>(result);

@@ -14,7 +14,7 @@ const Json& anti_affinity(const Json& pod) {
   return at(pod, "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
 }
 
-// Whether a term of `owner`'s anti-affinity is about `other`.
+// Returns whether a term of `owner`'s anti-affinity selects `other`.
 bool is_about(const Json& term, const Json& owner, const Json& other) {
   const Json& namespaces = at(term, "/namespaces");
   const bool everywhere = at(term, "/namespaceSelector").is_object();
@@ -53,7 +53,7 @@ void Room::set_node(Site& site, const Object& node) const {
   site.node = node;
   site.limits = limits_of(*node);
   site.endless = site.limits.empty() && unstated_ == Unstated::no_end;
-  // Every node has some pods, in a cluster that is simulated without saying how many.
+  // In a simulated cluster without stated sizes, each node can take any number of pods.
   if (unstated_ == Unstated::no_end) site.limits.try_emplace("pods", std::numeric_limits<std::int64_t>::max());
 }
 
@@ -74,7 +74,7 @@ void Room::put(const Object& pod, const std::string& node) {
   if (!anti_affinity(*pod).empty()) apart_.emplace_back(pod, found->second);
 }
 
-// A sum that has met its bound cannot be subtracted from.
+// Adds the requests again. Subtracting from a sum that was clamped would be wrong.
 void Room::count_used(Site& site) {
   site.used.clear();
   for (const Occupant& occupant : site.occupants) add(site.used, occupant.requests);
@@ -101,8 +101,8 @@ void Room::renew(const Object& node) {
   count_used(site);
 }
 
-// Taints, and who keeps it away, are left out: a scheduler that is not known may not ask, and what is taken for
-// stricter than it is must not hide a node.
+// Ignores taints and anti-affinity. An unknown scheduler may not check them, and rules that are treated as stricter
+// than they are must not exclude a node.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
@@ -156,7 +156,7 @@ std::vector<std::string> Room::missing(const Wish& wish, const Site& site, Count
   if (site.endless) return result;
   const Amounts taken = used(wish.pod, site, counted);
   for (const auto& [resource, want] : wish.wanted) {
-    // What the node does not state it does not have.
+    // A resource that the node does not state has the limit 0.
     if (want == 0 || amount(taken, resource) + want <= amount(site.limits, resource)) continue;
     result.push_back(resource == "pods" ? "Too many pods" : "Insufficient " + resource);
   }
@@ -169,13 +169,13 @@ Room::Refusal Room::refused_by_node(const Json& pod, const Site& site) {
       flag(node, "/spec/unschedulable") && !tolerates(pod, "node.kubernetes.io/unschedulable", "NoSchedule");
   if (site.closed || cordoned) return {"NodeUnschedulable", {"node(s) were unschedulable"}};
   if (terminating(node)) return {"NodeUnschedulable", {"node(s) were being deleted"}};
-  // The taint of a node that is not Ready comes a moment after its condition.
+  // A node that is not Ready gets its taint only a moment after its condition.
   if (!node_ready(node) || !tolerates_node(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
   if (!wants_node(pod, node)) return {"NodeAffinity", {"node(s) didn't match Pod's node affinity/selector"}};
   return {};
 }
 
-// In the order of the scheduler's plugins, the first that says no.
+// Checks in the order of the scheduler's plugins, and returns the first refusal.
 Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted) const {
   const Json& node = *site.node;
   if (Refusal refused = refused_by_node(wish.pod, site); !refused.plugin.empty()) return refused;
@@ -187,7 +187,7 @@ Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted)
   return {};
 }
 
-// What preemption can change is what pods of lower priority take.
+// Preemption can only free what pods of lower priority use.
 bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plugin) const {
   if (plugin != "NodeResourcesFit" && plugin != "InterPodAffinity") return false;
   const bool lower = std::any_of(site.occupants.begin(), site.occupants.end(),
@@ -213,7 +213,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     refusing.emplace_back(&site, refused.plugin);
   }
   if (best != nullptr) return {.node = name_of(*best->node)};
-  // It looks at every pod once more, for each of the sites: only when the answer needs it.
+  // by_preemption() examines every pod again for each site, so it runs only if no node was found.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
     return by_preemption(pod, *refused.first, refused.second);
   });
@@ -223,7 +223,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
   std::vector<std::string> counted;
   counted.reserve(reasons.size());
   for (const auto& [reason, count] : reasons) counted.push_back(fmt::format("{} {}", count, reason));
-  std::sort(counted.begin(), counted.end());  // as the scheduler has them
+  std::sort(counted.begin(), counted.end());  // kube-scheduler sorts the reasons
   place.message = fmt::format("0/{} nodes are available", sites_.size());
   for (std::size_t i = 0; i < counted.size(); ++i) place.message += (i == 0 ? ": " : ", ") + counted[i];
   place.message += '.';

@@ -1,8 +1,8 @@
-// What stands where, and where a pod finds room, decided as kube-scheduler's filters do: schedulable and Ready nodes,
-// taints, nodeSelector and required node affinity, requests against what is allocatable, required pod anti-affinity
-// (both ways). Of several nodes the one with the fewest pods. Pure.
+// Which pods are on which nodes, and on which node a pod fits. The rules are those of kube-scheduler's filters:
+// schedulable and Ready nodes, taints, nodeSelector, required node affinity, requests against allocatable resources,
+// and required pod anti-affinity in both directions. Of several nodes it takes the one with the fewest pods. Pure.
 //
-// What is not weighed is what not_weighed() names: where such a pod finds room here, a real scheduler may say no.
+// Rules that not_weighed() names are ignored or approximated. A real scheduler may refuse a pod that fits here.
 #pragma once
 
 #include <map>
@@ -18,48 +18,48 @@
 namespace haulout::placement {
 
 struct Place {
-  std::string node{};               // empty: none fits
-  std::string message{};            // then: why, in kube-scheduler's words
-  std::set<std::string> plugins{};  // then: whose filters say no
-  std::string preempts_on{};        // then: a node where it would fit in place of pods of lower priority; empty: none
-  bool vague = false;               // then: it may fit, since something that says no was taken for stricter than it is
+  std::string node{};               // empty if no node fits; only then are the other members set
+  std::string message{};            // why no node fits, as kube-scheduler words it
+  std::set<std::string> plugins{};  // the scheduler's plugins that refuse nodes
+  std::string preempts_on{};        // a node where it fits if pods of lower priority are preempted; empty if none
+  bool vague = false;               // it may fit, since a rule that refuses was treated as stricter than it is
 };
 
-// Some of the nodes, in the order in which they were given: true for those that belong to them.
+// A set of nodes: one entry per node, in the order given to Room; true if the node is in the set.
 using Sites = std::vector<bool>;
 
 class Room {
  public:
-  // What a node has that states nothing allocatable: a kubelet that has not reported yet, or a cluster that is
-  // simulated without sizes.
+  // What a node without stated allocatable resources has. `nothing` is for a kubelet that has not reported yet.
+  // `no_end` is for a simulated cluster without sizes.
   enum class Unstated { nothing, no_end };
 
   Room(const std::vector<Object>& nodes, Unstated unstated);
 
-  // From now on nothing may go there, whatever it tolerates.
+  // Forbids all further pods on the node, whatever they tolerate.
   void close(const std::string& node);
-  // The pod stands there: it takes its requests, if it has not finished. A node that is not known is ignored.
+  // Puts the pod on the node. It uses its requests, unless it has finished. Ignores an unknown node.
   void put(const Object& pod, const std::string& node);
-  // It stands there no longer. The same object and node as it was put with.
+  // Removes the pod from the node. Both must be the same as in put().
   void take(const Object& pod, const std::string& node);
-  // The Node has changed; what stands on it stands. One that is not known is ignored.
+  // Replaces a Node that has changed, and keeps the pods on it. Ignores an unknown node.
   void renew(const Object& node);
-  // Where it would go; changes nothing. `preferred` wins where it fits.
+  // Returns the node for the pod and changes nothing. Returns `preferred` if the pod fits there.
   Place find(const Json& pod, const std::string& preferred = {}) const;
-  // The nodes that could have it, be it in place of pods of lower priority.
+  // Returns the nodes that could take the pod, also by preempting pods of lower priority.
   Sites candidates(const Json& pod) const;
-  // It will stand on one of these, and nobody knows on which: each keeps its requests free. Nothing but
-  // find_for_sure() asks about that.
+  // The pod will be on one of `sites`, but it is not known on which. Reserves its requests on each of them. Only
+  // find_for_sure() considers reservations.
   void reserve(const Json& pod, const Sites& sites);
-  // As find(), but where it has room wherever the others go that were reserved for; empty: there is none.
+  // Like find(), but the pod fits on the node wherever the reserved pods go. Empty if there is no such node.
   std::string find_for_sure(const Json& pod) const;
-  // The nodes that take it, whatever stands on them.
+  // Returns the nodes that accept the pod, whatever other pods are on them.
   Sites admitting(const Json& pod) const;
-  // The place of a node among the Sites; one that is not known has none.
+  // Returns the index of a node in Sites, or nothing if the node is unknown.
   std::optional<std::size_t> site_of(const std::string& node) const;
-  // What is free of each resource on all of these together; what it may preempt is.
+  // Returns the free amount of each resource on all these nodes together. Includes what the pod may preempt.
   Amounts free_for(const Json& pod, const Sites& sites) const;
-  // The largest share of a node that it takes, of the resource that it takes most of.
+  // Returns the pod's largest request as a fraction of what the largest node has of that resource; 1 if no node has it.
   double share(const Json& pod) const;
 
  private:
@@ -78,25 +78,25 @@ class Room {
     Amounts reserved;
     std::vector<Occupant> occupants;
   };
-  using Domains = std::set<std::pair<std::string, std::string>>;  // label and value
+  using Domains = std::set<std::pair<std::string, std::string>>;  // label and value of topology domains
   struct Wish {
     const Json& pod;
     Amounts wanted;
-    Domains apart;   // from those that it keeps away from itself
-    Domains others;  // of those that keep it away
+    Domains apart;   // with pods that its own anti-affinity selects
+    Domains others;  // with pods whose anti-affinity selects it
     bool vague = false;
   };
   struct Refusal {
-    std::string_view plugin;  // empty: it fits
+    std::string_view plugin;  // empty if the pod fits
     std::vector<std::string> reasons;
   };
 
   void set_node(Site& site, const Object& node) const;
   static void count_used(Site& site);
 
-  enum class Counted { standing, without_lower, reserved_too };  // without_lower: less the pods of lower priority
+  enum class Counted { standing, without_lower, reserved_too };  // without_lower: without the pods of lower priority
 
-  // `spared`: the site whose pods of lower priority do not count.
+  // Pods of lower priority on `spared` do not count; `spared` may be null.
   Wish wish_of(const Json& pod, const Site* spared) const;
   static Amounts used(const Json& pod, const Site& site, Counted counted);
   std::vector<std::string> missing(const Wish& wish, const Site& site, Counted counted) const;
@@ -107,22 +107,25 @@ class Room {
   Unstated unstated_;
   std::vector<Site> sites_;
   std::map<std::string, std::size_t> by_name_;
-  std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and their site
+  std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and the index of their site
 };
 
-// Whether it tolerates every taint of the node that keeps pods away, and whether selector and affinity want the node.
+// tolerates_node(): whether the pod tolerates all taints of the node that keep pods away. wants_node(): whether its
+// selector and node affinity match the node.
 bool tolerates_node(const Json& pod, const Json& node);
 bool wants_node(const Json& pod, const Json& node);
-// Some of its tolerations compare numbers; they are taken for none.
+// Returns whether a toleration has an operator other than Equal and Exists, which compares numbers. The filters here
+// treat it as Equal.
 bool compares_taints(const Json& pod);
 
-// One of them has anti-affinity that is about the other.
+// Returns whether the anti-affinity of one pod selects the other.
 bool keep_apart(const Json& one, const Json& other);
 
-// Its anti-affinity takes more than labels and namespaces to know whom it is about; it is taken for everybody.
+// Returns whether its anti-affinity depends on namespace labels or label keys. The filters here then apply it to all
+// namespaces and ignore the label keys.
 bool far_reaching(const Json& pod);
 
-// What decides about the pod's place and is not weighed: "volumes", "topology spread", …
+// Names the rules that decide about the pod's node but are not weighed here: "volumes", "topology spread", …
 std::vector<std::string> not_weighed(const Json& pod);
 
 }  // namespace haulout::placement

@@ -3,7 +3,7 @@
 namespace haulout::placement {
 namespace {
 
-// What is no string is no label's value.
+// Drops values that are not strings, since no label has such a value.
 std::vector<std::string> strings(const Json& values) {
   std::vector<std::string> result;
   for (const Json& value : values)

@@ -1,4 +1,4 @@
-// Label selectors in both forms: as objects have them, and as text. Pure.
+// Label selectors, both as objects and as text. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@ namespace haulout::placement {
 
 class Selector {
  public:
-  // The object form: matchLabels and matchExpressions. Null matches nothing, {} everything. A value that is no
-  // string is no label's.
+  // Reads the object form: matchLabels and matchExpressions. Null matches nothing, {} matches everything. A value that
+  // is not a string matches no label.
   static Selector from_object(const Json& selector);
-  // The text form of ?labelSelector=; nothing when it does not parse.
+  // Reads the text form of ?labelSelector=. Returns nothing if it cannot be parsed.
   static std::optional<Selector> from_text(std::string_view text);
 
-  // Labels and values that everything it matches has; there may be more to it.
+  // Returns labels and values that every match must have. The selector may have further requirements.
   std::vector<std::pair<std::string, std::string>> demands() const;
 
   bool matches_labels(const Json& labels) const;

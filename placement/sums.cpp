@@ -13,7 +13,7 @@ bool within(const Sites& some, const Sites& others) {
 
 }  // namespace
 
-// The pods of one controller are alike; thousands of pods have few controllers.
+// Pods of one controller share a group. There may be thousands of pods, but there are few controllers.
 Sums::Alike& Sums::alike(const Json& pod) {
   std::string key;
   for (const char* what : {"/spec/nodeSelector", "/spec/affinity/nodeAffinity", "/spec/tolerations"})

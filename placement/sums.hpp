@@ -1,8 +1,8 @@
-// Whether pods cannot all find room, whatever the order in which they are placed: by sums. Pure.
+// Proves by sums that pods cannot all fit, in whatever order they are placed. Pure.
 //
-// Pods that only some nodes take must share what those have. Where that is less than they request together, one of them
-// goes without. Anti-affinity, and how pods fill single nodes, are left out: where there is no proof they may all the
-// same not fit.
+// Pods that only some nodes accept must share the resources of those nodes. If they request more in total, one of them
+// does not fit. Anti-affinity and the packing of single nodes are ignored. So without such a proof the pods may still
+// not fit.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@ namespace haulout::placement {
 
 class Sums {
  public:
-  // `room` outlives it; its nodes stay as they are.
+  // Borrows `room`, whose nodes must not change.
   explicit Sums(const Room& room) : room_(room) {}
 
-  // It stands there in the room from now on, and could as well stand on any other node that takes it.
+  // Records that the pod is now on `node` in the room. It could also be on any other node that accepts it.
   void placed(const Json& pod, const std::string& node);
-  // This one cannot have room beside all of those, even if it preempts pods of lower priority.
+  // Returns whether the pod cannot fit beside all recorded pods, even if it preempts pods of lower priority.
   bool too_many_with(const Json& pod);
 
  private:
@@ -28,7 +28,7 @@ class Sums {
     std::size_t site;
     Amounts requests;
   };
-  // Pods that the same nodes take.
+  // Pods that the same nodes accept.
   struct Alike {
     Sites admitting;
     std::vector<Placed> pods;
@@ -36,7 +36,7 @@ class Sums {
   Alike& alike(const Json& pod);
 
   const Room& room_;
-  std::map<std::string, Alike> groups_;  // by what decides about it
+  std::map<std::string, Alike> groups_;  // by the pods' selector, node affinity and tolerations
 };
 
 }  // namespace haulout::placement

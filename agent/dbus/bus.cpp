@@ -18,16 +18,16 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A bus that runs answers within a millisecond.
+// A running bus answers within a millisecond.
 constexpr std::chrono::seconds probe_limit{5};
 constexpr BackoffOptions reconnect{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(30),
                                    BackoffOptions::Jitter::equal};
-// A connection that held for so long was a good one: the next pause is short again.
+// A connection that lasted this long resets the reconnect backoff.
 constexpr std::chrono::seconds settled{10};
-// The library's word for "no limit": the deadline is ours.
+// sdbus-c++ treats this value as "no timeout". Bus::exchange() enforces the deadline instead.
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-// Before a single byte of the message has gone out.
+// Errors by which a send fails before it has sent one byte of the message.
 bool is_broken(const sdbus::Error& failure) {
   const std::string& name = failure.getName();
   return name == bus_error::disconnected || name == "System.Error.ENOTCONN" || name == "System.Error.ECONNRESET" ||
@@ -36,7 +36,7 @@ bool is_broken(const sdbus::Error& failure) {
 
 }  // namespace
 
-// One exchange in progress: known to the bus for as long as its coroutine's frame lives.
+// One method call in progress. It is in Bus::calls_ for as long as the frame of its coroutine lives.
 struct Bus::Call {
   Call(Bus& owner, BusMethod asked, Write arguments, Read answer)
       : bus(owner),
@@ -50,7 +50,8 @@ struct Bus::Call {
   Call& operator=(const Call&) = delete;
   ~Call() { bus.calls_.erase(this); }
 
-  // Sends over `link`; false when that turned out to be broken, so that nothing was sent. A failure is the outcome.
+  // Sends over `link`. Returns false if the link is broken; then nothing was sent. Stores any other failure in
+  // `outcome` and returns true.
   bool send();
   void replied(sdbus::MethodReply& reply, const sdbus::Error* failure);
 
@@ -60,8 +61,8 @@ struct Bus::Call {
   Write write;
   Read read;
   std::optional<Result<>> outcome;
-  std::shared_ptr<BusLink> link;         // over which it was sent last
-  std::unique_ptr<sdbus::IProxy> proxy;  // the claim to a reply; goes before the link, and never from inside the reply
+  std::shared_ptr<BusLink> link;         // the link over which the call was last sent
+  std::unique_ptr<sdbus::IProxy> proxy;  // receives the reply; destroyed before `link`, never inside the reply callback
 };
 
 bool Bus::Call::send() {
@@ -127,7 +128,7 @@ Task<std::shared_ptr<BusLink>> Bus::connect() {
 }
 
 asio::awaitable<void> Bus::run() {
-  // Cancelled or not: nobody uses the connection once nobody serves it.
+  // Drops the connection when run() ends, also by cancellation, because only run() serves it.
   const ScopeExit drop_link([this] {
     if (link_) use(nullptr);
   });
@@ -150,7 +151,7 @@ asio::awaitable<void> Bus::run() {
 
 Task<> Bus::send(Call& call, TimePoint deadline) {
   while (true) {
-    // Not once more over the one that broke.
+    // Never sends again over the link that broke.
     while (!link_ || link_ == call.link) {
       const bool woken = co_await call.wake.wait_until(clock_, deadline);
       if (!woken && (!link_ || link_ == call.link))

@@ -1,9 +1,9 @@
-// The system bus as the agent sees it: one connection on the io_context, without threads, that comes back by itself.
+// The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects by itself.
 //
-// run() connects, serves the connection, and connects again with growing pauses when the bus has gone away; each time
-// by the socket's path, because a restarted bus makes a new socket. An idle bus causes no wake-up. Nothing here works
-// while nobody runs it. Calls and listeners survive a reconnection: a call that has not been sent waits for it, a
-// listener is subscribed again and told to look.
+// run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
+// socket's path each time, because a restarted bus creates a new socket. An idle bus causes no wake-up. Calls and
+// signals make progress only while run() runs. Calls and listeners survive a reconnection. A call that has not been
+// sent waits for the new connection. A listener is subscribed again, and its `on_connection` is called.
 //
 // One thread. A Bus outlives its calls and its Listenings.
 #pragma once
@@ -37,11 +37,11 @@ struct BusMethod {
   std::string what() const { return service + ": " + name; }
 };
 
-// What wants to hear signals. Both functions are called from inside the bus: they note and notify, and do nothing else.
+// Callbacks for signals. The bus calls both functions from inside its own code. They may only store data and notify.
 struct BusListener {
   std::vector<std::string> matches;  // D-Bus match rules
   std::function<void(sdbus::Message&)> on_signal;
-  std::function<void()> on_connection;  // a connection has come or gone: signals may have been missed
+  std::function<void()> on_connection;  // called when a connection is made or lost; signals may have been missed
 };
 
 class Bus {
@@ -51,25 +51,26 @@ class Bus {
   Bus& operator=(const Bus&) = delete;
   ~Bus();
 
-  // Until cancelled. Once at a time.
+  // Runs until it is cancelled. Only one run() at a time.
   boost::asio::awaitable<void> run();
 
   bool connected() const { return link_ != nullptr; }
   const boost::asio::any_io_executor& executor() const { return executor_; }
   Clock& clock() const { return clock_; }
-  // Our name on the bus; empty while there is no connection.
+  // The agent's unique name on the bus; empty while there is no connection.
   std::string unique_name() const;
-  // Why there is no connection: thing, cause, way out. Empty while there is one or the first is being made.
+  // Why there is no connection: the object, the cause and the remedy. Empty while there is a connection, and during the
+  // first attempt to make one.
   const std::string& problem() const { return problem_; }
 
-  // Calls a method; see bus_call.hpp for the typed form. `write` appends the arguments, `read` takes the values out and
-  // says whether they had the right types. Waits for a connection. Fails with
-  //   Errc::status       the peer, or the bus in its stead, answered with an error (see bus_error.hpp)
-  //   Errc::timeout      no answer by the deadline; whether the call had an effect is not known
-  //   Errc::reset        the bus or the peer went away before it answered; the same
-  //   Errc::unavailable  no connection by the deadline: nothing was sent
+  // Calls a method; see bus_call.hpp for the typed form. `write` appends the arguments. `read` takes out the values and
+  // returns whether they had the right types. Waits for a connection. Fails with
+  //   Errc::status       the peer, or the bus on its behalf, answered with an error (see bus_error.hpp)
+  //   Errc::timeout      no answer by the deadline; the call may have had an effect
+  //   Errc::reset        the bus or the peer disconnected before it answered; the call may have had an effect
+  //   Errc::unavailable  no connection by the deadline; nothing was sent
   //   Errc::decode       the answer has other types than expected
-  // Cancellable: a late answer is dropped.
+  // Cancellable; a late answer is dropped.
   using Write = std::function<void(sdbus::Message&)>;
   using Read = std::function<bool(sdbus::Message&)>;
   Task<> exchange(BusMethod method, Write write, Read read, TimePoint deadline);
@@ -82,7 +83,7 @@ class Bus {
   Task<> send(Call& call, TimePoint deadline);
   void use(std::shared_ptr<BusLink> link);
   void subscribe(const BusListener& listener);
-  // Every call and listener looks again.
+  // Wakes every call, and calls `on_connection` of every listener.
   void tell_all();
 
   boost::asio::any_io_executor executor_;
@@ -95,7 +96,7 @@ class Bus {
   std::set<const BusListener*> listeners_;
 };
 
-// A listener is heard for as long as this lives. Made and destroyed outside of callbacks.
+// Subscribes a listener for as long as this object lives. It must not be created or destroyed inside a bus callback.
 class Listening {
  public:
   Listening(Bus& bus, BusListener listener);

@@ -7,7 +7,7 @@
 namespace haulout::agent {
 namespace {
 
-// "Server addresses" of the D-Bus specification: these bytes stand for themselves, all others are %XX.
+// "Server addresses" in the D-Bus specification: these bytes are written unescaped, all others as %XX.
 bool stands_for_itself(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          std::string_view("-_/.\\*").find(c) != std::string_view::npos;

@@ -1,4 +1,4 @@
-// Where the system bus listens. Pure.
+// Addresses on which the system bus listens. Pure.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace haulout::agent {
 
-// D-Bus addresses to try in this order: those of `environment` (DBUS_SYSTEM_BUS_ADDRESS; may be null) when it names
-// any, else the two usual sockets beneath `host_root`.
+// Returns the D-Bus addresses to try, in order. `environment` is the value of DBUS_SYSTEM_BUS_ADDRESS and may be null.
+// If it has no address, these are the two usual sockets beneath `host_root`.
 std::vector<std::string> system_bus_addresses(std::string_view host_root, const char* environment);
 
-// The socket's file of "unix:path=…"; nothing for an address of another kind.
+// Returns the socket file of "unix:path=…", or nothing for any other kind of address.
 std::optional<std::string> socket_path_of(std::string_view address);
 
 }  // namespace haulout::agent

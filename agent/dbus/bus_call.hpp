@@ -1,6 +1,6 @@
-// Typed calls over a Bus: bus_call<Out…>(bus, method, deadline, arguments…) yields the Out values as a tuple, and
-// bus_property<T>() one property. They fail as Bus::exchange does. For the files that know D-Bus types; awaited in
-// place.
+// Typed calls over a Bus. bus_call<Out…>(bus, method, deadline, arguments…) returns the Out values as a tuple.
+// bus_property<T>() returns one property. Both fail as Bus::exchange() does. For source files that use the types of
+// sdbus-c++. The caller awaits each call in the expression that makes it.
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// Takes the values in order; false when there are fewer or they are of other types.
+// Reads the values in order. Returns false if there are too few or their types differ.
 template <class... Out>
 bool read_values(sdbus::Message& message, Out&... out) {
   try {
@@ -33,7 +33,7 @@ Task<std::tuple<Out...>> bus_call(Bus& bus, BusMethod method, TimePoint deadline
   co_return std::move(out);
 }
 
-// `property.name` is the property.
+// `property.name` is the name of the property; Properties.Get reads it.
 template <class T>
 Task<T> bus_property(Bus& bus, BusMethod property, TimePoint deadline) {
   BusMethod get{property.service, property.path, "org.freedesktop.DBus.Properties", "Get"};

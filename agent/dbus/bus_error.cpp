@@ -7,7 +7,8 @@ namespace haulout::agent {
 
 Error bus_failure(const std::string& what, const sdbus::Error& failure) {
   const std::string& name = failure.getName();
-  // No limit of the library's own is in force, so this is a connection or a peer that went away.
+  // Calls have no timeout of the library's own. NoReply and Disconnected therefore both mean that the connection or the
+  // peer was closed.
   if (name == bus_error::no_reply || name == bus_error::disconnected)
     return Error(Errc::reset, fmt::format("{}: no answer, it has gone away: {}", what, failure.getMessage()));
   Error out(Errc::status, fmt::format("{}: {} ({})", what, failure.getMessage(), name));

@@ -1,5 +1,5 @@
-// How failures on a bus look here. A peer's refusal is Errc::status, and PeerStatus::reason is its D-Bus error name,
-// which is what programs decide on.
+// Conversion of D-Bus failures to Error. A refusal by the peer is Errc::status, and PeerStatus::reason is its D-Bus
+// error name. Callers decide by that name. Pure.
 #pragma once
 
 #include <string>
@@ -25,13 +25,13 @@ inline constexpr std::string_view interactive_authorization =
     "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired";
 }  // namespace bus_error
 
-// `what` says who was asked for what.
+// `what` names the service and the method that was called.
 Error bus_failure(const std::string& what, const sdbus::Error& failure);
 bool is_bus_error(const Error& error, std::string_view name);
-// Nobody on the bus answers to that name, and nobody can be started who would.
+// Returns whether no service on the bus has that name and none could be started for it.
 bool is_absent(const Error& error);
 
-// What keeps a container from the host's bus, and the way out of it.
+// Explains what can keep a container from using the host's bus, and the remedy.
 std::string container_traps();
 
 }  // namespace haulout::agent

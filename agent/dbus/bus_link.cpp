@@ -17,9 +17,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// For the few calls to the bus itself that the library makes in place (a match rule).
+// Limit for the few calls to the bus itself that the library makes in place (match rules).
 constexpr std::chrono::seconds in_place_limit{5};
-// Messages between two looks at everything else that runs here.
+// Number of messages that the pump handles before it lets other work of the io_context run.
 constexpr int messages_per_turn = 64;
 
 Error no_link(const std::string& address, const std::string& cause, bool denied) {
@@ -66,7 +66,7 @@ void BusLink::listen(const void* owner, const std::vector<std::string>& matches,
   } catch (const sdbus::Error& failure) {
     fail("the bus refused a match rule: " + failure.getMessage());
   }
-  nudge();  // messages may have been read while the bus was asked
+  nudge();  // the library may have read messages while it waited for the bus
 }
 
 void BusLink::forget(const void* owner) {
@@ -90,7 +90,8 @@ TimePoint BusLink::dispatch(Clock& clock) {
     const auto poll = connection_->getEventLoopPollData();
     if ((poll.events & POLLIN) != 0) watch(asio::posix::stream_descriptor::wait_read, reading_);
     if ((poll.events & POLLOUT) != 0) watch(asio::posix::stream_descriptor::wait_write, writing_);
-    // CLOCK_MONOTONIC in microseconds, the clock of TimePoint; the largest value means never.
+    // An absolute time of CLOCK_MONOTONIC in microseconds, which is also the clock of TimePoint. The largest value
+    // means never.
     if (poll.timeout_usec >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1000)
       return TimePoint::max();
     return TimePoint(std::chrono::microseconds(poll.timeout_usec));
@@ -101,7 +102,7 @@ TimePoint BusLink::dispatch(Clock& clock) {
 }
 
 asio::awaitable<std::string> BusLink::pump(Clock& clock) {
-  // The waits hold this object; they must end with the pump.
+  // Each pending wait owns a reference to this object. Closing the descriptor ends the waits with the pump.
   const auto self = shared_from_this();
   const ScopeExit close([this] { descriptor_.close(); });
   while (true) {

@@ -1,4 +1,4 @@
-// The services that the agent asks over the bus, as their documentation spells them.
+// Methods and signals of the D-Bus services that the agent uses, spelled as in their documentation. Pure.
 #pragma once
 
 #include "agent/dbus/bus.hpp"
@@ -20,7 +20,7 @@ inline BusMethod bus_driver(std::string name) {
   return {"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", std::move(name)};
 }
 
-// Tells when `name` gets an owner, loses it or changes it.
+// Match rule for the signal that `name` has gained, lost or changed its owner.
 inline std::string owner_changes(const std::string& name) {
   return "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0="
          "'" +

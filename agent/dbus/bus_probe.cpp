@@ -30,7 +30,7 @@ Result<> outcome(const Ec& failure, std::string_view step) {
   return Error(Errc::unreachable, fmt::format("{}: {}{}", step, failure.message(), way_out));
 }
 
-// The exchange of the D-Bus specification ("Authentication protocol"); the server takes the user from the socket.
+// The "Authentication protocol" of the D-Bus specification. The server takes the user's uid from the socket.
 Task<> authenticate(std::string path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     co_return Error(Errc::unreachable, "the path is too long for a unix socket");

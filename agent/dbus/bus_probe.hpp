@@ -1,6 +1,6 @@
-// Whether somebody behind a bus's socket speaks D-Bus now. The socket of a bus that is stopped or just starting is
-// often held open by systemd: it accepts, and answers some day, while the handshake of the D-Bus library waits in
-// place.
+// Checks whether a D-Bus server answers on the socket of a bus. systemd often keeps the socket open while the bus is
+// stopped or starting. Such a socket accepts connections but may not answer for a long time, and the handshake of the
+// D-Bus library would block the thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace haulout::agent {
 
-// Authenticates, as the library will, and hangs up. Errc::unreachable. Cancellable.
+// Authenticates as the D-Bus library does, then disconnects. Errc::unreachable. Cancellable.
 Task<> probe_bus(Clock& clock, std::string socket_path, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -11,7 +11,7 @@ namespace {
 
 struct Rival {
   const char* unit;
-  const char* bus_name;  // empty: it has none
+  const char* bus_name;  // empty if the unit has no name on the bus
   const char* does;
   const char* way_out;
 };
@@ -30,7 +30,8 @@ std::string sentence(const Rival& rival) {
   return fmt::format("{} is active: it {} without asking anybody; stop it: {}", rival.unit, rival.does, rival.way_out);
 }
 
-// Name, description, load state, active state, sub state, following, path, job id, job type, job path.
+// A unit of ListUnitsByNames: name, description, load state, active state, sub state, following, path, job id, job
+// type, job path.
 using Unit = sdbus::Struct<std::string, std::string, std::string, std::string, std::string, std::string,
                            sdbus::ObjectPath, std::uint32_t, std::string, sdbus::ObjectPath>;
 

@@ -1,4 +1,4 @@
-// Who else on this machine reboots it by itself.
+// Detects other programs on this machine that reboot it on their own.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace haulout::agent {
 
-// One sentence for each that is active: who, what it does, how to stop it. Fails as Bus::exchange does, so that nobody
-// takes "could not ask" for "there is none". Where systemd is not on the bus only names on the bus can tell.
+// Returns one sentence for each active program: its unit, what it does, how to stop it. Fails as Bus::exchange() does;
+// after a failure, such a program may be active. If systemd is not on the bus, checks only the programs that have a
+// name on the bus. Cancellable.
 Task<std::vector<std::string>> bus_rivals(Bus& bus, TimePoint deadline);
 
 }  // namespace haulout::agent

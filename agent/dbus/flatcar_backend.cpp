@@ -10,7 +10,7 @@
 namespace haulout::agent {
 namespace {
 
-// github.com/flatcar/update_engine: update_engine.xml, and the names of update_attempter.cc.
+// From github.com/flatcar/update_engine: update_engine.xml, and the names in update_attempter.cc.
 const std::string service = "com.coreos.update1";
 const std::string path = "/com/coreos/update1";
 const std::string interface = "com.coreos.update1.Manager";
@@ -35,7 +35,7 @@ Pending judge_update_status(const UpdateStatus& status) {
   Pending out;
   if (operation == "UPDATED_NEED_REBOOT") {
     out.need = Need::yes;
-    // What it says after its own restart, when it knows from a marker file only that it has updated.
+    // After its own restart, update_engine reports no version. It has only a marker file that says it has updated.
     const bool known = !status.new_version.empty() && status.new_version != "0.0.0";
     if (known) out.target = status.new_version;
     out.reasons.push_back(known ? "Flatcar " + status.new_version : "Flatcar update");
@@ -68,7 +68,7 @@ void FlatcarBackend::heard(sdbus::Message& signal) {
   const bool is_status = signal.getMemberName() == "StatusUpdate" &&
                          read_values(signal, last_checked, progress, status.operation, status.new_version, size);
   if (is_status && status == last_) return;
-  // Anything else that came is a reason to ask.
+  // Any other signal is a reason to ask again.
   changed_.notify();
 }
 

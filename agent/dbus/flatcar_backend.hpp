@@ -1,9 +1,10 @@
-// Flatcar Container Linux: update_engine over the system bus (com.coreos.update1). It puts the new version in place by
-// itself; a reboot is needed once it says so.
+// Back end for Flatcar Container Linux: update_engine over the system bus (com.coreos.update1). update_engine installs
+// the new version by itself. A reboot is needed once it reports that.
 //
-// pending(): yes for UPDATED_NEED_REBOOT, no for idle and for every step on the way there; unknown for anything else.
-// booted(): VERSION of etc/os-release. changed(): the operation or the version changed, the service or the bus came or
-// went, or next_recheck() is due; the steps of a download wake nobody.
+// pending() returns yes for UPDATED_NEED_REBOOT, no for idle and for every step of an update, and unknown otherwise.
+// booted() returns VERSION of etc/os-release.
+// changed() returns when the operation or the version has changed, when the service or the bus has come or gone, or
+// when next_recheck() is due. Signals that report only download progress are ignored.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@
 namespace haulout::agent {
 
 struct UpdateStatus {
-  std::string operation;    // "UPDATE_STATUS_IDLE"
-  std::string new_version;  // "0.0.0" while unknown
+  std::string operation;    // for example "UPDATE_STATUS_IDLE"
+  std::string new_version;  // "0.0.0" if update_engine does not report it
   bool operator==(const UpdateStatus&) const = default;
 };
 
@@ -27,7 +28,7 @@ Pending judge_update_status(const UpdateStatus& status);
 
 class FlatcarBackend final : public Backend {
  public:
-  // Bus and Rng outlive the back end.
+  // Borrows `bus` and `rng`.
   FlatcarBackend(Bus& bus, Rng& rng, HostRoot root);
 
   std::string name() const override { return "flatcar"; }

@@ -1,4 +1,4 @@
-// What logind and systemd answer, judged. Pure. The facts: org.freedesktop.login1(5), org.freedesktop.systemd1(5).
+// Interprets the answers of logind and systemd. Pure. Sources: org.freedesktop.login1(5), org.freedesktop.systemd1(5).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace haulout::agent {
 
 // One row of ListInhibitors.
 struct Inhibitor {
-  std::string what;  // "shutdown:sleep"
+  std::string what;  // for example "shutdown:sleep"
   std::string who;
   std::string why;
   std::string mode;  // block, block-weak, delay
@@ -20,20 +20,22 @@ struct Inhibitor {
   std::uint32_t pid = 0;
 };
 
-// Success only for "yes", and for an answer that speaks of inhibitors alone, which judge_inhibitors() looks at.
-// `uid` is the user that the bus takes us for.
+// Succeeds for "yes", and for an answer that reports only inhibitors, which judge_inhibitors() checks separately. `uid`
+// is the agent's user as the bus sees it.
 Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid);
 
-// Whether a colon-separated list as in BlockInhibited holds "shutdown".
+// Returns whether a colon-separated list, as in the property BlockInhibited, contains "shutdown".
 bool names_shutdown(std::string_view what);
 
-// Success when none of them blocks a shutdown; else who does and why.
+// Succeeds if no inhibitor blocks a shutdown. Otherwise the error names each inhibitor's holder and its reason.
 Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors);
 
-// Manager.SystemState: whether the boot has come to its end. An error for a state that does not lead there.
+// Interprets Manager.SystemState. Returns true if the boot is complete, false if it is still in progress. Returns an
+// error for a state from which the boot cannot complete.
 Result<bool> judge_system_state(std::string_view state);
 
-// A call to the reboot service `service` was refused: with the traps of containers, or what to use instead.
+// Explains why a call to `service`, which would reboot the machine, was refused. Adds hints about containers, or other
+// reboot methods.
 Error explain_refusal(std::string_view service, Error refusal);
 
 }  // namespace haulout::agent

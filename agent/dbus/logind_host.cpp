@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view by_logind = "logind";
 constexpr std::string_view by_systemd = "systemd";
-// SD_LOGIND_ROOT_CHECK_INHIBITORS: without it, block inhibitors do not hold for root before systemd 257.
+// SD_LOGIND_ROOT_CHECK_INHIBITORS. Without it, logind before systemd 257 ignores block inhibitors if root reboots.
 constexpr std::uint64_t also_for_root = 1;
 
 Error no_such_method(std::string_view method) {
   return Error(Errc::invalid, fmt::format("\"{}\" is no way to reboot over D-Bus: logind, systemd", method));
 }
 
-// The user that the bus takes this process for: another one than geteuid() says in a user namespace.
+// The uid of this process as the bus sees it. In a user namespace it may differ from geteuid().
 awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
   auto uid = co_await bus_call<std::uint32_t>(bus, bus_driver("GetConnectionUnixUser"), deadline, bus.unique_name());
   co_return uid ? std::get<0>(*uid) : static_cast<std::uint32_t>(::geteuid());
@@ -30,7 +30,8 @@ awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
 
 }  // namespace
 
-// Monotonic: no clock that is set changes it. systemd keeps it when it is executed anew (daemon-reexec).
+// The time is monotonic, so that setting a clock does not change it. systemd keeps it over a re-execution
+// (daemon-reexec).
 Task<MachineStart> LogindHost::started(TimePoint deadline) {
   CO_TRY(const auto at, co_await bus_property<std::uint64_t>(bus_, systemd1("UserspaceTimestampMonotonic"), deadline));
   co_return MachineStart{std::string(by_systemd), at};
@@ -53,14 +54,15 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
 }
 
 Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
-  // Who chose systemd alone chose the way that asks nobody.
+  // With systemd as the only method, a reboot ignores inhibitors.
   if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
   co_return judged ? std::string() : judged.error().message();
 }
 
-// Not by BlockInhibited, which names none of the weak locks that logind holds up root's reboots for, too (systemd 257).
+// Does not read `BlockInhibited`, because it does not list weak locks. logind blocks reboots by root for weak locks as
+// well (systemd 257).
 Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
   using Row = sdbus::Struct<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
   auto rows = co_await bus_call<std::vector<Row>>(bus_, login1("ListInhibitors"), deadline);
@@ -73,7 +75,7 @@ Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
 }
 
 Task<> LogindHost::systemd_permits(TimePoint deadline) {
-  // There is no method that asks: systemd lets the host's root do it, and nobody else without a password.
+  // systemd has no method for this question. It lets the host's root reboot, and asks all other users for a password.
   auto state = co_await bus_property<std::string>(bus_, systemd1("SystemState"), deadline);
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
@@ -93,7 +95,7 @@ Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
 
 Task<> LogindHost::reboot_by_logind(TimePoint deadline) {
   auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, also_for_root);
-  // systemd before 246 has only the older one; its argument allows a question to a human.
+  // systemd before 246 has only `Reboot`. Its argument decides whether logind may ask a person for a password.
   if (!accepted && is_bus_error(accepted.error(), bus_error::unknown_method))
     accepted = co_await bus_call<>(bus_, login1("Reboot"), deadline, false);
   if (!accepted) co_return explain_refusal("logind", std::move(accepted).error());
@@ -104,7 +106,7 @@ Task<bool> LogindHost::boot_complete(TimePoint deadline) {
   const BusMethod manager = systemd1("SystemState");
   auto there = co_await bus_call<bool>(bus_, bus_driver("NameHasOwner"), deadline, manager.service);
   if (!there) co_return std::move(there).error();
-  // Early in a boot systemd may run and not yet be on the bus.
+  // Early in a boot, systemd may run without being on the bus yet.
   if (!std::get<0>(*there)) {
     CO_TRY(const bool booted, systemd_booted(root()));
     co_return !booted;

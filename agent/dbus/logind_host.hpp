@@ -1,13 +1,14 @@
-// The machine below the agent, rebooted over the system bus: by logind ("logind"), which honours inhibitors and the
-// kubelet's graceful shutdown, or by systemd itself ("systemd"), which does not. Files are read beneath the host's
-// root.
+// The machine beneath the agent, rebooted over the system bus. Method "logind" honours inhibitors and the kubelet's
+// graceful shutdown; method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
 //
-// started: as systemd tells; the unit of the package cannot see process 1 in /proc (ProtectProc=invisible).
-// can_reboot: Errc::unavailable with what to do when it would be refused or is blocked; else as Bus::exchange.
-// blocked_by: whose inhibitors of mode block there are; nobody's where logind is none of the ways. They are honoured
-// whoever holds them, which logind itself does not do for those of root before systemd 257.
-// reboot: a failure with Errc::timeout or Errc::reset may come from a machine that is already going down.
-// boot_complete: true where no systemd runs. An error when systemd is in a state that does not become complete.
+// started(): the time that systemd reports. The package's unit cannot see process 1 in /proc (ProtectProc=invisible).
+// can_reboot(): Errc::unavailable, with the remedy, if a reboot would be refused or is blocked; otherwise fails as
+// Bus::exchange() does.
+// blocked_by(): the inhibitors of mode block and their holders. Always empty if logind is not among the methods. The
+// agent honours inhibitors of every user. logind before systemd 257 ignores those that root holds.
+// reboot(): after Errc::timeout or Errc::reset the machine may already be going down.
+// boot_complete(): true if the host does not run systemd. Fails if systemd is in a state from which the boot cannot
+// complete.
 #pragma once
 
 #include "agent/dbus/bus.hpp"
@@ -18,7 +19,7 @@ namespace haulout::agent {
 
 class LogindHost final : public FileHost {
  public:
-  // `methods`: "logind" and "systemd" in the order of preference. The bus outlives the host.
+  // `methods`: "logind" and "systemd" in order of preference. Borrows `bus`.
   LogindHost(Bus& bus, HostRoot root, std::vector<std::string> methods)
       : FileHost(std::move(root)), bus_(bus), methods_(std::move(methods)) {}
 

@@ -11,14 +11,15 @@
 namespace haulout::agent {
 namespace {
 
-// github.com/coreos/rpm-ostree: src/daemon/org.projectatomic.rpmostree1.xml
+// Source: github.com/coreos/rpm-ostree, src/daemon/org.projectatomic.rpmostree1.xml
 const std::string service = "org.projectatomic.rpmostree1";
 const std::string path = "/org/projectatomic/rpmostree1/Sysroot";
 const std::string interface = "org.projectatomic.rpmostree1.Sysroot";
 
 using Dictionary = std::map<std::string, sdbus::Variant>;
 
-// Leaves `out` alone when there is no such key; false when it has another type.
+// Copies the value of `key` to `out`; leaves `out` unchanged if there is no such key. Returns false if the type
+// differs.
 template <class T>
 bool take(const Dictionary& from, const std::string& key, T& out) {
   const auto found = from.find(key);

@@ -1,10 +1,12 @@
-// rpm-ostree over the system bus (org.projectatomic.rpmostree1): detects, and verifies after the boot. It starts no
-// transaction: those speak over connections of their own, which sdbus-c++ 1.2 does not have.
+// Back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
+// after the boot. It starts no transaction: rpm-ostree transactions use D-Bus connections of their own, which sdbus-c++
+// 1.2 does not support.
 //
-// pending(): see judge_deployments(). booted(): version or checksum of the booted deployment. changed(): the properties
-// changed, the bus came or went, or next_recheck() is due: what bootc or ostree stages while rpm-ostreed does not run,
-// nobody tells of. It ends when it is idle and is started by a question, so that its coming and going is no reason to
-// ask.
+// pending(): see judge_deployments().
+// booted(): version or checksum of the booted deployment.
+// changed(): returns when the properties have changed, when the bus has come or gone, or when next_recheck() is due.
+// The recheck finds what bootc or ostree stages while rpm-ostreed does not run, because that causes no signal. Starts
+// and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it.
 #pragma once
 
 #include "agent/dbus/bus.hpp"
@@ -17,7 +19,7 @@ namespace haulout::agent {
 
 class RpmOstreeBackend final : public Backend {
  public:
-  // Bus and Rng outlive the back end.
+  // Borrows `bus` and `rng`.
   RpmOstreeBackend(Bus& bus, Rng& rng);
 
   std::string name() const override { return "rpm-ostree"; }

@@ -1,4 +1,4 @@
-// The deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue), judged. Pure.
+// Interprets the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
 #pragma once
 
 #include <string>
@@ -8,20 +8,21 @@
 
 namespace haulout::agent {
 
-// As rpm-ostree lists them: the first is the one that the boot loader takes next.
+// Deployments are in rpm-ostree's order: the boot loader boots the first one next.
 struct Deployment {
   std::string version;   // may be empty
-  std::string checksum;  // of its commit
+  std::string checksum;  // checksum of the deployment's commit
   bool booted = false;
-  bool staged = false;  // is written for good only while the machine shuts down
-  bool locked = false;  // finalization-locked: staged, and a plain reboot throws it away
+  bool staged = false;  // finalized only while the machine shuts down
+  bool locked = false;  // finalization-locked: staged, and discarded by a plain reboot
 };
 
-// The version, or the checksum of a commit without one.
+// Returns the version, or the commit's checksum if the version is empty.
 std::string version_of(const Deployment& deployment);
 
-// yes: a staged deployment, or the first one is not the booted one. A locked one is `unknown`: something is to be done,
-// but a plain reboot would come back to what runs now, again and again; whoever locked it has to finalize it.
+// Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if the staged
+// deployment is locked. A plain reboot would then boot the current version again and again. The program that locked the
+// deployment has to finalize it.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
 }  // namespace haulout::agent

@@ -16,12 +16,12 @@ namespace haulout::agent {
 namespace {
 
 constexpr std::chrono::seconds answer_limit{10};
-// While a shutdown waits, which it does for 5 s by default.
+// Used while a shutdown waits. logind delays a shutdown for 5 s by default.
 constexpr std::chrono::seconds hurried_limit{1};
 constexpr BackoffOptions retries{std::chrono::milliseconds(500), 2.0, std::chrono::minutes(1),
                                  BackoffOptions::Jitter::equal};
 
-// logind's own setting cannot be longer than what a Duration holds, but the wire can.
+// InhibitDelayMaxSec always fits a Duration, but a value on the wire may not.
 Duration from_microseconds(std::uint64_t value) {
   constexpr auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Duration::max()).count();
   if (value >= static_cast<std::uint64_t>(longest)) return Duration::max();
@@ -91,7 +91,7 @@ Task<> ShutdownInhibitor::refresh() {
   auto delay = co_await bus_property<std::uint64_t>(bus_, login1("InhibitDelayMaxUSec"), deadline);
   if (delay) delay_ = from_microseconds(*delay);
   auto preparing = co_await bus_property<bool>(bus_, login1("PreparingForShutdown"), deadline);
-  // A signal that has come meanwhile is the nearest to the truth.
+  // If a signal arrived during the calls, its time is the most accurate.
   const TimePoint since = heard_ ? heard_->at : heard ? heard->at : bus_.clock().now();
   if (preparing || heard) prepare(preparing ? *preparing : heard->preparing, since);
   CO_CHECK(std::move(delay));
@@ -100,9 +100,9 @@ Task<> ShutdownInhibitor::refresh() {
 }
 
 Task<> ShutdownInhibitor::catch_up() {
-  stale_ = false;  // before asking: what happens meanwhile makes it stale again
+  stale_ = false;  // set before asking, so that a change during the calls sets it again
   CO_CHECK(co_await refresh());
-  // logind refuses new locks now; one that we have goes on delaying.
+  // logind refuses new locks now. A lock that is already held still delays the shutdown.
   if (preparing_since_ || !wanted_) co_return Result<>();
   co_return co_await take(*wanted_);
 }
@@ -111,8 +111,9 @@ Task<> ShutdownInhibitor::take(std::string why) {
   const TimePoint deadline = saturating_add(bus_.clock().now(), answer_limit);
   auto taken = co_await bus_call<sdbus::UnixFd>(bus_, login1("Inhibit"), deadline, "shutdown", "haulout", why, "delay");
   if (!taken) co_return explain_refusal("logind", std::move(taken).error());
-  if (!wanted_) co_return Result<>();  // released meanwhile
-  // The library's duplicate would be inherited by child processes, and hold the lock for as long as they live.
+  if (!wanted_) co_return Result<>();  // released during the call
+  // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock while
+  // they live.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
   if (lock < 0) co_return Error(Errc::unavailable, "keep the lock: " + std::generic_category().message(errno));
   let_go();

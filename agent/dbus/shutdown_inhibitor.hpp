@@ -1,10 +1,10 @@
-// logind's delay lock: while it is held, a human's `reboot` waits for us, as long as logind's InhibitDelayMaxSec lets
-// it, and not a moment longer. How long that is, is read back from logind: what was configured is often overridden.
+// Holds logind's delay lock. While it is held, a person's `reboot` waits for the agent, but at most for logind's
+// InhibitDelayMaxSec. That limit is read from logind, because configured values are often overridden.
 //
-// run() asks logind what it is at, takes the lock while hold() asks for it, takes it again after the bus or logind was
-// restarted and after a shutdown that was called off, and tries again with growing pauses when it is refused. The lock
-// itself needs no run(): it is a file descriptor that goes when let go, with this object and with the process. One
-// thread.
+// run() asks logind for its state and takes the lock while hold() is in force. It takes the lock again after a restart
+// of the bus or of logind, and after a shutdown that was called off. It retries with backoff if logind refuses. Keeping
+// the lock does not need run(): the lock is a file descriptor. It is closed on release, with this object, or with the
+// process. One thread.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -19,16 +19,16 @@ namespace haulout::agent {
 
 class ShutdownInhibitor final : public ShutdownDelay {
  public:
-  // The bus outlives it.
+  // Borrows `bus` and `rng`.
   ShutdownInhibitor(Bus& bus, Rng& rng);
   ShutdownInhibitor(const ShutdownInhibitor&) = delete;
   ShutdownInhibitor& operator=(const ShutdownInhibitor&) = delete;
   ~ShutdownInhibitor() override { let_go(); }
 
-  // Until cancelled. Once at a time.
+  // Runs until it is cancelled. Only one run() at a time.
   boost::asio::awaitable<void> run();
 
-  // `why` is what systemd-inhibit --list shows.
+  // `systemd-inhibit --list` shows `why`.
   void hold(std::string why) override;
   void release() override;
   void let_shutdown_proceed() override;
@@ -42,22 +42,22 @@ class ShutdownInhibitor final : public ShutdownDelay {
   void heard(sdbus::Message& signal);
   void prepare(bool preparing, TimePoint since);
   void let_go();
-  // Asks logind for what it may have told while nobody listened, and for how long it would wait.
+  // Asks logind whether a shutdown is being prepared, since signals may have been missed, and how long it would wait.
   Task<> refresh();
-  // Asks logind, and takes the lock where one is wanted and to be had.
+  // Asks logind for its state, and takes the lock if it is needed and available.
   Task<> catch_up();
   Task<> take(std::string why);
 
   Bus& bus_;
   Rng& rng_;
-  Notifier work_;     // for run()
-  Notifier changed_;  // for the owner
+  Notifier work_;     // wakes run()
+  Notifier changed_;  // wakes the caller of changed()
   std::optional<std::string> wanted_;
   std::string problem_;
   int lock_ = -1;
-  bool stale_ = true;  // what logind said last, and its lock, may be out of date
+  bool stale_ = true;  // the last known state of logind, or the lock, may be out of date
   bool asked_ = false;
-  // Told by a signal, and not told on before logind has said how long it waits now.
+  // A signal that has arrived. It is published after logind has reported its current delay.
   struct Heard {
     bool preparing;
     TimePoint at;

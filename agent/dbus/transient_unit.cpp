@@ -25,13 +25,13 @@ constexpr const char* unit_exists = "org.freedesktop.systemd1.UnitExists";
 constexpr const char* no_such_unit = "org.freedesktop.systemd1.NoSuchUnit";
 constexpr const char* already_subscribed = "org.freedesktop.systemd1.AlreadySubscribed";
 
-// From SIGTERM to SIGKILL, once the time is over.
+// Time from SIGTERM to SIGKILL after the deadline has passed.
 constexpr std::chrono::seconds stop_limit{10};
-// Signals tell of the end; a lost one costs no more than this.
+// A signal reports the end of the unit. A lost signal delays its detection by at most this time.
 constexpr std::chrono::seconds look_again{10};
 constexpr std::size_t kept_errors = 2048;
 
-// org.freedesktop.systemd1(5): a(sv), a(sasb), (uo)
+// Types of org.freedesktop.systemd1(5): a(sv), a(sasb), (uo)
 using Property = sdbus::Struct<std::string, sdbus::Variant>;
 using Exec = sdbus::Struct<std::string, std::vector<std::string>, bool>;
 using Job = sdbus::Struct<std::uint32_t, sdbus::ObjectPath>;
@@ -57,7 +57,7 @@ std::vector<Property> properties_of(const UnitCommand& command, Duration limit, 
           property("Environment", environment), property("TimeoutStartUSec", microseconds(limit)),
           property("TimeoutStopUSec", microseconds(stop_limit)),
           property("StandardErrorFileDescriptor", sdbus::UnixFd(errors.get())),
-          // Its end can be read for as long as we are there, and nothing of it stays behind.
+          // systemd keeps the ended unit for as long as the agent refers to it, then removes it.
           property("AddRef", true), property("CollectMode", std::string("inactive-or-failed"))};
 }
 
@@ -92,7 +92,7 @@ class Follower {
     const TimePoint patience = saturating_add(deadline, 2 * stop_limit);
     CO_TRY(UnitEnd end, co_await follow(patience));
     if (ours) end.errors = end_of(errors);
-    // Whether that works or not: the end is known.
+    // The unit has ended, so a failure of this call does not matter.
     static_cast<void>(co_await bus_call<>(bus_, systemd1("UnrefUnit"), patience, command_.unit));
     co_return std::move(end);
   }
@@ -105,7 +105,7 @@ class Follower {
     if (read_values(signal, id, job, unit, result) && unit == command_.unit) wake_.notify();
   }
 
-  // True: it was started; false: a predecessor's runs.
+  // Returns true if it started the unit, false if a unit that a previous agent started is still running.
   Task<bool> start(const Descriptor& errors, TimePoint deadline) {
     CO_CHECK(co_await subscribe(deadline));
     const Duration limit = deadline - bus_.clock().now();
@@ -114,7 +114,7 @@ class Follower {
         properties_of(command_, std::max<Duration>(limit, std::chrono::seconds(1)), errors), std::vector<Auxiliary>());
     if (started) co_return true;
     if (!is_bus_error(started.error(), unit_exists)) co_return explain_refusal("systemd", std::move(started).error());
-    // Refused when it ends at this moment: then its end is lost, and follow() says so.
+    // RefUnit fails if the unit ends at this moment. Its result is then lost, and follow() reports that.
     static_cast<void>(co_await bus_call<>(bus_, systemd1("RefUnit"), deadline, command_.unit));
     co_return false;
   }
@@ -144,7 +144,7 @@ class Follower {
     co_return Error(Errc::timeout, fmt::format("unit {} did not end in time", command_.unit));
   }
 
-  // Nothing while it runs.
+  // Returns nothing while the unit runs.
   Task<std::optional<UnitEnd>> look(TimePoint deadline) {
     auto path = co_await bus_call<sdbus::ObjectPath>(bus_, systemd1("GetUnit"), deadline, command_.unit);
     if (!path && is_bus_error(path.error(), no_such_unit))

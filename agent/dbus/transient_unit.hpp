@@ -1,7 +1,7 @@
-// A program that the host's systemd runs to its end as a transient service: outside of this process's sandbox and
-// container, and on after this process has died.
+// Runs a program as a transient service of the host's systemd until it ends. The program runs outside the agent's
+// sandbox and container, and continues if the agent dies.
 //
-// While a unit of that name runs already, that one is followed instead: a predecessor of this process has started it.
+// If a unit of that name is already running, a previous agent has started it. The agent then follows that unit instead.
 #pragma once
 
 #include <string>
@@ -13,26 +13,27 @@
 namespace haulout::agent {
 
 struct UnitCommand {
-  std::string unit;     // "haulout-hook-x.service"
-  std::string program;  // a path of the host
+  std::string unit;     // for example "haulout-hook-x.service"
+  std::string program;  // a path on the host
   std::vector<std::string> args{};
-  std::vector<std::pair<std::string, std::string>> env{};  // all that it has beside what systemd gives each service
+  std::vector<std::pair<std::string, std::string>> env{};  // added to the variables that systemd sets for services
   std::string description{};
 };
 
 struct UnitEnd {
-  std::string result;  // systemd's word: success, exit-code, signal, timeout, …
-  int code = 0;        // CLD_EXITED, CLD_KILLED, …; 0: the program never ran
+  std::string result;  // systemd's result of the service: success, exit-code, signal, timeout, …
+  int code = 0;        // CLD_EXITED, CLD_KILLED, …; 0 if the program never ran
   int status = 0;      // exit status or signal
-  std::string errors;  // the end of its stderr; empty when it was a predecessor's
+  std::string errors;  // the last part of its stderr; empty if a previous agent started the unit
   bool success() const;
 };
 
-// "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
+// For example "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
 std::string describe_end(const UnitEnd& end);
 
-// The end that it came to. Errc::timeout at the deadline, by which systemd has ended it; Errc::reset when nobody knows
-// any more how it ended; else as Bus::exchange. Cancellable: the unit goes on.
+// Returns how the unit ended. systemd ends it at the deadline, and `result` is then "timeout". Errc::timeout if the
+// unit still runs 20 s after the deadline; systemd is then asked to stop it. Errc::reset if the unit's result is lost.
+// Otherwise fails as Bus::exchange() does. Cancellable: the unit keeps running.
 Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -14,7 +14,7 @@ Task<> UnitHooks::run(HookPoint point, std::string name, HookEnvironment environ
                             .env = std::move(environment),
                             .description = fmt::format("Haulout hook {}/{}", to_string(point), name)};
   auto end = co_await run_unit(bus_, command, deadline);
-  // How a predecessor's unit ended may be lost; hooks may be run twice.
+  // The result of a unit that a previous agent started may be lost. Hooks may run twice, so run it again.
   if (!end && end.error().code() == Errc::reset) end = co_await run_unit(bus_, command, deadline);
   if (!end) co_return std::move(end).error().with_context("hook " + path);
   if (end->success()) co_return Result<>();

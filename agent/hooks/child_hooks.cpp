@@ -16,7 +16,7 @@ Task<> ChildHooks::run(HookPoint point, std::string name, HookEnvironment enviro
   if (!outcome) co_return Error(outcome.error().code(), "hook " + outcome.error().message());
   if (outcome->exit_code == 0 && !outcome->too_much_output) co_return Result<>();
   std::string how = describe_end(*outcome);
-  // Many a script says on its stdout why it gives up.
+  // Many scripts print the reason for a failure on stdout.
   if (const std::string last = last_line(outcome->output); outcome->error_tail.empty() && !last.empty())
     how += ": " + last;
   co_return Error(Errc::unavailable, fmt::format("hook {}: {}", path, how));

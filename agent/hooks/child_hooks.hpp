@@ -1,4 +1,4 @@
-// Hook executables as children of this process: where no systemd runs on the host. A cancellation kills them.
+// Runs hook executables as child processes of the agent, for hosts without systemd. Cancelling run() kills the child.
 #pragma once
 
 #include "agent/hooks/hook_programs.hpp"
@@ -7,7 +7,7 @@ namespace haulout::agent {
 
 class ChildHooks final : public HookPrograms {
  public:
-  // The clock must outlive it.
+  // Borrows the clock.
   ChildHooks(HostRoot root, Clock& clock, std::string hooks_dir)
       : root_(std::move(root)), clock_(clock), hooks_dir_(std::move(hooks_dir)) {}
 

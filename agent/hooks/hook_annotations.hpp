@@ -1,11 +1,11 @@
-// Hooks that are answered from elsewhere, by annotations of the Node. Pure.
+// Hooks that another program answers by annotations of the Node. Pure.
 //
-// Registered for good, by whoever wants to be asked:   hook.haulout.dev/<point>.<name>: [limit=DURATION][,failure=…]
-// Asked, by the agent, while it waits at that point:    haulout.dev/hook: <ticket>
-// Answered:                                             hook-done.haulout.dev/<point>.<name>: <ticket>
-//                                              or       … <ticket> failed: <why>
-// The ticket is another one each time, so that an old answer is never taken for a new one, and nobody has to clean up.
-// The agent writes none of the others' annotations.
+// Registration, permanent, by the hook's owner:         hook.haulout.dev/<point>.<name>: [limit=DURATION][,failure=…]
+// Question, by the agent while it waits at that point:  haulout.dev/hook: <ticket>
+// Answer, by the hook's owner:                          hook-done.haulout.dev/<point>.<name>: <ticket>
+//                                                  or   … <ticket> failed: <why>
+// The ticket differs at each question. An old answer therefore never counts as a new one, and needs no cleanup.
+// The agent writes only the question.
 #pragma once
 
 #include <optional>
@@ -23,30 +23,30 @@ inline constexpr std::string_view hook_prefix = "hook.haulout.dev/";
 inline constexpr std::string_view hook_done_prefix = "hook-done.haulout.dev/";
 inline constexpr std::string_view hook_annotation = "haulout.dev/hook";
 
-// What holds for each hook that says nothing else: --hook-limit and --hook-failure.
+// Rules for a hook whose annotation does not override them. Set by --hook-limit and --hook-failure.
 struct HookRules {
   Duration limit = std::chrono::minutes(5);
-  bool stop = true;  // after a hook that failed or took too long
+  bool stop = true;  // whether a hook that failed or took too long stops the update
 };
 
 struct AskedHook {
   std::string name;
   HookRules rules;
-  std::string problem{};  // what of its annotation cannot be read; the common rule holds then
+  std::string problem{};  // why part of its annotation cannot be parsed; the common rules apply to that part
 };
 
-// By name.
+// Sorted by name.
 std::vector<AskedHook> asked_hooks(const k8s::Node& node, HookPoint point, const HookRules& common);
-// One sentence for each annotation under hook_prefix that names no point, and so would never be asked.
+// Returns one sentence for each annotation under `hook_prefix` that names no hook point. The agent would never ask it.
 std::vector<std::string> misnamed_hooks(const k8s::Node& node);
 
 std::string hook_ticket(HookPoint point, WallTime asked);
 
 struct AskedVerdict {
-  std::string failed{};                   // a hook that stops the update: a sentence
-  std::vector<std::string> waiting{};     // names of those without an answer, whose time is not over
-  std::vector<std::string> overlooked{};  // a sentence for each failure that does not stop anything
-  std::optional<WallTime> look_again{};   // when the time of the next one is over
+  std::string failed{};                   // a sentence about the first hook that stops the update; empty if none does
+  std::vector<std::string> waiting{};     // names of the hooks that have not answered and whose limit has not passed
+  std::vector<std::string> overlooked{};  // one sentence for each failure that does not stop the update
+  std::optional<WallTime> look_again{};   // earliest time at which the limit of a waiting hook passes
 };
 AskedVerdict judge_answers(const std::vector<AskedHook>& hooks, const k8s::Node& node, HookPoint point, WallTime asked,
                            WallTime now);

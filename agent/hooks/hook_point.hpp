@@ -1,4 +1,4 @@
-// The four points of an update at which others may have their say.
+// The four points of an update at which hooks run. Pure.
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 namespace haulout::agent {
 
 enum class HookPoint {
-  before_drain,    // the turn is taken, nothing has been touched
-  after_drain,     // the node is empty; before `ready`
-  after_boot,      // the node is well again; before pods come back
-  before_release,  // it has run well for the soak time; before the next node's turn
+  before_drain,    // the node has its slot; nothing has been changed yet
+  after_drain,     // the drain has ended; the state is not yet `ready`
+  after_boot,      // the node has passed verification; it is not yet uncordoned
+  before_release,  // the soak time has passed; the slot is not yet released
 };
 inline constexpr std::array all_hook_points{HookPoint::before_drain, HookPoint::after_drain, HookPoint::after_boot,
                                             HookPoint::before_release};
 
-// As directories, annotations and HAULOUT_POINT have it: "before-drain".
+// The name of the point in directories, annotations and HAULOUT_POINT, for example "before-drain".
 std::string_view to_string(HookPoint point);
 std::optional<HookPoint> hook_point_of(std::string_view name);
-// "before-drain, after-drain, …", for messages.
+// All names for use in messages: "before-drain, after-drain, …".
 std::string_view hook_point_names();
 
 }  // namespace haulout::agent

@@ -1,4 +1,4 @@
-// Port: the executables of the hook points. Fakes live with the tests.
+// Interface to the executables of the hook points. Fakes live with the tests.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ class HookPrograms {
   virtual ~HookPrograms() = default;
   // Errors: see hook_files().
   virtual Result<HookFiles> list(HookPoint point) = 0;
-  // Runs one of them to its end, with the point's name as its argument. Errors name the file: Errc::timeout at the
-  // deadline, by which it is ended; Errc::unavailable when it failed, with the last that it said, or cannot be started.
-  // Cancellable.
+  // Runs one hook until it ends, with the point's name as its argument. Errors name the file. Errc::timeout if the hook
+  // still runs at the deadline; it is then ended. Errc::unavailable if it cannot be started or fails; the message has
+  // the last line that it printed. Cancellable.
   virtual Task<> run(HookPoint point, std::string name, HookEnvironment environment, TimePoint deadline) = 0;
 };
 

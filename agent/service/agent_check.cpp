@@ -1,4 +1,4 @@
-// `haulout agent --check`: everything that the agent will need, tried without changing anything.
+// `haulout agent --check`: tries everything that the agent will need, without changing anything.
 #include "agent/node/boot_marks.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/service/agent_service.hpp"
@@ -12,7 +12,7 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr Duration start_limit = std::chrono::seconds(30);
-// Of each question: one that nobody answers must not use up the time of the others.
+// Limit for each question, so that one unanswered question does not use up the time of the others.
 constexpr Duration answer_limit = std::chrono::seconds(10);
 
 enum class Mark { ok, note, off, failed };

@@ -18,7 +18,7 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr Duration look_around_limit = std::chrono::seconds(30);
-constexpr Duration release_limit = std::chrono::seconds(25);  // the package's scripts wait half a minute
+constexpr Duration release_limit = std::chrono::seconds(25);  // less than the 30 s for which the package's scripts wait
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
 
@@ -70,7 +70,7 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     auto whole = co_await try_once(clock.now() + attempt.limit());
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
     attempt.failed(whole.error());
-    // It works, whatever the API server does.
+    // The agent itself works, even while the API server cannot be reached. So it reports to systemd that it is ready.
     notify_service_manager("READY=1");
     const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
@@ -109,7 +109,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(listening.error());
     co_return;
   }
-  // From the beginning: an attempt to come up may take longer than the watchdog waits.
+  // Starts before come_up(), because an attempt to come up may take longer than the watchdog's interval.
   if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
   notify_service_manager("STATUS=asking the API server who we are");
   auto begun = co_await begin(group, come_up());
@@ -117,7 +117,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // Not before: a start that fails for want of a configuration is none.
+  // Sent only now, so that a start that fails, for example for lack of configuration, never counts as ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "serving node " + authority.node.name,

@@ -1,5 +1,5 @@
-// What `haulout agent` does once its configuration and its credential are there: serve, check or release. Borrows what
-// it is given. One of the three, once.
+// What `haulout agent` does once it has its configuration and its credential: serve, check or release. Borrows its
+// inputs. Call only one of the three, and only once. All three are cancellable.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,25 +15,25 @@ struct ServiceInputs {
   Process& process;
   const AgentConfig& config;
   Log& log;
-  http::Transport& api;  // with the agent's own credential
+  http::Transport& api;  // authenticated by the agent's own credential
 };
 
 class AgentService {
  public:
   explicit AgentService(ServiceInputs inputs);
 
-  // The agent itself, until cancelled. Returns earlier only when it cannot begin; why stands in the log. An API server
-  // that is away is waited for.
+  // Runs the agent until it is cancelled. Returns earlier only if the agent cannot start; the reason is in the log.
+  // Waits while the API server is unavailable.
   boost::asio::awaitable<void> serve();
-  // Tries everything that the agent will need and changes nothing; a line for each on stdout.
+  // Tries everything that the agent will need and changes nothing. Prints one line per check to stdout.
   boost::asio::awaitable<void> check();
-  // See lifecycle/release.hpp; what was done, on stdout.
+  // Calls agent::release(), see lifecycle/release.hpp. Prints what it did to stdout.
   boost::asio::awaitable<void> release();
-  // A signal has ended it.
+  // Reports to systemd that the agent is stopping. Call it after a signal has ended the agent.
   void say_goodbye() {
     if (whole_) whole_->reporter().say_goodbye();
   }
-  // After one of them has returned.
+  // Valid after serve(), check() or release() has returned.
   int exit_code() const { return exit_code_; }
 
  private:
@@ -41,10 +41,10 @@ class AgentService {
   boost::asio::awaitable<void> live(TaskGroup& group);
   boost::asio::awaitable<void> check_all(TaskGroup& group);
   boost::asio::awaitable<void> release_all(TaskGroup& group);
-  // Asks again for as long as the API server is away; an error is final.
+  // Retries while the API server is unavailable. Any other error is final.
   Task<std::unique_ptr<AgentWhole>> come_up();
   Task<std::unique_ptr<AgentWhole>> try_once(TimePoint deadline);
-  // Takes the whole over that comes up, and runs what it needs.
+  // Awaits `coming`, stores the result in `whole_`, and runs the bus if it needs one.
   Task<> begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming);
   Task<> serve_pages(TaskGroup& group);
   boost::asio::awaitable<void> tell_rivals();

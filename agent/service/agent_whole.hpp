@@ -1,7 +1,8 @@
-// All parts of an agent, made from its configuration once it is known which node it serves and with which authority.
+// All parts of an agent. They are made from its configuration when its node and its authority are known.
 //
-// Borrows what stands in Surroundings; owns the rest, in an order in which it can be taken apart. Its owner runs the
-// bus where uses_bus() says so, with it the shutdown inhibitor, the reporter, the memory and the agent.
+// Borrows what is in Surroundings and owns all other parts, in an order in which they can be destroyed. The caller runs
+// the reporter, the memory and the agent. If uses_bus() is true, the caller also runs the bus and the shutdown
+// inhibitor.
 #pragma once
 
 #include <memory>
@@ -26,13 +27,14 @@ struct Surroundings {
   Process& process;
   const AgentConfig& config;
   Log& log;
-  http::Transport& api;  // with the agent's own credential, impersonating nobody
+  http::Transport& api;  // authenticated by the agent's own credential, without impersonation
   Bus& bus;
 };
 
 class AgentWhole {
  public:
-  // Errors name what is missing and the way out; is_transient() ones are worth another try.
+  // Errors name what is missing and the remedy. If is_transient() is true of an error, the caller may retry.
+  // Cancellable.
   static Task<std::unique_ptr<AgentWhole>> make(Surroundings around, Authority authority, TimePoint deadline);
 
   const Authority& authority() const { return authority_; }
@@ -45,10 +47,10 @@ class AgentWhole {
   HookPrograms& hooks() { return *hooks_; }
   Reporter& reporter() { return reporter_; }
   QuietMemory& memory() { return memory_; }
-  // Null where there is no bus.
+  // Null if the agent uses no bus.
   ShutdownInhibitor* shutdown() { return shutdown_.get(); }
   HostAccess host_access();
-  // Made anew for each call; borrows this.
+  // Makes a new agent at each call. The agent borrows this object.
   std::unique_ptr<Agent> agent();
 
  private:

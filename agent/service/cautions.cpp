@@ -18,7 +18,7 @@ bool waits_for_ever(const AgentConfig& config) {
   return config.slots == SlotsChoice::lease && config.drain_deadline == Duration::zero();
 }
 
-// A container that was given no directory of the host finds no hook, and would pass each point in silence.
+// In a container without the host's directory the agent would find no hook and pass each point silently.
 std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
   const std::string parent = std::filesystem::path(hooks_dir).parent_path();
   const auto there = root.exists(parent);
@@ -48,8 +48,8 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
                                                k8s::Node node, TimePoint deadline) {
   Cautions cautions;
   std::optional<std::size_t> nodes;
-  // One node at a time is never the whole of a pool that has more, nor is any share but all of it: shares are rounded
-  // down.
+  // The number of nodes matters only for a limit of 2 or more. A limit of 1 is never a whole pool of several nodes. Nor
+  // is a percentage below 100, because it is rounded down.
   const OwnPool pool = own_pool(config, node);
   const auto limit = parse_max_unavailable(config.max_unavailable);
   if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {

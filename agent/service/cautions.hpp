@@ -1,4 +1,5 @@
-// What is allowed, and will not do what whoever configured it expects: for the log at the start and for --check.
+// Settings that are allowed but may not do what the person who made them expects. Reported in the log at the start, and
+// by --check.
 #pragma once
 
 #include <optional>
@@ -11,15 +12,16 @@
 
 namespace haulout::agent {
 
-// Pure. Of a pool with this many nodes; nothing: nobody knows how many. A sentence, or nothing.
+// Returns a sentence if all nodes of the pool may be unavailable at once, else nothing. `nodes` is the size of the
+// pool, or empty if it is unknown. Pure.
 std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes);
 
 struct Cautions {
-  std::vector<std::string> config{}, hooks{};  // a sentence each
+  std::vector<std::string> config{}, hooks{};  // one sentence each
 };
 
-// Asks for the pool's nodes where that matters, the host's hook directory and the annotations of `node`. What cannot be
-// read is no caution. Cancellable.
+// Checks the size of the pool if it matters, the host's hook directory and the annotations of `node`. If one of them
+// cannot be read, its check finds nothing. Cancellable.
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline);
 

@@ -1,4 +1,5 @@
-// The gates that a configuration asks for. Errors name the option, the cause and the way out.
+// Makes the options of the gates from a configuration. Errors name the option, the cause and the remedy. Does not
+// contact a server.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,13 +11,14 @@
 
 namespace haulout::agent {
 
-// Errc::invalid or Errc::unavailable for a window that cannot be used. `own_pool` is the
-// pool of the turns.
+// Errc::invalid or Errc::unavailable if a window cannot be used. `own_pool` returns the pool in which the node gets its
+// slot.
 Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node,
                                          std::function<OwnPool(const k8s::Node&)> own_pool);
 
-// The way to Prometheus: address, certificates and bearer token, which are read again when they change. Nothing when
-// the configuration names none. Errc::unavailable: a file is missing or is not what it should be.
+// Makes the transport to Prometheus from address, certificates and bearer token. Files are read again when they change.
+// Returns null if the configuration names no Prometheus. Errc::unavailable if a file is missing or invalid. Borrows
+// `clock`.
 Result<std::unique_ptr<k8s::AuthTransport>> prometheus_transport(boost::asio::any_io_executor executor, Clock& clock,
                                                                  const AgentConfig& config, std::string user_agent);
 

@@ -1,4 +1,4 @@
-// What the parts that touch the host are built upon. Borrowed; must outlive whatever is made of it.
+// What all parts that access the host need. Members are borrowed and must outlive the parts made from them.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -15,7 +15,7 @@ struct HostAccess {
   Clock& clock;
   Rng& rng;
   const HostRoot& root;
-  Bus& bus;  // somebody runs it where uses_bus() says so
+  Bus& bus;  // the caller runs it if uses_bus() is true
 };
 
 }  // namespace haulout::agent

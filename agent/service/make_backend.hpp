@@ -1,4 +1,4 @@
-// The back end that the configuration names, or that this host has.
+// Makes the back end that the configuration names, or the one that fits this host.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,17 @@
 
 namespace haulout::agent {
 
-// What --backend, --sentinel and --sentinel-command say, else what is found on the host. Errors: see choose_backend.
+// Uses --backend, --sentinel and --sentinel-command if set, and otherwise detects the back end from the host's files.
+// Errors: see choose_backend().
 Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root);
 
 struct MadeBackend {
-  std::unique_ptr<http::Client> client;  // of a back end that is asked over HTTP; else null
+  std::unique_ptr<http::Client> client;  // for a back end that uses HTTP; else null
   std::unique_ptr<Backend> backend;
 };
 
-// Makes it without asking it anything: whether it answers is seen by Backend::pending. Errc::unavailable, naming file
-// and way out, when the host's files cannot be read.
+// Makes the back end without asking it anything; only Backend::pending() shows whether it answers. Errc::unavailable,
+// with the file and the remedy, if the host's files cannot be read. The back end borrows from `host`.
 Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
 
 }  // namespace haulout::agent

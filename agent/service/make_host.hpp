@@ -1,4 +1,4 @@
-// The host that --reboot-method describes.
+// Makes the Host that --reboot-method describes, and the runner of the hooks.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace haulout::agent {
 
-// The configuration is one that read_config() has accepted. Makes it without asking it anything: whether it may reboot
-// is seen by Host::can_reboot.
+// `config` must have been accepted by read_config(). Makes the Host without asking it anything; only Host::can_reboot()
+// shows whether a reboot is permitted. The Host borrows from `host`.
 std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host);
 
-// Hooks run as transient units where the host runs systemd, else as children of this process. Errors: see HostRoot.
+// Hooks run as transient units if the host runs systemd, else as child processes of the agent. Errors: see HostRoot.
 Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, const HostAccess& host);
 
-// Whether anything that this configuration and back end ("flatcar") lead to on this host speaks D-Bus, so that the bus
-// must be run.
+// Returns whether any part that this configuration and back end (such as "flatcar") need on this host uses D-Bus. Then
+// the bus must be run.
 bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root);
 
 }  // namespace haulout::agent

@@ -25,7 +25,8 @@ Task<std::string> constant(std::string group) {
   co_return group;
 }
 
-// Where it comes from a label, the Node is asked each time. Errc::invalid for a pool that can be no group.
+// If the group comes from a label, it is read from the Node each time. Errc::invalid if the pool's name cannot be a
+// group.
 Result<decltype(FleetLockOptions::group)> group_source(const AgentConfig& config, const SlotsAccess& access) {
   const SlotGrouping grouping = grouping_of(config);
   if (!grouping.pool_label.empty())
@@ -57,12 +58,12 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   if (!config.pool_label.empty()) {
     const auto label = node.labels.find(config.pool_label);
-    // Without the label it gets no turn, whatever the gates say.
+    // A node without the label gets no slot, whatever the gates say.
     const std::string value = label == node.labels.end() ? std::string() : label->second;
     return {value, config.pool_label + "=" + value};
   }
   if (!config.pool.empty()) return {config.pool};
-  // The groups of a FleetLock server are configured there.
+  // The groups of a FleetLock server are configured on the server.
   if (config.slots == SlotsChoice::fleetlock) return {std::string(default_pool)};
   return {pool_of_role(node.labels), {}, true};
 }

@@ -1,4 +1,4 @@
-// The turns that --slots describes.
+// Makes the slots that --slots describes.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 
 namespace haulout::agent {
 
-// As the Node's labels say now: its pool may change under the agent.
+// Returns the pool according to the Node's current labels. The pool may change while the agent runs. Pure.
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
-// The same, and how many nodes of it may be out, for people.
+// The pool's name, and how many of its nodes may be unavailable, as text for people. Pure.
 std::string words_of_pool(const AgentConfig& config, const k8s::Node& node);
 
 struct MadeSlots {
@@ -34,8 +34,8 @@ struct SlotsAccess {
   const OwnNode& own;
 };
 
-// Makes them without asking anybody. Errc::invalid or Errc::unavailable, naming option and way out, where the
-// configuration or the host lacks what a FleetLock server must be told.
+// Makes the slots without contacting a server. Errc::invalid or Errc::unavailable if the configuration or the host
+// lacks data that a FleetLock server needs. The error names the option and the remedy.
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access);
 
 }  // namespace haulout::agent

@@ -30,7 +30,7 @@ drain::Options drain_options_of(const AgentConfig& config) {
   options.guards.single_replica = config.single_replica;
   options.guards.canary = config.canary;
   if (config.drain_deadline != Duration::zero()) options.timeout = config.drain_deadline;
-  // What an agent may do is known from its start on, and the answer is wrong for most of its identities.
+  // The agent checks its rights at the start. An access review would be wrong for most of an agent's identities.
   options.review_access = false;
   return options;
 }

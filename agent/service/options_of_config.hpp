@@ -1,4 +1,4 @@
-// From the configuration to what each part of the agent wants to know. Pure.
+// Converts the configuration to the options of each part of the agent. Pure.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 namespace haulout::agent {
 
 drain::Options drain_options_of(const AgentConfig& config);
-// Whether VolumeAttachments and PersistentVolumes may be read was found out at the start. Where they may not, nobody
-// waits for them; where they may, that is what it takes to be drained, and a refusal later on lets no volume go (P4).
+// `permitted` says whether the agent may read VolumeAttachments and PersistentVolumes, as found at the start. If not,
+// the drain does not wait for volumes. If so, it requires them to be detached. A later refusal then never counts as
+// detached (P4 in docs/reliability.md).
 void suit_volumes(drain::Options& options, bool permitted);
 LifecycleTimes times_of(const AgentConfig& config);
-// All but the node and what its credential allows. Borrows the configuration.
+// Sets all options except the node and the ones that depend on its credential. The result borrows `config`.
 AgentOptions agent_options_of(const AgentConfig& config);
-// Where kubelets leave their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
+// The files in which kubelets store their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
 std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root);
 
 }  // namespace haulout::agent

@@ -13,8 +13,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A segment that may not be written is the file itself (relocations are in writable ones): dropping its pages loses
-// nothing.
+// A segment that is not writable has the content of its file, since relocations are only in writable segments. Dropping
+// its pages therefore loses nothing.
 int drop_unwritable(dl_phdr_info* object, std::size_t, void*) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -22,7 +22,7 @@ int drop_unwritable(dl_phdr_info* object, std::size_t, void*) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t from = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const std::uintptr_t to = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-    // Refused for what is no file (the vdso), which is as well.
+    // Fails for a segment without a file, such as the vdso. That failure is harmless.
     static_cast<void>(::madvise(std::bit_cast<void*>(from), to - from, MADV_DONTNEED));
   }
   return 0;

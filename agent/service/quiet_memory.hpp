@@ -1,7 +1,7 @@
-// Gives the memory of rare work back once it has become quiet.
+// Returns the memory of rare work to the system when the agent has become idle.
 //
-// Coming up, a drain and a reboot run code and allocate memory that an agent with nothing to do never touches again:
-// two thirds of what its process holds. Borrows the clock.
+// The start, a drain and a reboot use code and memory that an idle agent never uses again. That is two thirds of the
+// memory of the process. Borrows the clock.
 #pragma once
 
 #include <functional>
@@ -10,20 +10,20 @@
 
 namespace haulout::agent {
 
-// Free heap goes back to the system, and pages of programs and libraries that nobody can have changed leave this
-// process; whatever is needed again comes back from the page cache by itself. Costs about a millisecond.
+// Returns free heap to the system, and drops the unmodified pages of programs and libraries from this process. The
+// kernel loads a dropped page from the page cache when it is needed again. Takes about a millisecond.
 void give_memory_back();
 
 class QuietMemory {
  public:
-  // So long after the last news it is quiet.
+  // Time without activity after which the agent counts as idle.
   static constexpr Duration quiet = std::chrono::seconds(20);
 
   QuietMemory(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> give_back = give_memory_back);
 
-  // Something happened.
+  // Reports activity.
   void stir() { news_.notify(); }
-  // Gives back once after each time of news. Runs until cancelled; asleep for as long as there are no news.
+  // Gives memory back once after each period of activity. Sleeps until the next activity. Runs until it is cancelled.
   boost::asio::awaitable<void> run();
 
  private:

@@ -17,7 +17,7 @@ struct PodRival {
   const char* does;
 };
 
-// Labels as their own manifests and charts set them.
+// The labels that the manifests and charts of these programs set.
 constexpr PodRival pod_table[] = {
     {"name", "kured", "kured", "reboots nodes when /var/run/reboot-required is there"},
     {"app.kubernetes.io/name", "kured", "kured", "reboots nodes when /var/run/reboot-required is there"},
@@ -73,7 +73,7 @@ boost::asio::awaitable<Rivals> find_rivals(k8s::Client& client, std::string node
   using Sentences = Result<std::vector<std::string>>;
   add(pods ? Sentences(pod_rivals(pods->items)) : Sentences(std::move(pods).error()), "rivals among the node's pods",
       rivals);
-  // Last: a bus that is not there takes until the deadline.
+  // The bus comes last, because a missing bus uses up the time until the deadline.
   if (ask_bus) add(co_await bus_rivals(host.bus, deadline), "rivals among the host's services", rivals);
   co_return rivals;
 }

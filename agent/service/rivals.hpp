@@ -1,4 +1,4 @@
-// Who else reboots this machine, by all the ways of finding out.
+// Detects other programs that reboot this machine, among pods, files and services of the host.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace haulout::agent {
 
-// One sentence each: who, what it does, how to stop it. Pure: what runs on the node as a pod (kured and its like).
+// Returns one sentence for each program that runs as a pod on the node, such as kured: its name, what it does, how to
+// stop it. Pure.
 std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods);
-// The same from files of the host: unattended-upgrades' Automatic-Reboot. Errors: see HostRoot.
+// The same for files of the host: unattended-upgrades' Automatic-Reboot. Errors: see HostRoot.
 Result<std::vector<std::string>> file_rivals(const HostRoot& root);
 
 struct Rivals {
-  std::vector<std::string> found;     // a sentence each
-  std::vector<std::string> problems;  // what could not be asked for, so that nobody knows
+  std::vector<std::string> found;     // one sentence for each program
+  std::vector<std::string> problems;  // one sentence for each check that failed, so that its result is unknown
 };
 
-// Asks the host's files, the bus (unless `ask_bus` is false) and the pods of the node. Cancellable.
+// Checks the host's files, the pods of the node and, if `ask_bus` is true, the bus. Cancellable.
 boost::asio::awaitable<Rivals> find_rivals(k8s::Client& client, std::string node, const HostAccess& host, bool ask_bus,
                                            TimePoint deadline);
 

@@ -1,4 +1,4 @@
-// How long an attempt to come up may take. Pure.
+// How long one attempt to start the agent may take. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace haulout::agent {
 
-// One that ran out of time gets twice as long the next time: a fleet that starts together would otherwise ask a slow
-// API server the same again for ever, and no agent would come to an end. Any other failure says nothing about time.
+// Doubles the limit after each attempt that timed out. Otherwise agents of a fleet that start together might repeat the
+// same requests to a slow API server forever, without ever completing. Other failures do not change the limit.
 class StartPatience {
  public:
   static constexpr Duration first = std::chrono::seconds(30);
