@@ -16,11 +16,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The kubelet rewrites a bound token at 80 % of its life, ten minutes at the least; client-go looks once a minute too.
+// The kubelet replaces a bound token after 80 % of its lifetime, which is at least ten minutes. client-go checks every
+// minute, too.
 constexpr std::chrono::seconds check_interval{60};
-// After a look that found something half written.
+// Interval after a check that found a half-written file.
 constexpr std::chrono::seconds recheck_interval{1};
-// A rotation in progress is over within moments.
+// Pause between the attempts to read files that are being replaced. A rotation takes only moments.
 constexpr std::chrono::milliseconds rotation_pause{100};
 constexpr int rotation_looks = 3;
 
@@ -31,7 +32,8 @@ int status_of(const std::unique_ptr<http::BodyStream>& stream) {
   return stream->head().status;
 }
 
-// The key of Impersonate-Extra-<key>: what may not stand in a header name is percent-encoded, as client-go does it.
+// Key of the header Impersonate-Extra-<key>. Percent-encodes characters that a header name must not contain, as
+// client-go does.
 std::string header_key(std::string_view key) {
   constexpr std::string_view legal = "!#$&'*+-.^_`|~";
   std::string out;
@@ -59,7 +61,8 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
       gate_(executor, TimePoint::max()) {
-  // What was given beside a file has done its service: whatever the file held last is newer.
+  // The token that was given beside the file is not needed any more: if a later read of the file fails, `token_` stays
+  // in use, which is at least as new.
   if (token_is_in_file(connection_)) connection_.token.data.clear();
 }
 
@@ -146,7 +149,8 @@ Task<> AuthCore::renew(Generation sent_with, TimePoint& deadline) {
   co_return co_await log_in_anew(sent_with.plugin, deadline);
 }
 
-// A person at a browser needs longer than any request has.
+// A login by a person in a browser takes longer than the time limit of a request. So the time of the plugin's run is
+// added to the deadline.
 Task<> AuthCore::log_in_anew(std::uint64_t seen, TimePoint& deadline) {
   const TimePoint began = clock_.now();
   CO_CHECK(co_await fetch_plugin_credential(seen));
@@ -158,7 +162,7 @@ bool AuthCore::reads_files() const {
   return token_is_in_file(connection_) || tls_is_in_files(connection_);
 }
 
-// False when something could not be read or does not fit together; what was good before stays in use.
+// Returns false if a file cannot be read or the parts do not fit together. The previous good content then stays in use.
 bool AuthCore::reload_files() {
   bool good = true;
   bool changed = false;
@@ -215,8 +219,8 @@ bool AuthCore::plugin_credential_holds() const {
   return !plugin_credential_->expiration || clock_.wall_now() < *plugin_credential_->expiration;
 }
 
-// One run at a time; those who come while it runs share its outcome. A run that is cancelled with its caller is nobody
-// else's: the next in line starts again.
+// Only one run of the plugin at a time. Callers that arrive during a run share its result. If the run is cancelled
+// together with its caller, the next waiting caller starts another run.
 Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
   while (plugin_runs_) CO_CHECK(co_await wait_for_plugin());
   if (now_.plugin != seen) {

@@ -1,5 +1,6 @@
-// What AuthTransport does, over any Transport: identity on every request, files that rotate, plugins that expire.
-// See auth_transport.hpp for the promises; this class exists so that they can be tested without a network.
+// The logic of AuthTransport over any Transport: adds the identity to every request, reloads files that rotate, and
+// renews credentials of plugins when they expire. It is a class of its own so that tests need no network.
+// auth_transport.hpp has the contract (errors, cancellation).
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -15,14 +16,16 @@
 namespace haulout::k8s {
 
 struct AuthHooks {
-  // New TLS material for later connections; a failure (a pair half written) leaves the old in use.
+  // Sets the TLS material for later connections. On failure (for example a certificate that does not fit its key) the
+  // old material stays in use.
   std::function<Result<>(http::TlsOptions)> set_tls;
   std::function<Task<ExecCredential>(ExecPlugin, std::string ca_pem)> run_plugin;
 };
 
 class AuthCore final : public http::Transport {
  public:
-  // `token` and `tls` are what load_token() and load_tls() gave; `inner` already uses `tls` and must outlive this.
+  // `token` and `tls` are the results of load_token() and load_tls(). `inner` already uses `tls`. Borrows `clock` and
+  // `inner`.
   AuthCore(boost::asio::any_io_executor executor, Clock& clock, http::Transport& inner, AuthHooks hooks,
            Connection connection, std::string user_agent, std::string token, http::TlsOptions tls);
 
@@ -34,7 +37,8 @@ class AuthCore final : public http::Transport {
   void on_request(std::function<void(const http::Request&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Which credentials a request was sent with: whoever finds a newer one need not fetch it again.
+  // Version numbers of the credentials with which a request was sent. If a number has grown since, these credentials
+  // have been renewed meanwhile and are not fetched again.
   struct Generation {
     std::uint64_t files = 0;
     std::uint64_t tls = 0;
@@ -47,7 +51,7 @@ class AuthCore final : public http::Transport {
   http::Request addressed(http::Request request) const;
   void authenticate(http::Request& request) const;
 
-  // Both put the deadline off by what the plugin takes.
+  // Both extend the deadline by the time that a run of the plugin takes.
   Task<> prepare(TimePoint& deadline);
   Task<> renew(Generation sent_with, TimePoint& deadline);
   bool reads_files() const;
@@ -67,14 +71,14 @@ class AuthCore final : public http::Transport {
   std::function<void(const http::Request&)> observer_;
 
   std::string token_;
-  http::TlsOptions tls_;         // from files and data
-  http::TlsOptions tls_in_use_;  // that, with a plugin's certificate on top
+  http::TlsOptions tls_;         // from the files and data of the connection
+  http::TlsOptions tls_in_use_;  // `tls_`, with the client certificate of the plugin if it has one
   TimePoint next_check_;
   std::optional<ExecCredential> plugin_credential_;
-  std::optional<Error> plugin_failure_;  // of the last run
-  std::optional<Error> login_failure_;   // of log_in(), until a request has told it
+  std::optional<Error> plugin_failure_;  // failure of the plugin's last run, if it failed
+  std::optional<Error> login_failure_;   // failure of log_in(); the next request returns and clears it
   bool plugin_runs_ = false;
-  boost::asio::steady_timer gate_;  // never expires; cancelled when a run of the plugin has ended
+  boost::asio::steady_timer gate_;  // never expires; cancelled to wake the waiters when a run of the plugin ends
   Generation now_;
 };
 

@@ -1,12 +1,14 @@
-// Transport decorator that knows who we are: adds the bearer token, basic authentication or impersonation headers, the
-// path prefix and the User-Agent; re-reads files that rotate (before a request when older than 60 s, and at once after
-// a 401 or a TLS verification failure); runs exec plugins as child processes without blocking the io_context.
+// Transport decorator that adds the identity to each request: the bearer token or basic authentication,
+// impersonation headers, the path prefix and the User-Agent. Re-reads files that rotate: before a request if the last
+// read is older than 60 s, and at once after a 401 or a TLS failure. Runs exec plugins as child processes without
+// blocking the io_context.
 //
-// A 401 is answered once by reloading the credentials and sending the request again, unless they are constants. A file
-// that cannot be read or does not fit its pair leaves the old content in use. Concurrent requests share one run of a
-// plugin, which has limits of its own: a request's deadline is put off by what it waits for one. Credentials appear in
-// no message.
-// Failures: those of Transport; Errc::unavailable when credentials cannot be had. Cancellable. Owns its http::Client.
+// After a 401 it reloads the credentials and sends the request once more, unless all credentials are constants. If a
+// file cannot be read or does not fit its counterpart, the old content stays in use. Concurrent requests share one run
+// of a plugin. The plugin has its own time limit, and the deadline of a request is extended by the time that it waits
+// for the plugin. No message contains credentials.
+// Failures: those of Transport; Errc::unavailable if no credentials can be obtained. Cancellable. Owns its
+// http::Client.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -26,17 +28,18 @@ class AuthTransport final : public http::Transport {
                                                        Connection connection, std::string user_agent);
   ~AuthTransport() override;
 
-  // Runs the plugin, if there is one, before any clock of a request starts. Says nothing of a failure: that is the next
-  // request's. Cancellable.
+  // Runs the plugin, if there is one, before the deadline of any request starts. Does not report a failure itself: the
+  // next request returns it. Cancellable.
   boost::asio::awaitable<void> log_in();
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   const Connection& connection() const;
-  // Called once per HTTP request that goes to the wire, repetitions included; the request is shown without its
-  // Authorization.
+  // Sets an observer. It is called once per HTTP request that is sent, including repetitions. The request that it gets
+  // has no Authorization header.
   void on_request(std::function<void(const http::Request&)> observer);
-  // Where a plugin and the person at the terminal meet; without it the person does not hear the plugin.
+  // Sets the callbacks for the time in which a plugin uses the terminal (exec_plugin.hpp). Without them, the plugin's
+  // stderr is not shown.
   void on_plugin(PluginStage stage);
 
  private:

@@ -43,12 +43,12 @@ struct Pipe {
   }
 };
 
-// glibc 2.36 declares its pidfd_open without C linkage.
+// glibc 2.36 declares its pidfd_open without C linkage, so the system call is used directly.
 int open_pidfd(pid_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
-// A started process. Whoever lets go of it while it runs kills and reaps it.
+// A started process, owned. The destructor kills and reaps it if it still runs.
 class Child {
  public:
   Child(pid_t pid, bool own_group, bool asked_first)
@@ -63,7 +63,8 @@ class Child {
       ::poll(&ended, 1, 500);
     }
     send(SIGKILL);
-    // A killed process is gone within microseconds, unless it hangs in the kernel: then it is left to init after us.
+    // A killed process ends within microseconds unless it hangs in the kernel. Then init reaps it after this process
+    // has ended.
     ::poll(&ended, 1, 1000);
     int status = 0;
     ::waitpid(pid_, &status, WNOHANG);
@@ -71,11 +72,11 @@ class Child {
 
   int pidfd() const { return pidfd_.get(); }
   void send(int signal) const {
-    // The group too, so that a shell does not leave its own children behind.
+    // Signals the group as well, so that the children of a shell end, too.
     if (own_group_) ::kill(-pid_, signal);
     ::kill(pid_, signal);
   }
-  // Only once it has ended.
+  // Call it only after the process has ended; otherwise it blocks.
   int reap() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -87,7 +88,7 @@ class Child {
  private:
   pid_t pid_;
   bool own_group_;
-  bool asked_first_;  // to end by itself
+  bool asked_first_;  // the destructor sends SIGTERM before SIGKILL
   Descriptor pidfd_;
   bool reaped_ = false;
 };
@@ -113,7 +114,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return out;
 }
 
-// Returns 0 or the errno of what failed, execve included.
+// Returns 0 on success, otherwise the errno of the step that failed, execve included.
 int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   std::vector<std::string> args = command.args;
   args.insert(args.begin(), command.program);
@@ -145,7 +146,8 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   return failure;
 }
 
-// Takes what is there without waiting; false at the end of the stream.
+// Reads all bytes that are available without waiting. Returns false at the end of the stream, on an error, or if `take`
+// returns false.
 bool drain(int fd, const std::function<bool(std::string_view)>& take) {
   char chunk[16 * 1024];
   for (;;) {
@@ -163,7 +165,7 @@ asio::awaitable<void> pump(Stream& stream, const std::function<bool(std::string_
 
 struct Running {
   Child child;
-  Stream ended;  // the pidfd: readable when the process has ended
+  Stream ended;  // the pidfd; it becomes readable when the process ends
   Stream out, err;
 };
 
@@ -189,7 +191,8 @@ Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& out
     return running.ended.async_wait(Stream::wait_read, asio::use_awaitable);
   };
   co_await with_task_group(body);
-  // What it wrote is in the pipes now. Its own children may keep them open for ever, so their end is not waited for.
+  // The pipes now hold the rest of the child's output. wait_for() does not wait for their end, because
+  // grandchildren may keep them open for ever.
   drain(running.out.native_handle(), take_out);
   drain(running.err.native_handle(), take_err);
   const int status = running.child.reap();

@@ -1,8 +1,9 @@
-// A child process run to its end without blocking the io_context.
+// Runs a child process to its end without blocking the io_context.
 //
-// It inherits the environment plus `env`, and no descriptor of ours but stdin where it may have that. On a passed
-// deadline, a cancellation or too much output it is killed, with its process group if that is its own, and reaped
-// before run_child returns or unwinds.
+// The child inherits the environment plus `env`. It inherits no descriptor except stdin, and that only with
+// `inherits_stdin`. It is killed if the deadline passes, if the call is cancelled, or if it writes too much output. If
+// it has its own process group, the whole group is killed. It is reaped before run_child returns or unwinds, unless it
+// hangs in the kernel. Failures: Errc::unavailable. Cancellable.
 #pragma once
 
 #include <functional>
@@ -17,29 +18,30 @@
 namespace haulout::k8s {
 
 struct ChildCommand {
-  std::string program;  // a path, or a name looked up in PATH
+  std::string program;  // a path, or a name that is looked up in PATH
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
-  bool inherits_stdin = false;  // otherwise that is empty
-  // What it has after SIGTERM at the deadline, or up to half a second at a cancellation, before it is killed; 0:
-  // nothing.
+  bool inherits_stdin = false;  // false: stdin is /dev/null
+  // Time that the child has after SIGTERM at the deadline before it is killed. If it is not 0, a cancelled child gets
+  // SIGTERM, too, and up to half a second, for which the thread blocks. 0 kills the child at once.
   Duration grace{};
-  bool own_group = true;  // otherwise it stays in ours, and may read from the terminal where we may
+  // If false, the child stays in this process's group and can read from the terminal if this process can.
+  bool own_group = true;
   std::size_t stdout_limit = std::size_t{1} << 20;
-  std::size_t stderr_tail = 2048;                   // bytes kept of its end
-  std::function<void(std::string_view)> on_stderr;  // told what it writes there, as it comes; may be empty
+  std::size_t stderr_tail = 2048;                   // number of bytes kept from the end of stderr
+  std::function<void(std::string_view)> on_stderr;  // gets each piece of stderr as it arrives; may be empty
 };
 
 struct ChildOutcome {
-  int exit_code = -1;  // -1 when a signal ended it
+  int exit_code = -1;  // -1 if a signal ended the child
   int signal = 0;
   bool too_much_output = false;
-  bool timed_out = false;  // the deadline struck
+  bool timed_out = false;  // the deadline passed before the child ended
   std::string output;
   std::string error_tail;
 };
 
-// Errc::unavailable when it cannot be started (the cause alone; the caller names the program).
+// Errc::unavailable if the child cannot be started. The message has only the cause; the caller adds the program's name.
 Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadline);
 
 }  // namespace haulout::k8s

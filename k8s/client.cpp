@@ -13,16 +13,16 @@
 namespace haulout::k8s {
 namespace {
 
-// client-go restarts once and then lists unpaged; a second try costs little and keeps the answers small.
+// client-go restarts once and then lists unpaged. A second restart costs little and keeps the answers small.
 constexpr int restarts_before_unpaged = 2;
-// A page that was too long is asked for in parts of this size, and so on.
+// A page that was too long is requested again with its size divided by this factor, repeatedly if needed.
 constexpr std::uint32_t part_of_a_page = 8;
-// Where pages of the size that was asked for have been too long, lists begin with smaller ones from then on, but not
-// with smaller ones than this: one object that is too long must not make a list of thousands of requests for good.
+// After pages of the requested size were too long, later lists start with smaller pages, but not with smaller ones than
+// this. Otherwise a single large object would turn each later list into thousands of requests.
 constexpr std::uint32_t smallest_first_page = 50;
 
-// The page is longer than any answer may be, has too many values, or something between us and the server speaks no
-// HTTP: a smaller one tells.
+// The page may be longer than an answer may be, or have too many values. Or something between client and server does
+// not speak HTTP. A request for a smaller page shows which it is.
 bool may_be_too_long(const Error& error) {
   return error.code() == Errc::protocol;
 }
@@ -43,7 +43,7 @@ std::string whole_of(Resource resource, const std::string& ns) {
   return fmt::format("{}{}", plural_of(resource), ns.empty() ? "" : " of namespace " + ns);
 }
 
-// Which node has made most of the Leases, if it is one that has.
+// For an error message: the holder that has the most Leases. Empty if there are no Leases.
 std::string who_holds_most(const std::vector<Lease>& leases) {
   std::map<std::string_view, std::size_t> count;
   for (const Lease& lease : leases) ++count[lease.holder];
@@ -101,19 +101,20 @@ Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   has_succeeded_ = true;
-  // What is no object may come from a proxy, whose clock is its own.
+  // A body that is no JSON object may come from a proxy, whose clock may be different.
   if (response.body.starts_with('{')) see_date(response.headers);
   co_return response;
 }
 
-// Date is cut to whole seconds: it tells most in the first answer that carries another one than before.
+// Date is truncated to whole seconds. So it is most precise in the first answer whose Date differs from the previous
+// one.
 void Client::see_date(const http::Headers& headers) {
   const auto text = headers.find("Date");
   if (!text || *text == last_date_) return;
   last_date_ = *text;
   const auto date = http::date(headers);
   if (!date) return;
-  // It was written a moment ago, too: a smaller difference is none.
+  // The answer was also written some time before it arrived. So a difference below two seconds counts as none.
   const WallTime ours = clock_.wall_now();
   const bool alike = std::chrono::abs(*date - ours) < std::chrono::seconds(2);
   server_clock_.emplace(clock_.now(), alike ? ours : WallTime(*date));
@@ -350,7 +351,8 @@ Task<List<T>> Client::list_pages(Resource resource, ListOptions options, TimePoi
       size.kept += text_in(object);
       size.memory += memory_of(object);
     }
-    // All pages are of one resourceVersion. Were they not, a watch from the oldest would miss nothing.
+    // All pages have the same resourceVersion. If they had not, a watch from that of the first page, the oldest, would
+    // still miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
     std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));
     size.items = all.items.size();

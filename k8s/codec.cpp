@@ -21,12 +21,12 @@ std::string display_name(const T& object) {
   }
 }
 
-// What a server lets nobody call anything: it would be a path of its own.
+// The API server accepts no such name, because in a URL it would denote another path.
 bool is_path(std::string_view name) {
   return name == "." || name == ".." || name.find('/') != std::string_view::npos;
 }
 
-// What no object of a server is without; a DaemonSet is only asked for its identity.
+// Checks the fields that every object of a server has. A resourceVersion is required only if the type has the field.
 template <class T>
 void check_identity(const T& object, Problem& problem) {
   if (object.name.empty()) return problem.note("metadata.name is missing");
@@ -41,7 +41,7 @@ void check_identity(const T& object, Problem& problem) {
   if (is_path(object.name)) problem.note("metadata.name is no name");
 }
 
-// The items of a list say nothing of their kind; whatever else says one must say the right one.
+// Items of a list have no `kind`. If an object has one, it must be the expected kind.
 template <class T>
 Result<T> decode_object(const Json& json) {
   constexpr auto kind = codec::kind_of<T>;
@@ -80,7 +80,7 @@ Result<List<T>> decode_list(std::string_view text) {
   list.meta.resource_version = metadata.string("resourceVersion");
   list.meta.continue_token = metadata.string("continue");
   if (list.meta.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
-  // An absent list of items is not an empty one: Go writes [] or null.
+  // A missing `items` is an error, not an empty list: for an empty list Go writes [] or null.
   const Json* items = (*json)->get_object().if_contains("items");
   if (items == nullptr) problem.note("items are missing");
   if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items are no array");
@@ -216,7 +216,8 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
 
 template <class T>
 Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
-  // As the server begins the line. What an object was like when it went matters to nobody.
+  // Relies on how the API server begins such a line. Of a deleted object only its identity is needed, so everything
+  // else is skipped.
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
   const auto json = codec::parse(line, deleted ? codec::keys_beside_identity() : codec::dropped_keys<T>());
   if (!json) return json.error();

@@ -18,7 +18,7 @@ Error bad_answer(const std::string& cause) {
   return Error(Errc::unavailable, "its output " + cause);
 }
 
-// False when it is there and no string.
+// Returns false if the field is present and not a string. Leaves `value` unchanged if the field is absent or null.
 bool read_string(const Json& object, const char* key, std::string& value) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return true;

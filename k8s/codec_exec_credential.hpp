@@ -1,5 +1,5 @@
-// The two messages of the exec plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure. Errors are
-// Errc::unavailable and quote nothing of what the plugin printed.
+// Encodes and decodes the two messages of the exec plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure.
+// Errors are Errc::unavailable and quote nothing of the plugin's output.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct ExecCredential {
   std::optional<WallTime> expiration;
 };
 
-// The value of KUBERNETES_EXEC_INFO.
+// Returns the value of the environment variable KUBERNETES_EXEC_INFO.
 std::string encode_exec_info(const ExecPlugin& plugin, bool interactive, const std::string& ca_pem);
 Result<ExecCredential> decode_exec_credential(std::string_view output, const std::string& api_version);
 

@@ -16,11 +16,12 @@ namespace haulout::k8s::codec {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
-// No object of the API comes near it; a recursion of somebody else's making ends here.
+// Limit for the nesting of an answer. No object of the API comes near it. It bounds the recursion that a server can
+// cause.
 constexpr std::size_t deepest = 256;
 
-// Past the closing quote of the string that begins at `begin`. A quote after an odd number of backslashes is part of
-// the string.
+// Returns the position after the closing quote of the string that begins at `begin`, or npos. A quote after an odd
+// number of backslashes is part of the string.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   for (auto at = text.find('"', begin + 1); at != npos; at = text.find('"', at + 1)) {
     auto before = at;
@@ -30,7 +31,7 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
   return npos;
 }
 
-// One bit for each of 64 bytes, the first byte's lowest.
+// One bit for each byte of a block of 64 bytes. The lowest bit stands for the first byte.
 using Bits = std::uint64_t;
 constexpr std::size_t block_size = 64;
 
@@ -52,8 +53,8 @@ Bits lowest(Bits bits) {
   return bits & (~bits + 1);
 }
 
-// The bytes that follow a backslash which is not escaped itself. `carry`: the last backslash of one block escapes the
-// first byte of the next.
+// Marks the bytes that follow a backslash which is not escaped itself. `carry`: the last backslash of a block escapes
+// the first byte of the next block.
 Bits escaped_bytes(Bits backslashes, bool& carry) {
   Bits escaped = carry ? 1 : 0;
   carry = false;
@@ -66,19 +67,19 @@ Bits escaped_bytes(Bits backslashes, bool& carry) {
   return escaped;
 }
 
-// From each odd quote up to the next one: the insides of strings, with their opening quote.
+// Marks the bytes from each odd quote up to the next quote: the insides of strings with their opening quotes.
 Bits between_pairs(Bits quotes) {
   for (unsigned width = 1; width < block_size; width *= 2) quotes ^= quotes << width;
   return quotes;
 }
 
-// Past the closing bracket of the object or array that begins at `at`. Most of what a server sends is skipped here,
-// hence block by block: a bracket counts unless it stands in a string.
+// Returns the position after the closing bracket of the object or array that begins at `at`, or npos. Most bytes of a
+// server's answers are skipped here, so it works block by block. A bracket counts unless it is inside a string.
 std::size_t end_of_structure(std::string_view text, std::size_t at) {
   std::array<char, block_size> tail{};
   std::size_t depth = 0;
   bool escape = false;
-  Bits inside = 0;  // all bits when the block begins in a string
+  Bits inside = 0;  // all bits are set if the block begins inside a string
   for (; at < text.size(); at += block_size) {
     const char* block = text.data() + at;
     if (text.size() - at < block_size) {
@@ -107,13 +108,14 @@ std::size_t end_of_structure(std::string_view text, std::size_t at) {
   return npos;
 }
 
-// Of numbers, brackets and the like a text of 4 MB has two million, each of which takes more memory than bytes of text.
-// Counted are the commas and opening brackets outside strings: all values but the first stand behind one of them.
+// Counts the values in a text, because each takes more memory than text: 4 MB of text can hold two million numbers,
+// brackets and the like. Counts commas and opening brackets outside strings, since each value but the first comes after
+// one of them.
 std::size_t count_values(std::string_view text) {
   std::array<char, block_size> tail{};
   std::size_t values = 1;
   bool escape = false;
-  Bits inside = 0;  // as above
+  Bits inside = 0;  // all bits are set if the block begins inside a string
   for (std::size_t at = 0; at < text.size(); at += block_size) {
     const char* block = text.data() + at;
     if (text.size() - at < block_size) {
@@ -135,7 +137,7 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Where the structure begins that belongs to the key which ends at `at`; npos if there is none.
+// Returns the position of the object or array that belongs to the key which ends at `at`; npos if there is none.
 std::size_t structure_after_key(std::string_view text, std::size_t at) {
   at = skip_blanks(text, at);
   if (at == text.size() || text[at] != ':') return npos;
@@ -143,8 +145,8 @@ std::size_t structure_after_key(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] == '{' || text[at] == '[') ? at : npos;
 }
 
-// Puts null in the place of the dropped structures, several times faster than a parser reads over them. Knows strings
-// and brackets, nothing else: what is no JSON stays none.
+// Replaces the dropped objects and arrays by null, several times faster than a parser reads over them. Recognises only
+// strings and brackets, so it does not notice errors inside the dropped parts. All other text stays as it is.
 std::string without_dropped(std::string_view text, const std::vector<std::string_view>& dropped) {
   std::string out;
   out.reserve(text.size());
@@ -192,7 +194,7 @@ Result<Document> parse(std::string_view text, const std::vector<std::string_view
     kept = without_dropped(text, dropped);
     text = kept;
   }
-  // Short texts cannot have so many.
+  // Each value takes at least one byte, so shorter texts cannot exceed the limit.
   if (text.size() > most_values && count_values(text) > most_values)
     return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());

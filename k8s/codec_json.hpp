@@ -1,4 +1,4 @@
-// For the codec files only: text to a JSON tree, and a reader of trees that notices wrong shapes. Pure.
+// For the codec files only: parses text into a JSON tree, and reads trees with checks of the types of fields. Pure.
 #pragma once
 
 #include <boost/json.hpp>
@@ -15,17 +15,18 @@
 
 namespace haulout::k8s::codec {
 
-// Boost.JSON reads what the server sends several times faster than nlohmann_json, in a fraction of the allocations;
-// what we send is small, and written with the latter.
+// Boost.JSON reads the server's answers several times faster than nlohmann_json, with a fraction of the allocations.
+// Requests are small and are written with nlohmann_json.
 using Json = boost::json::value;
 
-// A tree and the memory that it lives in, which is given back as a whole. Reads as its root.
+// Owns a JSON tree and the memory in which it lives; that memory is freed as a whole. Dereferences to the root of the
+// tree.
 class Document {
  public:
   Document(std::unique_ptr<boost::json::monotonic_resource> memory, Json root)
       : memory_(std::move(memory)), root_(std::move(root)) {}
   Document(Document&&) = default;
-  // The old tree would outlive its memory.
+  // Assignment would free the memory of the old tree before the tree itself.
   Document& operator=(Document&&) = delete;
   const Json& operator*() const { return root_; }
   const Json* operator->() const { return &root_; }
@@ -35,19 +36,20 @@ class Document {
   Json root_;
 };
 
-// No object of the API comes near it, and a list that does is read in smaller pages. A value takes some 50 bytes.
+// Limit for the number of values in one answer. No object of the API comes near it, and a list that exceeds it is read
+// in smaller pages. A value takes about 50 bytes.
 inline constexpr std::size_t most_values = 300'000;
 
-// Fails with Errc::protocol where there are more than most_values, else with Errc::decode. Objects and arrays under one
-// of the `dropped` keys, at any depth, are skipped and read as null: they are most of the bytes of a Pod and nobody
-// here reads them. Scalars of such a name (a label "containers") stay.
+// Fails with Errc::protocol if there are more than most_values values, otherwise with Errc::decode. Objects and arrays
+// under one of the `dropped` keys, at any depth, are skipped and read as null. They are most of the bytes of a Pod, and
+// no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
 Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
 
-// "an array", "the number 7" …, for messages.
+// Describes the type of a value for messages: "an array", "a number" …
 std::string describe(const Json& json);
 
-// One object of a tree. Absent and null are the same, as in the API; the first field of a wrong type is remembered in
-// the Problem, which the decoder looks at once at its end. Borrows tree and problem.
+// Collects the first error of a decoder: a field of the wrong type or an invalid value. The decoder checks it once at
+// its end.
 struct Problem {
   std::string text;
   void note(std::string what) {
@@ -55,14 +57,16 @@ struct Problem {
   }
 };
 
-// How much of a map of strings is kept: so many entries, and so many bytes of them, in the order in which they come.
-// Those whose key begins with `favoured` have as much room for themselves.
+// Limits for the entries that are kept of a map of strings: their number and their total bytes. Entries are taken in
+// the order in which they come. Entries whose key begins with `favoured` have separate limits of the same size.
 struct Room {
   std::size_t entries = 0;
   std::size_t bytes = 0;
   std::string_view favoured{};
 };
 
+// Reads one object of a tree. An absent field and null are the same, as in the API. Notes the first field of a wrong
+// type in the Problem. Borrows the tree and the Problem.
 class Object {
  public:
   Object(const Json& json, std::string_view name, Problem& problem);
@@ -74,13 +78,13 @@ class Object {
   std::optional<WallTime> time(std::string_view key) const;
   std::string int_or_string(std::string_view key) const;
   std::map<std::string, std::string> strings(std::string_view key) const;
-  // As much of it as there is room for.
+  // Keeps only the entries that fit into `room`.
   std::map<std::string, std::string> strings(std::string_view key, Room room) const;
   std::vector<std::string> string_list(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
-  // An absent object reads as an empty one.
+  // Returns an empty object if the key is absent.
   Object object(std::string_view key) const;
-  // Null when absent.
+  // Returns nullptr if the key is absent or its value is null.
   const Json* find(std::string_view key) const;
 
   // Calls visit(Object) for each member of an array of objects.
@@ -110,9 +114,9 @@ class Object {
 };
 
 Error decode_error(std::string message);
-// "asked for a PodList, got …" unless the object says it is of that kind.
+// Fails with "asked for a PodList, got …" unless the object has this kind.
 Result<> check_kind(const Json& json, std::string_view kind);
-// The Error that a Status object stands for.
+// Converts a Status object to an Error.
 Error error_of(const Json& status);
 
 }  // namespace haulout::k8s::codec

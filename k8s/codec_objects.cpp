@@ -8,14 +8,15 @@
 namespace haulout::k8s::codec {
 namespace {
 
-// An object of 1.5 MB may have 100,000 labels, and many objects may be like it. Our own keys never lose their place to
-// others.
+// An object of 1.5 MB can have 100,000 labels, and there may be many such objects. Other keys never displace the keys
+// of Haulout: those have limits of their own.
 constexpr std::string_view ours = "haulout.dev/";
 constexpr Room labels_of_node{most_labels, longest_labels, ours};
-// The API takes no more bytes of annotations.
+// The API accepts at most 256 KiB of annotations.
 constexpr Room annotations_of_node{1000, 256 * 1024, ours};
 constexpr Room labels_of_lease{16, 4 * 1024, ours};
-// Of a budget with a longer selector, the API server alone knows which pods it is about.
+// A budget with a longer selector is read as one without a selector. Then only the API server knows which pods the
+// budget selects.
 constexpr std::size_t longest_selector = 16 * 1024;
 
 std::size_t text_of(const std::vector<LabelSelector::Requirement>& requirements) {
@@ -36,7 +37,7 @@ LabelSelector::Operator operator_of(const std::string& text, bool& known) {
   return Operator::does_not_exist;
 }
 
-// A selector with an operator that does not exist selects nothing: the eviction API skips such a budget, too.
+// Reads a selector. A selector with an unknown operator selects nothing: the eviction API skips such a budget, too.
 std::optional<LabelSelector> read_selector(const Object& spec) {
   if (!spec.has("selector")) return std::nullopt;
   const auto selector = spec.object("selector");
@@ -53,13 +54,14 @@ std::optional<LabelSelector> read_selector(const Object& spec) {
   return LabelSelector(std::move(requirements));
 }
 
-// Under these names the server books whom it has forgotten, or never knew (apimachinery, util/managedfields/internal:
-// capmanagers.go, skipnonapplied.go).
+// The server uses these names for fields whose manager it does not know, or does not know any more (apimachinery,
+// util/managedfields/internal: capmanagers.go, skipnonapplied.go).
 bool is_nobody(std::string_view manager) {
   return manager == "ancient-changes" || manager == "before-first-apply";
 }
 
-// Ours, else the newest that owns spec.unschedulable. Others own it beside us when they apply what is set already.
+// Returns the manager that owns spec.unschedulable: Haulout if it is one of them, otherwise the newest. Others own the
+// field besides Haulout if they apply the value that is already set.
 std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
   std::optional<WallTime> newest;
@@ -155,7 +157,7 @@ void read(const Object& json, DaemonSet& daemon_set) {
   read_identity(metadata, daemon_set);
 }
 
-// A selector that is empty is as good as none.
+// An empty selector is read as no selector.
 void read(const Object& json, Service& service) {
   read_identity(json.object("metadata"), service);
   std::vector<LabelSelector::Requirement> requirements;
@@ -190,7 +192,7 @@ const std::vector<std::string_view>& keys_beside_identity() {
   return keys;
 }
 
-// managedFields stay: they tell who set spec.unschedulable.
+// managedFields are not dropped: they say which manager set spec.unschedulable.
 template <>
 const std::vector<std::string_view>& dropped_keys<Node>() {
   static const std::vector<std::string_view> keys = {"images", "volumesInUse", "volumesAttached"};

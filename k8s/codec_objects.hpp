@@ -1,5 +1,5 @@
-// For the codec files only: from a JSON object to each of our types. What is of the wrong shape goes to the Problem of
-// the Object; nothing else can fail. Pure.
+// For the codec files only: reads a JSON object into each of the types of objects.hpp. Wrong types of fields are noted
+// in the Problem of the Object; there are no other failures. Pure.
 #pragma once
 
 #include "k8s/codec_json.hpp"
@@ -21,11 +21,12 @@ void read(const Object& json, Lease& lease);
 void read(const Object& json, ConfigMap& config_map);
 
 OwnerReference read_owner(const Object& owner);
-// The API server lets no other in.
+// True if all fields that the API server requires of an ownerReference are set.
 bool is_complete(const OwnerReference& owner);
-// Of the conditions of a status, the last one of this type.
+// True if the status has a condition of this type whose status is "True". If there are several of this type, the last
+// one counts.
 bool condition_true(const Object& status, std::string_view type);
-// As far as the type keeps it.
+// Reads the fields of the identity that T has.
 template <class T>
 void read_identity(const Object& metadata, T& object) {
   if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
@@ -61,10 +62,10 @@ inline constexpr std::string_view kind_of<Lease> = "Lease";
 template <>
 inline constexpr std::string_view kind_of<ConfigMap> = "ConfigMap";
 
-// Keys of structures that `read` has no use for and that are most of such an object's bytes.
+// Keys of objects and arrays that `read` does not use and that are most of the bytes of a T.
 template <class T>
 const std::vector<std::string_view>& dropped_keys();
-// Keys of all structures of any object that do not tell which one it is.
+// Keys of all objects and arrays that are not part of the identity of an object, for any type.
 const std::vector<std::string_view>& keys_beside_identity();
 
 }  // namespace haulout::k8s::codec

@@ -14,7 +14,8 @@ PodPhase phase_of(const std::string& text) {
   return PodPhase::unknown;
 }
 
-// The taint has no value, so Equal tolerates it only with an empty one; an empty key needs Exists.
+// True if the toleration tolerates the taint node.kubernetes.io/unschedulable:NoSchedule. The taint has no value, so
+// Equal tolerates it only with an empty value. An empty key requires Exists.
 bool tolerates_unschedulable(const Object& toleration) {
   const auto effect = toleration.string("effect");
   if (!effect.empty() && effect != "NoSchedule") return false;
@@ -26,7 +27,7 @@ bool tolerates_unschedulable(const Object& toleration) {
   return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
 }
 
-// A pod of 1.5 MB may have 100,000 labels, and a node many such pods.
+// A pod of 1.5 MB can have 100,000 labels, and a node can have many such pods.
 constexpr Room labels_of_pod{256, 32 * 1024};
 
 void read_metadata(const Object& metadata, Pod& pod) {
@@ -55,7 +56,7 @@ void read_spec(const Object& spec, Pod& pod) {
     pod.has_empty_dir |= volume.has("emptyDir");
     if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())
       pod.claims.push_back(std::move(claim));
-    // The API's rule for the claim of a generic ephemeral volume.
+    // The API names the claim of a generic ephemeral volume POD-VOLUME.
     if (volume.has("ephemeral")) pod.own_claims.push_back(pod.name + "-" + volume.string("name"));
   });
   pod.claims.insert(pod.claims.end(), pod.own_claims.begin(), pod.own_claims.end());
@@ -68,7 +69,7 @@ void read_spec(const Object& spec, Pod& pod) {
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
 
-// By the image, whatever registry it comes from: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+// Looks for the name in the image, from any registry: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
 bool is_storage_sidecar(const std::string& image) {
   for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
     const std::size_t found = image.find(name);
@@ -77,7 +78,7 @@ bool is_storage_sidecar(const std::string& image) {
   return false;
 }
 
-// What every pod goes through when it starts says nothing.
+// False for the reasons that every pod has while it starts.
 bool tells_trouble(const std::string& reason) {
   return !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
 }
@@ -96,7 +97,8 @@ std::string read_trouble(const Object& status) {
   return trouble;
 }
 
-// Terminated: every container has ended, and no init, sidecar or ephemeral container still runs.
+// True if every container has terminated and no init, sidecar or ephemeral container still runs. False if there are no
+// container statuses.
 bool containers_terminated(const Object& status) {
   bool any = false;
   bool ended = true;
@@ -139,7 +141,7 @@ void read(const Object& json, Pod& pod) {
 
 template <>
 const std::vector<std::string_view>& dropped_keys<Pod>() {
-  // Of a container its ports are read.
+  // `containers` is not dropped, because the ports of containers are read.
   static const std::vector<std::string_view> keys = {"managedFields",
                                                      "env",
                                                      "envFrom",

@@ -13,23 +13,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The limits of an Event's fields, in bytes (validation of the API server).
+// Limits of the fields of an Event, in bytes (validation of the API server).
 constexpr std::size_t longest_note = 1024;
 constexpr std::size_t longest_word = 128;
 
-// Names come from the server or the command line; bytes that are no UTF-8 must not throw.
+// Names come from the server or the command line. Bytes that are not UTF-8 must not throw; they are replaced.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A JSON string. Most of what we send is a name or a UID and needs no library for it.
+// Encodes a JSON string. Most strings in requests are names or UIDs, which need no escaping and no library.
 std::string json_string(std::string_view text) {
   const bool plain =
       std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   return plain ? fmt::format("\"{}\"", text) : dump(text);
 }
 
-// No longer than `limit` bytes of whole characters, counted as they are sent.
+// Cuts a text to at most `limit` bytes without cutting a character. The bytes are counted as they are sent.
 std::string cut(const std::string& text, std::size_t limit) {
   auto sent = Json::parse(dump(text)).get<std::string>();
   if (sent.size() <= limit) return sent;

@@ -1,4 +1,4 @@
-// JSON bodies of the requests that have one. Pure.
+// Encodes the JSON bodies of requests. Pure.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace haulout::k8s {
 
-// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if that has no
-// body: then a dry run stands in the body alone.
+// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if the request has
+// no body, so the body of a DELETE must contain `dryRun`.
 std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 std::string encode_delete_options(const DeleteOptions& options, DryRun dry_run);
 std::string encode_access_review(const ResourceAttributes& attributes);
 std::string encode_self_review();
-// With times as the API wants them: exactly six decimals.
+// Writes times with exactly six decimals, as the API requires.
 std::string encode_lease(const Lease& lease);
 std::string encode_config_map(const ConfigMap& config_map);
 std::string encode_event(const NodeEvent& event);

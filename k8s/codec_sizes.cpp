@@ -9,7 +9,7 @@ namespace {
 
 using codec::Json;
 
-// About as many bytes as it has as JSON.
+// Approximate size of a value as JSON, in bytes.
 std::size_t size_of(const Json& json) {
   constexpr std::size_t around = 4;  // quotes, colon or comma, bracket
   std::size_t bytes = around;

@@ -1,4 +1,4 @@
-// Who takes the room in a list that is too long: for messages. Pure.
+// Finds what takes the space in a list that is too long, for messages. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace haulout::k8s {
 
-// The longest object of a list, "haulout/haulout-default-7 (1229 kB)"; without a namespace where it has none. Empty
-// when there is no object in it. Reads the whole list once more.
+// Returns the longest object of a list: "haulout/haulout-default-7 (1229 kB)". The namespace is left out if the object
+// has none. Empty if the list has no objects or cannot be parsed. Parses the whole list once more.
 std::string longest_object(std::string_view list);
 
 }  // namespace haulout::k8s

@@ -1,4 +1,4 @@
-// Volumes, and the namespaces that hold their claims.
+// Decoders of volumes, their claims, and the namespaces of the claims.
 #include "k8s/codec_objects.hpp"
 
 namespace haulout::k8s::codec {
@@ -43,7 +43,7 @@ void read(const Object& json, PersistentVolume& volume) {
   volume.claim_name = claim.string("name");
   volume.claim_uid = claim.string("uid");
   volume.phase = json.object("status").string("phase");
-  bool anywhere = false;  // one of the terms, any of which will do, names no hostnames
+  bool anywhere = false;  // true if one of the terms names no hostnames; one matching term suffices
   json.object("spec").object("nodeAffinity").object("required").each("nodeSelectorTerms", [&](const Object& term) {
     const auto names = hostnames_of(term);
     anywhere |= names.empty();

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Reads fixed-width numbers and single characters off the front of a text.
+// Reads numbers of fixed width and single characters from the front of a text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -40,7 +40,7 @@ class Scanner {
     if (!rest_.empty()) rest_.remove_prefix(1);
     return c;
   }
-  // Digits after the point; what is finer than a microsecond is cut off.
+  // Reads the digits after the point. Digits finer than a microsecond are cut off.
   microseconds fraction() {
     if (rest_.empty() || !digit(rest_.front())) fail();
     microseconds::rep value = 0;
@@ -112,17 +112,17 @@ std::optional<WallTime> scan_time(std::string_view text) {
   if (!scanner.next_is("Zz+-")) return std::nullopt;
   const auto zone = scan_zone(scanner);
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  // 60 is a leap second: it reads as the first second of the next minute.
+  // Second 60 is a leap second: it is read as the first second of the next minute.
   if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
                         std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
-  // A zone can lead out of the years that RFC 3339 can write.
+  // The offset of the zone can lead out of the years that RFC 3339 can write.
   const auto written = civil(time).year;
   if (written < 0 || written > 9999) return std::nullopt;
   return time;
 }
 
-// Between any two of these lies what a Duration can hold.
+// A Duration can hold the difference of any two times in this range.
 constexpr WallTime earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
 constexpr WallTime latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
 

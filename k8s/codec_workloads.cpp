@@ -1,4 +1,4 @@
-// What is read of the controllers of pods: how many pods they want, and whether they can say so at all.
+// Decoders for the controllers of pods: the number of replicas, and which resources have a scale subresource.
 #include <fmt/format.h>
 
 #include "k8s/codec.hpp"
@@ -29,7 +29,7 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
     if (auto controller = codec::read_owner(owner); codec::is_complete(controller))
       workload.controller = std::move(controller);
   });
-  // A Scale leaves out zero, the others leave out their default of one.
+  // A Scale omits zero. The other kinds omit their default, one.
   const auto spec = json.object("spec");
   workload.replicas = spec.has("replicas") ? spec.integer32("replicas") : kind == "Scale" ? 0 : 1;
   workload.ready_replicas = json.object("status").integer32("readyReplicas");
@@ -61,7 +61,7 @@ Result<std::map<std::string, std::string>> decode_scalable(std::string_view text
   if (!checked) return checked.error();
   Problem problem;
   const Object list(**json, kind, problem);
-  std::map<std::string, std::string> kinds;  // by plural
+  std::map<std::string, std::string> kinds;  // plural → kind
   std::map<std::string, std::string> scalable;
   list.each("resources", [&](const Object& resource) {
     const auto name = resource.string("name"), of_kind = resource.string("kind");

@@ -1,4 +1,5 @@
-// From a merged kubeconfig and the flags to a Connection: kubectl's rules, and a sentence for whatever breaks them.
+// Makes a Connection from a merged kubeconfig and the flags, by kubectl's rules. Each violation of a rule has an error
+// message of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(space) - first + 1));
 }
 
-// What may stand in a header field: an attacker's line break would be another header.
+// False if the text contains control characters other than tabs. They must not be in a header field: a line break could
+// add another header.
 bool is_header_safe(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -88,7 +90,8 @@ Result<Entry> look_up(const std::map<std::string, Entry>& entries, const Kubecon
 Result<> set_server(Connection& connection, std::string_view entry, std::string server) {
   const std::size_t scheme_end = server.find("://");
   if (scheme_end == std::string::npos && !server.starts_with("unix:")) {
-    // As kubectl: an address without a scheme is https only if something about TLS is known.
+    // As in kubectl, an address without a scheme is https only if a CA, a client certificate or
+    // insecure-skip-tls-verify is set.
     const bool tls = !connection.ca.empty() || !connection.client_cert.empty() || !connection.verify;
     server = (tls ? "https://" : "http://") + server;
   }
@@ -116,7 +119,8 @@ Result<> apply_cluster(Connection& connection, const KubeconfigCluster& cluster,
   }
   connection.tls_server_name = cluster.tls_server_name;
   connection.verify = !cluster.insecure_skip_tls_verify;
-  // A flag about trust replaces all that the file says about trust; without one the file must not contradict itself.
+  // A flag about trust replaces all settings of the file about trust. Without such a flag, settings of the file that
+  // contradict each other are an error.
   const bool trust_by_flag = !flags.certificate_authority.empty() || flags.insecure_skip_tls_verify;
   if (!trust_by_flag) {
     auto ca =
@@ -181,7 +185,8 @@ Result<> apply_client_certificate(Connection& connection, const KubeconfigUser& 
   return {};
 }
 
-// kubectl renews the id-token of oidc and writes it back; here it is used as long as it lasts.
+// Uses the id-token of the auth-provider oidc until it expires. Only kubectl renews such a token and writes it back to
+// the file.
 Result<> apply_auth_provider(Connection& connection, const KubeconfigUser& user, const std::string& entry) {
   const std::string& name = user.auth_provider;
   if (name != "oidc") {
@@ -208,7 +213,7 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   connection.impersonate_uid = user.as_uid;
   connection.impersonate_groups = user.as_groups;
   connection.impersonate_extra = user.as_user_extra;
-  // --token says who we are; nothing of the file may say otherwise.
+  // --token replaces the credentials of the file. Only the impersonation settings of the file stay in use.
   if (!flags.token.empty()) return {};
   if (!user.auth_provider.empty()) return apply_auth_provider(connection, user, entry);
   const std::string token = trimmed(user.token);
@@ -220,7 +225,7 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   connection.username = user.username;
   connection.password = user.password;
   if (auto done = apply_client_certificate(connection, user, entry); !done) return done;
-  // Credentials that are there already make the plugin needless.
+  // The plugin is not needed if there are other credentials.
   if (user.exec && connection.token.empty() && !basic && connection.client_cert.empty() &&
       flags.client_certificate.empty())
     return apply_exec(connection, *user.exec, cluster, entry);
@@ -269,7 +274,8 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   return check_impersonation(connection);
 }
 
-// kubectl sends credentials over TLS only; so that nobody reads them on the wire, neither do we.
+// Drops the credentials if the connection does not use TLS, so that they are never sent in clear text. kubectl does the
+// same.
 void drop_credentials_without_tls(Connection& connection) {
   if (connection.endpoint.kind == http::Endpoint::Kind::tls) return;
   connection.token = {};
@@ -294,7 +300,7 @@ Result<> apply_flags(Connection& connection, const ConnectionFlags& flags) {
     connection.verify = true;
     connection.ca = Material{{}, flags.certificate_authority};
   }
-  // Another server has another name, so the one of the file goes with it.
+  // --server names another server, which has another name. So tls-server-name of the file is dropped.
   if (!flags.server.empty() || !flags.tls_server_name.empty()) connection.tls_server_name = flags.tls_server_name;
   if (!flags.ns.empty()) connection.default_namespace = flags.ns;
   if (auto done = apply_user_flags(connection, flags); !done) return done;

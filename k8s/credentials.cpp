@@ -14,7 +14,7 @@
 namespace haulout::k8s {
 namespace {
 
-// Reads and merges what is there; empty when nothing is.
+// Reads and merges the files that exist. Returns an empty Kubeconfig if none exists.
 Result<Kubeconfig> read_all(const std::vector<std::string>& files) {
   Kubeconfig merged;
   for (const std::string& file : files) {
@@ -110,7 +110,7 @@ Result<Connection> in_cluster(const Environment& environment) {
   const auto [end, failure] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (failure != std::errc() || end != port.data() + port.size() || number == 0)
     return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is no port number", port));
-  // Some set-ups bracket an IPv6 address here, most do not.
+  // Some installations put brackets around an IPv6 address here, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   connection.endpoint.kind = http::Endpoint::Kind::tls;
   connection.endpoint.host = bracketed ? host.substr(1, host.size() - 2) : host;
@@ -132,7 +132,7 @@ Result<Connection> in_cluster(const Environment& environment) {
 
 Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const ConnectionFlags& flags) {
   if (!files.empty() && std::all_of(files.begin(), files.end(), is_missing)) {
-    // The reader words it best for one file.
+    // For a single file, read_credential_file() has the best error message.
     if (files.size() == 1) return read_credential_file("kubeconfig", files.front()).error();
     return Error(Errc::unavailable,
                  fmt::format("none of the kubeconfig files {} exists; check the paths", joined(files)));

@@ -1,9 +1,9 @@
-// Where the API server is and who we are there.
+// The address of the API server and the credentials for it.
 //
 // Sources: a kubeconfig as kubectl reads it, the in-cluster ServiceAccount, the kubelet's kubeconfig. A Connection is
-// plain data about where credentials come from; AuthTransport (auth_transport.hpp) turns it into requests and follows
-// rotation. Errors are Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported setting);
-// each names the file, the cause and the way out. Nothing secret is ever part of a message.
+// plain data about where credentials come from. AuthTransport (auth_transport.hpp) sends requests with them and follows
+// rotation. Errors are Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported setting).
+// Each names the file, the cause and the remedy. No message contains a secret.
 #pragma once
 
 #include <map>
@@ -24,12 +24,12 @@ struct ExecPlugin {
   std::vector<std::pair<std::string, std::string>> env;
   std::string install_hint;
   bool provide_cluster_info = false;
-  std::string cluster_info_json;  // spec.cluster of the ExecCredential handed to the plugin, without the CA
+  std::string cluster_info_json;  // spec.cluster of the ExecCredential that the plugin gets, without the CA
   enum class InteractiveMode { never, if_available, always } interactive_mode = InteractiveMode::never;
 };
 
-// A value that is either given inline or read from a file each time it is needed (files rotate). With both, the file is
-// read, and `data` stands in until that has worked once, as with client-go.
+// A value that is given inline, or read from a file each time it is needed (files rotate). If both are set, the file is
+// read, and `data` is used until that has succeeded once, as in client-go.
 struct Material {
   std::string data;
   std::string file;
@@ -40,27 +40,28 @@ struct Material {
 struct Connection {
   http::Endpoint endpoint;
   std::optional<http::Proxy> proxy;
-  std::string path_prefix;  // of the server URL
+  std::string path_prefix;  // path of the server URL; precedes the path of each request
   Material ca;
   bool verify = true;
   std::string tls_server_name;
   Material client_cert;
   Material client_key;
-  Material token;  // bearer
-  // Of an id-token that something else renews (auth-provider oidc): it is of no use any more from then on.
+  Material token;  // bearer token
+  // Expiry of an id-token that only kubectl renews (auth-provider oidc). After it, requests fail with
+  // Errc::unavailable.
   std::optional<WallTime> token_expires;
-  std::string username, password;  // basic
+  std::string username, password;  // for basic authentication
   std::optional<ExecPlugin> exec;
   std::string impersonate_user;
   std::vector<std::string> impersonate_groups;
   std::string impersonate_uid;
   std::vector<std::pair<std::string, std::string>> impersonate_extra;
   std::string default_namespace = "default";
-  bool of_a_pod = false;  // the ServiceAccount's of the pod that this runs in
-  std::string origin;     // "kubeconfig /home/me/.kube/config, context prod" — for messages
+  bool of_a_pod = false;  // from the ServiceAccount of the pod in which this process runs
+  std::string origin;     // "kubeconfig /home/me/.kube/config, context prod"; for messages
 };
 
-// kubectl's connection flags; empty means not given.
+// kubectl's connection flags. Empty means not given.
 struct ConnectionFlags {
   std::string kubeconfig, context, cluster, user, ns, server, token, certificate_authority, client_certificate,
       client_key;
@@ -70,7 +71,7 @@ struct ConnectionFlags {
   bool insecure_skip_tls_verify = false;
 };
 
-// What discovery may look at; passed in so that tests need no environment.
+// The inputs of discovery. They are passed in, so that tests do not depend on the environment.
 struct Environment {
   std::map<std::string, std::string> variables;
   std::string home;
@@ -79,15 +80,17 @@ struct Environment {
   std::string get(const std::string& name) const;
 };
 
-// kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config, in-cluster; flags override what was found.
+// Uses the first source that exists, in kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config,
+// in-cluster. Flags override the settings of the source.
 Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment);
-// An agent's order: --kubeconfig, $KUBECONFIG, in-cluster, the first of `kubelet_files` that exists. Nobody's
-// ~/.kube/config: an agent that root starts by hand must not act as the administrator.
+// Uses the first source that exists, in the order of an agent: --kubeconfig, $KUBECONFIG, in-cluster, the first
+// existing file of `kubelet_files`. Does not use ~/.kube/config: an agent that root starts by hand must not act as the
+// administrator.
 Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
                                       const std::vector<std::string>& kubelet_files);
 Result<Connection> in_cluster(const Environment& environment);
-// One or several files, merged as kubectl does: the first to set a value wins. Missing files are skipped as long as one
-// is there.
+// Loads one or several files, merged as kubectl does: the first file that sets a value wins. Missing files are skipped
+// if at least one exists.
 Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const ConnectionFlags& flags);
 
 }  // namespace haulout::k8s

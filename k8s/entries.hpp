@@ -1,4 +1,4 @@
-// Labels, annotations and the data of ConfigMaps: text by key. Pure.
+// Labels, annotations and the data of ConfigMaps: maps of strings. Pure.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace haulout::k8s {
 
-// What stands under the key; nothing when there is no such key.
+// Returns the value of the key; nothing if there is no such key.
 inline std::optional<std::string> value_at(const std::map<std::string, std::string>& entries, std::string_view key) {
   const auto found = entries.find(std::string(key));
   return found == entries.end() ? std::nullopt : std::optional(found->second);

@@ -10,11 +10,11 @@
 namespace haulout::k8s {
 namespace {
 
-// A token service that has not answered by then will not. A human at a browser needs longer.
+// A token service that has not answered within a minute will not answer. A person at a browser needs longer.
 constexpr std::chrono::seconds time_limit{60};
 constexpr std::chrono::minutes time_limit_with_a_person{5};
 
-// For a message: one line, however long.
+// For a message: makes one line of any length.
 std::string on_one_line(std::string_view text) {
   return one_line(text, std::string_view::npos);
 }

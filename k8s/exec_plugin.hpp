@@ -1,7 +1,8 @@
-// One run of an exec credential plugin, as client-go runs it: its interactiveMode decides about stdin alone, and what
-// it writes to stderr is for the person at the terminal, if there is one: stdin that it may have or stderr is a
-// terminal. Then it has five minutes and stays in our process group, so that it may read /dev/tty; otherwise 60 s.
-// Errors are Errc::unavailable and name the program, what went wrong (with the end of its stderr) and the installHint.
+// Runs an exec credential plugin once, as client-go does. Its interactiveMode decides only whether it gets stdin. The
+// plugin is treated as interactive with a person if it gets stdin or if stderr is a terminal. Then its stderr is shown,
+// its time limit is five minutes, and it stays in this process group, so that it can read /dev/tty. Otherwise its time
+// limit is 60 s.
+// Errors are Errc::unavailable and name the program, the cause (with the end of its stderr) and the installHint.
 // Cancellable: the plugin is killed.
 #pragma once
 
@@ -13,11 +14,11 @@
 
 namespace haulout::k8s {
 
-// Told of a plugin that may speak with a person; any of them may be empty.
+// Callbacks for a plugin that may interact with a person. Each may be empty.
 struct PluginStage {
-  std::function<void()> enter;                 // the terminal is the plugin's
-  std::function<void(std::string_view)> show;  // it wrote this to stderr
-  std::function<void()> leave;                 // the terminal is ours again; also after a cancellation
+  std::function<void()> enter;                 // the plugin begins to use the terminal
+  std::function<void(std::string_view)> show;  // the plugin has written this text to stderr
+  std::function<void()> leave;                 // the plugin has ended, also by cancellation
 };
 
 Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::string ca_pem, PluginStage stage = {});

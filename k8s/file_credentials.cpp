@@ -44,7 +44,7 @@ Result<std::string> load_token(const Connection& connection) {
   token->erase(last == std::string::npos ? 0 : last + 1);
   token->erase(0, token->find_first_not_of(space));
   for (const char c : *token) {
-    // Would end the header and begin another.
+    // Such a character could end the header and begin another.
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       return Error(Errc::unavailable, fmt::format("{}: token file {} holds a control character; expected one line",
                                                   connection.origin, connection.token.file));

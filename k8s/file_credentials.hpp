@@ -1,5 +1,5 @@
-// The credentials of a Connection as they stand in its files right now. Errors are Errc::unavailable and name the
-// origin, the file, the cause and the way out.
+// Loads the credentials of a Connection from its files as they are now. Errors are Errc::unavailable and name the
+// origin, the file, the cause and the remedy.
 #pragma once
 
 #include "k8s/credentials.hpp"
@@ -9,12 +9,12 @@ namespace haulout::k8s {
 bool token_is_in_file(const Connection& connection);
 bool tls_is_in_files(const Connection& connection);
 
-// Empty when the connection has no token.
+// Returns an empty string if the connection has no token.
 Result<std::string> load_token(const Connection& connection);
-// Not checked to be PEM or to fit together: http::Client does that.
+// Does not check that the parts are PEM or fit together; http::Client does.
 Result<http::TlsOptions> load_tls(const Connection& connection);
 
-// "client certificate /a with key /b, CA /c": what http::Client was given, for its complaints.
+// Describes the sources of the TLS material, for errors of http::Client: "client certificate /a with key /b, CA /c".
 std::string describe_tls(const Connection& connection);
 
 }  // namespace haulout::k8s

@@ -1,4 +1,4 @@
-// Grace periods as the API has them: any whole number of seconds.
+// Converts grace periods of the API, which may be any whole number of seconds. Pure.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace haulout::k8s {
 
-// Below zero is none; longer than a century is a century, which can be added to a point in time.
+// A negative number becomes 0. More than a century becomes a century, so that the result can be added to a point in
+// time.
 constexpr std::chrono::seconds grace_period(std::int64_t seconds) {
   constexpr std::int64_t century = std::int64_t{100} * 365 * 24 * 3600;
   return std::chrono::seconds(std::clamp(seconds, std::int64_t{0}, century));

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// One place in the document. The first mismatch is kept and ends the decoding; everything after it reads as empty.
+// Reads one place in the document. The first value of a wrong type is kept in `mismatch` and makes the decoding fail at
+// its end. Until then such a value reads as empty or shortened.
 class Reader {
  public:
   Reader(const Json& value, std::string path, std::string& mismatch)
@@ -44,7 +45,7 @@ class Reader {
     }
     return out;
   }
-  // Null and absent are an empty mapping.
+  // Null and absent read as an empty mapping.
   Reader object(const char* key) const {
     static const Json nothing = Json::object();
     const Json* found = find(key);
@@ -99,7 +100,7 @@ KubeconfigCluster decode_cluster(const Reader& reader, const std::string& file,
   cluster.insecure_skip_tls_verify = reader.boolean("insecure-skip-tls-verify");
   cluster.disable_compression = reader.boolean("disable-compression");
   for (const Reader& extension : reader.objects("extensions")) {
-    // The name is reserved for this by the exec plugin protocol.
+    // The exec plugin protocol reserves this name.
     if (extension.string("name") == "client.authentication.k8s.io/exec" && extension.has("extension"))
       cluster.exec_config_json = extension.json()["extension"].dump();
   }
@@ -121,7 +122,8 @@ KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& di
   return exec;
 }
 
-// When a JSON Web Token says that it ends (RFC 7519, "exp"); nothing where it does not: the server judges it anyway.
+// Returns the expiry of a JSON Web Token (RFC 7519, "exp"). Returns nothing if it has none that can be read; the server
+// checks the token in any case.
 std::optional<WallTime> expiry_of(const std::string& token) {
   const std::size_t begin = token.find('.');
   const std::size_t end = begin == std::string::npos ? begin : token.find('.', begin + 1);
@@ -135,7 +137,7 @@ std::optional<WallTime> expiry_of(const std::string& token) {
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("exp") || !json["exp"].is_number()) return std::nullopt;
   const double seconds = json["exp"].get<double>();
-  // Year 2200: no honest token, and more than a clock can hold.
+  // Year 2200. No real token lasts longer, and a clock cannot represent much more.
   if (!(seconds >= 0) || seconds > 7'258'118'400.0) return std::nullopt;
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
 }
@@ -181,10 +183,10 @@ Error unusable(const std::string& file, std::string_view cause) {
                fmt::format("kubeconfig {}: {}; correct it or name another file with --kubeconfig", file, cause));
 }
 
-// The parser's own message quotes the text, so only its position is used.
+// The parser's own message quotes the text, so only the position of the error is used.
 std::optional<Json> parse_json(std::string_view text, std::string& failure) {
   try {
-    // No honest kubeconfig is deep, and what reads it later recurses.
+    // No real kubeconfig is nested this deep, and the code that reads the result later is recursive.
     bool too_deep = false;
     auto json = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
       too_deep = too_deep || depth > 100;
@@ -203,7 +205,7 @@ std::optional<Json> parse_json(std::string_view text, std::string& failure) {
 }
 
 Result<Json> parse(std::string_view text, const std::string& file) {
-  // JSON first: what looks like it gets the better message about where it breaks.
+  // Tries JSON first if the text looks like JSON, because that parser reports the place of an error better.
   std::string json_failure;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
@@ -268,7 +270,7 @@ std::string cluster_info_json(const KubeconfigCluster& cluster) {
   if (!cluster.proxy_url.empty()) info["proxy-url"] = cluster.proxy_url;
   if (cluster.disable_compression) info["disable-compression"] = true;
   if (!cluster.exec_config_json.empty()) info["config"] = Json::parse(cluster.exec_config_json, nullptr, false);
-  // The server may come from a flag, in any bytes.
+  // The server may come from a flag and contain invalid UTF-8, which must not throw.
   return info.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

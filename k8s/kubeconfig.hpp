@@ -1,5 +1,5 @@
-// The kubeconfig file as data: decoding, merging, and the choice of a Connection from it. Pure: no file is read here.
-// Failures are Errc::unavailable with the file, the cause and the way out, and hold nothing secret.
+// The kubeconfig file as data: decodes and merges kubeconfigs, and chooses a Connection from them. Pure: it reads no
+// files. Failures are Errc::unavailable with the file, the cause and the remedy, and contain no secrets.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace haulout::k8s {
 
 struct KubeconfigCluster {
-  std::string file;  // where it was read, for messages
+  std::string file;  // the file that the entry was read from, for messages
   std::string server;
   std::string tls_server_name;
   std::string proxy_url;
@@ -20,7 +20,7 @@ struct KubeconfigCluster {
   std::string certificate_authority_data;  // base64
   bool insecure_skip_tls_verify = false;
   bool disable_compression = false;
-  std::string exec_config_json;  // the extension that is meant for exec plugins
+  std::string exec_config_json;  // JSON of the extension that is meant for exec plugins
 };
 
 struct KubeconfigExec {
@@ -39,8 +39,8 @@ struct KubeconfigUser {
   std::string as, as_uid;
   std::vector<std::string> as_groups;
   std::vector<std::pair<std::string, std::string>> as_user_extra;
-  std::string auth_provider;  // its name
-  std::string id_token;       // of auth-provider oidc
+  std::string auth_provider;  // name of the auth-provider
+  std::string id_token;       // the id-token of auth-provider oidc
   std::optional<WallTime> id_token_expires;
   std::optional<KubeconfigExec> exec;
 };
@@ -60,17 +60,17 @@ struct Kubeconfig {
   bool empty() const { return current_context.empty() && clusters.empty() && users.empty() && contexts.empty(); }
 };
 
-// YAML or JSON. Relative paths in it become absolute, seen from the directory of `file`. An empty text is an empty
-// kubeconfig; unknown fields are ignored.
+// Decodes YAML or JSON. Relative paths become absolute, based on the directory of `file`. An empty text is an empty
+// kubeconfig. Unknown fields are ignored.
 Result<Kubeconfig> decode_kubeconfig(std::string_view text, const std::string& file);
-// What `into` has already set stays; entries of the maps are taken whole or not at all.
+// Adds the values of `from` that `into` does not have yet. An entry of the maps is taken as a whole or not at all.
 void merge_kubeconfig(Kubeconfig& into, Kubeconfig from);
-// What a plugin with provideClusterInfo is told, without the CA.
+// The cluster information for a plugin with provideClusterInfo, without the CA.
 std::string cluster_info_json(const KubeconfigCluster& cluster);
 
-// The context, cluster and user that kubectl would choose, with the flags applied.
+// Chooses context, cluster and user as kubectl does, and applies the flags.
 Result<Connection> connection_of(const Kubeconfig& config, const ConnectionFlags& flags);
-// Flags on top of a connection that came from elsewhere (in-cluster).
+// Applies the flags to a connection that does not come from a kubeconfig (in-cluster).
 Result<> apply_flags(Connection& connection, const ConnectionFlags& flags);
 
 }  // namespace haulout::k8s

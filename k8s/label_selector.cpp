@@ -15,7 +15,7 @@ using Operator = LabelSelector::Operator;
 using Requirement = LabelSelector::Requirement;
 
 constexpr std::size_t longest_name = 63;     // of a label name and of a label value
-constexpr std::size_t longest_prefix = 253;  // a DNS subdomain
+constexpr std::size_t longest_prefix = 253;  // of a DNS subdomain
 
 bool alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -122,7 +122,7 @@ class Parser {
     return failure(fmt::format("expected an operator (=, ==, !=, in, notin, >, <) before '{}'", before));
   }
 
-  // An absent value is the empty string, as in "app=".
+  // A missing value is the empty string, as in "app=".
   Result<Requirement> parse_value(Requirement requirement, Operator op) {
     requirement.op = op;
     requirement.values.emplace_back(word());

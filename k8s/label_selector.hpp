@@ -1,5 +1,5 @@
-// Label selectors: the object form (LabelSelector) and the text form that -l and --pod-selector take.
-// Pure; parse errors are Errc::invalid and name the offending part.
+// Label selectors: the object form (LabelSelector) and the text form of -l and --pod-selector. Pure; parse errors are
+// Errc::invalid and name the part that is wrong.
 #pragma once
 
 #include <map>
@@ -24,7 +24,8 @@ class LabelSelector {
   LabelSelector() = default;
   explicit LabelSelector(std::vector<Requirement> requirements) : requirements_(std::move(requirements)) {}
 
-  // Every requirement holds; no requirement matches everything. As in the API, notin and != also match an absent key.
+  // True if every requirement holds. Without requirements it matches everything. As in the API, notin and != also match
+  // if the label is absent.
   bool matches(const std::map<std::string, std::string>& labels) const;
   bool empty() const { return requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
@@ -34,9 +35,9 @@ class LabelSelector {
   std::vector<Requirement> requirements_;
 };
 
-// kubectl's grammar: "app=web,tier!=db,env in (a,b),!legacy,cores>4".
+// Parses kubectl's grammar: "app=web,tier!=db,env in (a,b),!legacy,cores>4".
 Result<LabelSelector> parse_label_selector(std::string_view text);
-// In the same grammar.
+// Writes the selector in the same grammar.
 std::string to_string(const LabelSelector& selector);
 
 }  // namespace haulout::k8s

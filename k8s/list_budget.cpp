@@ -14,7 +14,7 @@ std::size_t text_of(const std::map<std::string, std::string>& entries) {
   return bytes;
 }
 
-// The longest that the API takes, key and value.
+// The longest label that the API accepts: prefix, slash, name and value.
 constexpr std::size_t longest_label = 253 + 1 + 63 + 63;
 
 }  // namespace
@@ -25,7 +25,8 @@ bool labels_may_be_cut(const Node& node) {
 
 ListBudget budget_of(Resource resource) {
   switch (resource) {
-    // A turn has less than a kilobyte, and packaging/kustomize/base/quota-slots.yaml allows 1,000.
+    // The Lease of a slot takes less than a kilobyte, and packaging/kustomize/base/quota-slots.yaml allows 1,000 of
+    // them.
     case Resource::leases: return {10'000, 32 * megabyte, 8 * megabyte, kilobyte};
     case Resource::nodes: return {20'000, 0, 16 * megabyte, 8 * kilobyte};
     case Resource::pods: return {500'000, 0, 16 * megabyte, 4 * kilobyte};
@@ -65,7 +66,7 @@ std::size_t text_in(const PodDisruptionBudget& budget) {
   return bytes;
 }
 
-// Its errors are those of a CSI driver.
+// Counts only the name. The error texts of a VolumeAttachment come from its CSI driver, not from a tenant.
 std::size_t text_in(const VolumeAttachment& attachment) {
   return attachment.name.size();
 }

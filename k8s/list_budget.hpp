@@ -1,7 +1,8 @@
-// How much of a collection is read at most. Others fill what an agent lists: a stolen node writes Leases and its own
-// Node, a tenant makes pods and budgets. None of them may fill the agent's memory, so each answer is bounded in bytes
-// (a page that is longer, or has more JSON values than codec_json.hpp allows, is asked for in smaller ones), each
-// object in what is kept of it (codec_objects.cpp), and the whole collection here. Pure.
+// Limits for the size of a collection that is read. Others can fill what an agent lists: a stolen node writes Leases
+// and its own Node, a tenant creates pods and budgets. None of them may fill the agent's memory. So there are three
+// limits. Each answer is limited in bytes; a page that is longer, or has more JSON values than codec_json.hpp allows,
+// is requested again in smaller pages. The kept part of each object is limited (codec_objects.cpp). The whole
+// collection is limited here. Pure.
 #pragma once
 
 #include <optional>
@@ -12,37 +13,39 @@
 
 namespace haulout::k8s {
 
-// Of any answer of the API server, and any event of a watch. It takes no object beyond 3 MB, and etcd keeps none
-// beyond 1.5 MB.
+// Limit for any answer of the API server and any watch event, in bytes. The server accepts no object beyond 3 MB, and
+// etcd stores none beyond 1.5 MB.
 inline constexpr std::size_t longest_answer = std::size_t{4} * 1024 * 1024;
 
-// Of the labels of a Node so many, and so many bytes of them, are kept, and as many of those that begin with ours.
+// Limits for the labels of a Node that are kept: their number and their bytes. Labels with Haulout's prefix have
+// separate limits of the same size.
 inline constexpr std::size_t most_labels = 1000;
 inline constexpr std::size_t longest_labels = std::size_t{64} * 1024;
-// Some of them may not have been kept.
+// True if some labels of the Node may not have been kept.
 bool labels_may_be_cut(const Node& node);
 
-// Of each collection that an agent lists or watches; its container has 128 MiB (packaging/kustomize/base). 5,000 Nodes
-// with 30 labels each take 25 MB.
+// Limit for each collection that an agent lists or watches, in bytes. Its container has 128 MiB
+// (packaging/kustomize/base). 5,000 Nodes with 30 labels each take 25 MB.
 inline constexpr std::size_t most_memory_of_agents = std::size_t{32} * 1024 * 1024;
 
 struct ListSize {
   std::size_t items = 0;
   std::size_t read = 0;    // bytes of JSON
   std::size_t kept = 0;    // bytes of text in the decoded objects
-  std::size_t memory = 0;  // bytes that these take, about
+  std::size_t memory = 0;  // approximate memory of the decoded objects, in bytes
 };
 
 struct ListBudget {
   std::size_t items = 0;
-  std::size_t read = 0;  // 0: as many as come, since most of them are not kept
-  std::size_t kept = 0;  // whatever the number of objects is, and
+  std::size_t read = 0;  // 0 sets no limit, since most of the bytes are not kept
+  std::size_t kept = 0;  // limit for ListSize::kept: this plus `kept_each` for each object
   std::size_t kept_each = 0;
 };
 
-// Far beyond what a cluster of 5,000 nodes has.
+// The limits are far above what a cluster of 5,000 nodes has.
 ListBudget budget_of(Resource resource);
-// What is too much, in words: "10000 objects", "32 MB". `most_memory` 0: whatever the budget allows.
+// Describes the limit that is exceeded: "10000 objects", "32 MB". Returns nothing if none is. A `most_memory` of 0 sets
+// no limit for the memory.
 std::optional<std::string> excess(const ListBudget& budget, const ListSize& size, std::size_t most_memory);
 
 std::size_t text_in(const Pod& pod);
@@ -52,7 +55,7 @@ std::size_t text_in(const VolumeAttachment& attachment);
 std::size_t text_in(const Lease& lease);
 std::size_t text_in(const ConfigMap& config_map);
 
-// About so many bytes of memory: of a million labels without a value the entries are most.
+// Approximate memory of an object in bytes. For a million labels without values, the map entries take most of it.
 template <class T>
 std::size_t memory_of(const T& object) {
   constexpr std::size_t entry = 96;  // a node of a map with two short strings

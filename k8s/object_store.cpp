@@ -80,20 +80,21 @@ void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string
   for (const std::string& uid : missing) drop(uid);
   for (T& object : listed) {
     if (but.contains(object.uid)) continue;
-    // Its name has been taken since by one that events have told of.
+    // A newer object of the same name is known from a watch event.
     const auto namesake = names_.find(name_of(object));
     if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
     keep(std::move(object), tell);
   }
 }
 
-// Pages of different moments can show an object and the one that took its name: the later one stays.
+// Lists with pages of different moments can show an object and the one that took its name. The later one stays.
 template <class T>
 void ObjectStore<T>::keep(T object, Tell tell) {
   auto known = objects_.find(object.uid);
   if (known == objects_.end()) drop_namesakes(object);
   if (wanted_ && !wanted_(object)) return drop(object.uid);
-  // Not by resourceVersion alone: an etcd restored from a backup gives the same ones again, for other states.
+  // Does not compare only the resourceVersion: an etcd restored from a backup uses the same ones again, for other
+  // states.
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
   memory_ += memory_of(object);
@@ -102,7 +103,7 @@ void ObjectStore<T>::keep(T object, Tell tell) {
     known = objects_.emplace(std::move(uid), std::move(object)).first;
     names_.insert(known);
   } else {
-    // No object changes its name, but what a server says must not break the order of the names.
+    // No object changes its name. But a server that sends such a change must not break the order of `names_`.
     memory_ -= memory_of(known->second);
     const bool renamed = name_of(known->second) != name_of(object);
     if (renamed) names_.erase(known);

@@ -1,10 +1,10 @@
-// What a Reflector knows of one collection: its objects by UID, as events and lists tell of them. Every change is
-// handed to `on_change(uid, object or nullptr)`, in place; it must not come back to the store with a change of its own.
+// The objects of one collection by UID, as a Reflector learns of them from watch events and lists. Every change is
+// passed to `on_change(uid, object or nullptr)` at once. `on_change` must not change the store. Holds no more than one
+// object of a name: a new object of the same name replaces the old one, with or without an event of its deletion.
 //
-// A name is taken by one object at a time: the one that had it before has vanished, whether or not anybody said so.
-// What speaks of one that was deleted comes from after its deletion (the object had only left what a label selects) or
-// is a repetition, until a list has it again (an etcd restored from a backup). Knows no clock and no wire; nothing here
-// fails.
+// The store remembers recent deletions. An event about a deleted object is ignored unless its resourceVersion is newer
+// than the deletion: then the object had only stopped matching the label selector. The deletion is forgotten when a
+// list has the object again (an etcd restored from a backup). No I/O, no clock; nothing fails.
 #pragma once
 
 #include <functional>
@@ -25,18 +25,19 @@ class ObjectStore {
   using OnChange = std::function<void(const std::string& uid, const T* object)>;
   explicit ObjectStore(OnChange on_change) : on_change_(std::move(on_change)) {}
 
-  // Only objects that it says yes to are kept and told of.
+  // Only objects for which `wanted` returns true are kept and passed to `on_change`.
   void keep_only(std::function<bool(const T&)> wanted) { wanted_ = std::move(wanted); }
-  // Unset: all are.
+  // Unset: all objects are kept.
   const std::function<bool(const T&)>& wanted() const { return wanted_; }
 
-  // Events.
+  // Applies watch events.
   void put(T object);
   void erase(const std::string& uid, const std::string& resource_version);
-  // An event spoke of it, whatever it said.
+  // Records that a watch event of any type was about this object.
   void heard_of(const std::string& uid);
 
-  // While one lives, the store remembers whom events speak of: they know more than a list that is being made meanwhile.
+  // While an instance exists, the store records the UIDs of objects in watch events. Such an event may be newer than a
+  // list that is requested meanwhile.
   class Listening {
    public:
     explicit Listening(ObjectStore& store) : store_(store) {
@@ -50,21 +51,22 @@ class ObjectStore {
     ObjectStore& store_;
   };
 
-  // The whole collection, and nothing is known besides.
+  // Replaces the whole content by a list, and forgets all deletions.
   void replace(std::vector<T> listed);
-  // The whole collection as of a moment in the life of a Listening: but for those that events have spoken of. Each
-  // object is told, also one that is as it was: what its owner has learnt elsewhere may be undone.
+  // Replaces the content by a list that was requested during the life of a Listening. Leaves out objects that have
+  // appeared in watch events since then. Passes every other object of the list to `on_change`, also unchanged ones,
+  // because what the owner has learnt from other sources may not hold any more.
   void overlay(std::vector<T> listed);
 
   const Objects& objects() const { return objects_; }
-  // What they take, about (list_budget.hpp).
+  // approximate memory of the objects in bytes (list_budget.hpp)
   std::size_t memory() const { return memory_; }
-  // Has anything changed since this was asked last?
+  // Returns whether anything has changed since the last call.
   bool take_news() { return std::exchange(news_, false); }
 
  private:
   enum class Tell { changes, all };
-  // By name, of those of one name by UID.
+  // Orders by name, and by UID within one name.
   struct ByName {
     using is_transparent = void;
     using Name = std::pair<std::string_view, std::string_view>;
@@ -81,9 +83,9 @@ class ObjectStore {
   std::function<bool(const T&)> wanted_;
   Objects objects_;
   std::size_t memory_ = 0;
-  std::set<typename Objects::const_iterator, ByName> names_;  // of all objects
-  std::map<std::string, std::string> deleted_;                // lately: the resourceVersion of the deletion
-  std::set<std::string> heard_;                               // while listening
+  std::set<typename Objects::const_iterator, ByName> names_;  // all objects
+  std::map<std::string, std::string> deleted_;                // recent deletions: UID → resourceVersion of the deletion
+  std::set<std::string> heard_;                               // UIDs in watch events during a Listening
   unsigned listening_ = 0;
   bool news_ = false;
 };

@@ -1,6 +1,6 @@
-// The Kubernetes objects that Haulout reads, reduced to the fields it reads: plain values, a fraction of the memory of
-// the JSON they come from. Names and meanings are the API's own. Absent and zero are the same unless a field is
-// optional.
+// The Kubernetes objects that Haulout reads, reduced to the fields that it uses. They are plain values and take a
+// fraction of the memory of their JSON. Names and meanings are those of the API. An absent field and zero are the same
+// unless the field is optional. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace haulout::k8s {
 
-// Who our writes are booked under in managedFields.
+// The field manager under which the server records Haulout's writes in managedFields.
 inline constexpr std::string_view field_manager = "haulout";
 
 struct OwnerReference {
@@ -35,36 +35,36 @@ struct Pod {
   std::string uid;
   std::string resource_version;
   std::map<std::string, std::string> labels;
-  // Only those that Haulout reads (see kept_annotation).
+  // Only the annotations that Haulout reads (see kept_annotation).
   std::map<std::string, std::string> annotations;
   std::optional<OwnerReference> controller;  // the ownerReference with controller: true
   std::vector<std::string> finalizers;
-  std::optional<WallTime> deletion_timestamp;  // when the grace period ends, by the server's clock
+  std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
   std::optional<std::int64_t> deletion_grace_seconds;
   std::string node_name;
-  std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default when absent
-  std::int32_t priority = 0;        // absent counts as 0, as the scheduler does
+  std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default if absent
+  std::int32_t priority = 0;        // 0 if absent, as in the scheduler
   std::string priority_class;
   bool has_empty_dir = false;
-  // Names of the PersistentVolumeClaims that it mounts, those of its generic ephemeral volumes among them.
+  // Names of the PersistentVolumeClaims that the pod mounts, including those of its generic ephemeral volumes.
   std::vector<std::string> claims;
-  // Of them, those of its generic ephemeral volumes: they go when it goes.
+  // The part of `claims` that belongs to generic ephemeral volumes. These claims are deleted with the pod.
   std::vector<std::string> own_claims;
-  // One of its containers is a sidecar of the CSI project that talks to the API server: it provisions, attaches,
-  // resizes or snapshots the volumes of others.
+  // True if one of its containers is a sidecar of the CSI project that talks to the API server: it provisions,
+  // attaches, resizes or snapshots the volumes of other pods.
   bool storage_controller = false;
-  // One of its containers has a port with "webhook" in its name: it serves admission webhooks.
+  // True if one of its containers has a port with "webhook" in its name: the pod serves admission webhooks.
   bool webhook_server = false;
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
-  // Why it does not run, as far as it says: the scheduler's message, or what a container waits for, such as
-  // ImagePullBackOff. Empty while it merely starts.
+  // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
+  // waits, such as ImagePullBackOff. Empty while the pod starts normally.
   std::string trouble;
   bool ready = false;                  // condition Ready is True
-  bool containers_terminated = false;  // every container status says terminated
+  bool containers_terminated = false;  // every container has terminated, and no init or ephemeral container runs
   std::optional<WallTime> start_time;
   std::optional<WallTime> created;
-  // What the scheduler says while it finds no node (condition PodScheduled is False, reason Unschedulable).
+  // The scheduler's message while it finds no node for the pod (condition PodScheduled is False, reason Unschedulable).
   std::optional<std::string> unschedulable;
 
   std::string key() const { return ns + "/" + name; }
@@ -73,7 +73,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
-// Annotations of a Pod and of a Workload that the decoder keeps.
+// True for annotations of a Pod or a Workload that the decoder keeps.
 bool kept_annotation(std::string_view key);
 
 struct Taint {
@@ -85,13 +85,13 @@ struct Taint {
 
 struct NodeCondition {
   std::string type;
-  std::string status;  // "True", "False", "Unknown"
+  std::string status;  // "True", "False" or "Unknown"
   std::string reason;
   std::optional<WallTime> last_heartbeat{};
   bool operator==(const NodeCondition&) const = default;
 };
 
-// Conditions of a Node that the decoder keeps: those that Haulout sets.
+// True for conditions of a Node that the decoder keeps: those that Haulout sets.
 bool kept_condition(std::string_view type);
 
 struct Node {
@@ -99,7 +99,7 @@ struct Node {
   std::string uid;
   std::string resource_version;
   std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;  // all of them: ours are found by their prefix
+  std::map<std::string, std::string> annotations;  // all annotations; those of Haulout have its prefix
   bool unschedulable = false;
   std::vector<Taint> taints;
   bool ready = false;
@@ -108,8 +108,9 @@ struct Node {
   std::string boot_id;
   std::string os_image;
   std::string kernel_version;
-  // metadata.managedFields: who set spec.unschedulable and nobody has cleared it since; `field_manager` where that is
-  // us, whoever else has set it, too. Empty: not set, or the server does not know who it was.
+  // From metadata.managedFields: the manager that owns spec.unschedulable because it set the field last. It is
+  // `field_manager` if Haulout is one of several owners. Empty if the field is not set or the server does not know the
+  // manager.
   std::string unschedulable_manager;
   bool operator==(const Node&) const = default;
 };
@@ -129,11 +130,13 @@ struct PodDisruptionBudget {
   std::int32_t current_healthy = 0;
   std::int32_t desired_healthy = 0;
   std::int32_t expected_pods = 0;
-  // Pods that were let go and are not seen to be deleted, by name: when. Counted as gone for two minutes.
+  // Pods whose eviction the server has allowed and whose deletion the disruption controller has not seen yet: name →
+  // time of the eviction. The controller counts them as deleted for two minutes.
   std::map<std::string, std::optional<WallTime>> disrupted_pods;
-  std::string condition_reason;  // of condition DisruptionAllowed
+  std::string condition_reason;  // reason of the condition DisruptionAllowed
   std::string condition_message;
-  // Who would set it back: label app.kubernetes.io/managed-by, and the release that Helm notes. Empty: nobody says.
+  // The tool that would undo a change of this budget: the label app.kubernetes.io/managed-by, or the release that Helm
+  // records in an annotation. Empty if neither is set.
   std::string managed_by;
 
   std::string key() const { return ns + "/" + name; }
@@ -147,41 +150,41 @@ struct DaemonSet {
   std::string uid;
 };
 
-// A controller of pods that can be scaled, or its Scale: whatever its kind, how many pods it wants.
+// A controller of pods that can be scaled, of any kind, or its Scale: the number of pods that it should have.
 struct Workload {
   std::string ns;
   std::string name;
   std::string uid;
   std::map<std::string, std::string> annotations;  // only those that Haulout reads; a Scale has none
-  std::optional<OwnerReference> controller;        // of a ReplicaSet: its Deployment
-  std::int32_t replicas = 1;                       // spec.replicas; the API's default when absent
-  std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale says nothing of it
+  std::optional<OwnerReference> controller;        // for a ReplicaSet: its Deployment
+  std::int32_t replicas = 1;                       // spec.replicas; the API's default if absent
+  std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale does not have it
 };
 
-// The volumes that a Node's status says somebody has in hand there: its kubelet uses them (volumesInUse), or the
-// attach-detach controller of kube-controller-manager has attached them and is to detach them (volumesAttached).
+// The volumes in the status of a Node that are in use or attached there: the kubelet uses them (volumesInUse), or the
+// attach-detach controller of kube-controller-manager has attached them and has to detach them (volumesAttached).
 struct NodeVolumes {
   std::string name;
   std::string uid;
   std::string resource_version;
-  std::vector<std::string> held;  // by unique name: "kubernetes.io/csi/DRIVER^HANDLE"; may be in it twice
+  std::vector<std::string> held;  // unique names: "kubernetes.io/csi/DRIVER^HANDLE"; one name may occur twice
 };
-// What kube-controller-manager calls the VolumeAttachment of the volume with that unique name on that node; empty: it
-// is none of CSI, and has none. (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName)
+// Returns the name that kube-controller-manager gives to the VolumeAttachment of this volume on this node. Empty if it
+// is not a CSI volume: other volumes have no VolumeAttachment. (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName)
 std::string attachment_name(std::string_view unique_name, std::string_view node);
 
-// That a volume is attached to a node. It is detached when this object has gone, not before.
+// States that a volume is attached to a node. The volume is detached when this object is deleted, not before.
 struct VolumeAttachment {
   std::string name;
   std::string uid;
   std::string resource_version;
   std::string node_name;
   std::string attacher;                          // the CSI driver
-  std::string persistent_volume;                 // its name; empty: an inline volume, which no object stands for
-  std::optional<WallTime> deletion_timestamp{};  // since when the driver has been asked to detach it
-  std::string detach_error;                      // what the driver last said against it
-  bool attached = false;                         // status.attached: the driver has done it
-  std::string attach_error;                      // what the driver last said against that
+  std::string persistent_volume;                 // its name; empty for an inline volume, which has no PersistentVolume
+  std::optional<WallTime> deletion_timestamp{};  // time at which the driver was asked to detach the volume
+  std::string detach_error;                      // the driver's last error from detaching
+  bool attached = false;                         // status.attached: the driver has attached the volume
+  std::string attach_error;                      // the driver's last error from attaching
 
   bool deleting() const { return deletion_timestamp.has_value(); }
   bool operator==(const VolumeAttachment&) const = default;
@@ -190,12 +193,13 @@ struct VolumeAttachment {
 struct PersistentVolume {
   std::string name;
   std::string uid;
-  // spec.claimRef: the claim that it is bound to, or was; empty when there never was one.
+  // spec.claimRef: the claim to which the volume is or was bound. Empty if there never was one.
   std::string claim_ns;
   std::string claim_name;
-  std::string claim_uid;  // empty while nobody but a person has written the reference
+  std::string claim_uid;  // empty if a person has written the reference and no controller has bound the volume yet
   std::string phase;      // status.phase: "Bound", "Released", …
-  // The values of the label kubernetes.io/hostname on Nodes that it can be used on; empty: not bound that way.
+  // Values of the label kubernetes.io/hostname of the Nodes on which the volume can be used. Empty if it is not
+  // restricted by hostname.
   std::vector<std::string> hostnames;
 };
 
@@ -203,22 +207,23 @@ struct PersistentVolumeClaim {
   std::string ns;
   std::string name;
   std::string uid;
-  std::string volume_name;  // the PersistentVolume that it is bound to; empty: none yet
+  std::string volume_name;  // name of the PersistentVolume to which the claim is bound; empty if it is not bound
 };
 
 struct Namespace {
   std::string name;
   std::string uid;
-  std::vector<std::string> conditions;  // messages of those that are True: all are about what keeps it from going
+  // Messages of the conditions that are True. Each says what keeps the namespace from being deleted.
+  std::vector<std::string> conditions;
   std::optional<WallTime> deletion_timestamp{};
 };
 
-// Whose requests go to which pods.
+// A Service, and the pods to which it sends requests.
 struct Service {
   std::string ns;
   std::string name;
   std::string uid;
-  std::optional<LabelSelector> selector;  // absent: whoever made it says by other means where they go
+  std::optional<LabelSelector> selector;  // absent if the endpoints of the Service are managed by other means
 
   std::string key() const { return ns + "/" + name; }
   bool selects(const Pod& pod) const { return pod.ns == ns && selector && selector->matches(pod.labels); }
@@ -234,7 +239,7 @@ struct Lease {
   std::optional<WallTime> acquire_time;
   std::optional<WallTime> renew_time;
   std::optional<OwnerReference> owner;  // the first of its ownerReferences
-  std::size_t owners = 0;               // how many it has; not sent
+  std::size_t owners = 0;               // number of its ownerReferences; not sent
 
   std::string key() const { return ns + "/" + name; }
   bool operator==(const Lease&) const = default;
@@ -249,24 +254,25 @@ struct ConfigMap {
   bool operator==(const ConfigMap&) const = default;
 };
 
-// An Event (events.k8s.io/v1) about a Node. Reason, action, instance and note are cut to what the API takes.
+// An Event (events.k8s.io/v1) about a Node. Reason, action, instance and note are cut to the lengths that the API
+// accepts.
 struct NodeEvent {
   enum class Type { normal, warning };
 
   std::string ns = "default";  // the convention for Nodes
-  std::string name;            // unique in its namespace; an hour later it may be taken again
+  std::string name;            // unique in its namespace; usable again when the Event has expired, one hour later
   std::string node;
-  std::string node_uid;  // an Event without it is not found by `kubectl describe node`
+  std::string node_uid;  // without it, `kubectl describe node` does not find the Event
   Type type = Type::normal;
-  std::string reason;  // CamelCase, as the next one
+  std::string reason;  // CamelCase, as is `action`
   std::string action;
   std::string note;
-  std::string reporting_controller;  // "haulout.dev/agent"
+  std::string reporting_controller;  // for example "haulout.dev/agent"
   std::string reporting_instance;
   WallTime event_time;
 };
 
-// Who the server takes us for. Node and pod are known when our token is bound to a pod.
+// The identity under which the server sees this client. Node and pod are known if the token is bound to a pod.
 struct Self {
   std::string username;
   std::vector<std::string> groups;
@@ -274,11 +280,11 @@ struct Self {
   std::string node_uid;
   std::string pod_name;
   std::string pod_uid;
-  std::string credential_id{};  // as the audit log names the credential: "JTI=…", "X509SHA256=…"
+  std::string credential_id{};  // the credential as in the audit log: "JTI=…", "X509SHA256=…"
   bool operator==(const Self&) const = default;
 };
 
-// What a list says of itself.
+// Metadata of a list.
 struct ListMeta {
   std::string resource_version;
   std::string continue_token;
@@ -290,7 +296,7 @@ struct List {
   std::vector<T> items;
 };
 
-// One line of a watch, its object not yet decoded into a type.
+// Type of a watch event.
 enum class WatchEventType { added, modified, deleted, bookmark, error };
 
 }  // namespace haulout::k8s

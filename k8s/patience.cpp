@@ -46,12 +46,13 @@ TimePoint PatientCall::attempt_until(TimePoint now) const {
 std::optional<TimePoint> PatientCall::next_try(const Error& error, TimePoint now, Rng& rng) {
   if (is_gone(error)) return std::nullopt;
   if (is_forbidden(error)) ++refusals_;
-  // One refusal right after the server came up proves nothing: its authorizer may still be cold (measured: 165 ms).
+  // A single refusal right after the start of the server is not final: its authorizer may not be ready yet (measured:
+  // 165 ms).
   const bool cold = is_forbidden(error) && refusals_ < 2;
   const bool hopeless = (reached_ ? !may_heal(error) : is_hopeless_at_first(error)) && !cold;
   if (patience_.fail_fast && hopeless) return std::nullopt;
   const TimePoint next = saturating_add(now, backoff_.next(rng, error.retry_after));
-  // Refusal and silence have the limit; a server that answers, were it with 503, is there.
+  // `limit_` applies to refused connections and silence. A server that answers, even with 503, is reachable.
   if (next >= (error.code() == Errc::status ? patience_.deadline : limit_)) return std::nullopt;
   return next;
 }

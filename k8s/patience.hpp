@@ -1,10 +1,11 @@
-// A request of a command, repeated while waiting may heal its failure. Client itself tries once.
+// Repeats a request of a command as long as waiting may resolve its failure. Client itself makes one attempt.
 //
-// Until the server has done anything for this client, `fail_fast` holds: DNS, TLS, a wrong answer and 401 end it at
-// once, 403 the second time (an authorizer that has just started refuses at first), a refused connection and silence
-// after `unreachable_limit`. A server that answers, were it with 429 or 503, is there: it is asked again until the
-// deadline, and never sooner than its Retry-After says. Once it has done something, only what no waiting heals is
-// final. An object that does not exist is an answer. Cancellable.
+// As long as the server has not answered any request of this client successfully, `fail_fast` ends the request early.
+// Errors of DNS, TLS and credentials (also 401), and other answers that waiting does not change, end it at once. 403
+// ends it the second time, because an authorizer that has just started refuses at first. A refused connection and
+// silence end it after `unreachable_limit`. A server that answers with another error, for example 429 or 503, is
+// reachable: the request is repeated until the deadline, but never before its Retry-After has passed. After a first
+// success, only errors that no waiting resolves are final. That an object does not exist is always final. Cancellable.
 #pragma once
 
 #include <functional>
@@ -15,36 +16,36 @@
 
 namespace haulout::k8s {
 
-// Credentials are renewed, and the service that judges them comes back.
+// True if the error is about credentials. They may be renewed, and the service that checks them may come back.
 bool is_about_credentials(const Error& error);
-// After the first success of a client: worth another try.
+// True if the request is worth another attempt after the first success of a client.
 bool may_heal(const Error& error);
 
 struct Patience {
   TimePoint deadline = TimePoint::max();
   Duration request_timeout = std::chrono::seconds(40);
   Duration unreachable_limit = std::chrono::seconds(10);
-  bool fail_fast = true;  // false: everything but an object that does not exist is tried again
+  bool fail_fast = true;  // false: every error is retried until the deadline, except that an object does not exist
 };
 
-// What patiently() decides. Pure.
+// The decisions of patiently(). Pure.
 class PatientCall {
  public:
   PatientCall(Patience patience, bool reached, TimePoint now);
-  // Until when the next try may last; past the limit it still gets its time once.
+  // Deadline of the next attempt. After `limit_` has passed, an attempt still gets its full time.
   TimePoint attempt_until(TimePoint now) const;
-  // When to try again after this failure; nothing: it is final.
+  // When to try again after this failure. Nothing if the failure is final.
   std::optional<TimePoint> next_try(const Error& error, TimePoint now, Rng& rng);
 
  private:
   Patience patience_;
   bool reached_;
-  TimePoint limit_;  // for a server that does not answer
+  TimePoint limit_;  // until when a server that does not answer is tried
   unsigned refusals_ = 0;
   Backoff backoff_;
 };
 
-// `failed` is called before each wait.
+// Repeats `request` as described above. Calls `failed` before each wait. Borrows `client` and `rng`.
 template <class T>
 Task<T> patiently(Client& client, Rng& rng, Patience patience, std::function<Task<T>(TimePoint)> request,
                   std::function<void(const Error&)> failed) {

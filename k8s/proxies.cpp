@@ -11,7 +11,7 @@ namespace {
 
 using Ec = boost::system::error_code;
 
-// Names are compared without regard to case, and entries may have blanks around them.
+// Makes a name or an entry comparable: lower case, without blanks.
 std::string folded(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -29,7 +29,8 @@ bool is_in_network(const ip::address& address, const std::string& network) {
   return !failure && ip::make_network_v6(address.to_v6(), v6.prefix_length()).canonical() == v6.canonical();
 }
 
-// "name", "name:port", "[address]:port", "network/bits"; what stands for another port is nothing.
+// Accepts "name", "name:port", "[address]:port" and "network/bits". Returns an empty string for an entry with another
+// port.
 std::string without_port(const std::string& entry, std::uint16_t port) {
   const std::size_t colon = entry.rfind(':');
   const bool bracketed = entry.starts_with('[');

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t longest_refusal = std::size_t{64} * 1024;
 constexpr Duration refusal_timeout = std::chrono::seconds(10);
 
-// The body of an answer that is no stream of events, as far as it comes; it is short.
+// Reads the body of an answer that is not a stream of events. Such a body is short; at most `longest_refusal` bytes and
+// one chunk are read.
 Task<std::string> read_refusal(http::BodyStream& stream, TimePoint deadline) {
   std::string body;
   while (body.size() < longest_refusal) {
@@ -26,7 +27,7 @@ Task<std::string> read_refusal(http::BodyStream& stream, TimePoint deadline) {
   co_return body;
 }
 
-// What the head says is wrong; nothing when events follow.
+// Returns the error that the head of the answer stands for, or nothing if events follow.
 asio::awaitable<std::optional<Error>> refusal_of(http::BodyStream& stream, Clock& clock) {
   const auto& head = stream.head();
   auto refusal = failure_of(head, "", clock.wall_now());
@@ -114,7 +115,7 @@ Task<> Reflector<T>::look_again() {
   const std::string place = resource_version_;
   const typename ObjectStore<T>::Listening listening(store_);
   CO_TRY(auto listed, co_await list());
-  // The view has been renewed meanwhile.
+  // Another list has replaced the view meanwhile.
   if (lists != lists_) co_return Result<>();
   if (resource_version_ == place) resource_version_ = listed.meta.resource_version;
   list_asked_ = asked;
@@ -201,7 +202,7 @@ asio::awaitable<WatchEnd> Reflector<T>::follow(http::BodyStream& stream, TimePoi
       end.error = std::move(bytes).error();
       co_return end;
     }
-    // Half a line that is left over is lost with its stream; the next watch begins after the last whole one.
+    // An incomplete line at the end of the stream is lost. The next watch begins after the last complete line.
     if (bytes->empty()) co_return end;
     health_.last_heard = now();
     auto applied = apply_bytes(lines, *bytes);
@@ -245,7 +246,7 @@ template <class T>
 Result<> Reflector<T>::apply_line(std::string_view line) {
   auto event = decode_watch_event<T>(line);
   if (!event) return std::move(event).error();
-  // Of what has gone only its identity is read: it was checked when it came.
+  // For a deleted object only its identity is read. Its fields were checked when it was added.
   if (event->type == WatchEventType::added || event->type == WatchEventType::modified) {
     auto checked = check_selected(options_.field_selector, event->object);
     if (!checked) return checked;
@@ -259,7 +260,7 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
     case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }
   resource_version_ = std::move(event->resource_version);
-  // The list that comes next is too long, too, and says who has made it so.
+  // This error leads to a list. That list is too long as well, and its error message says which objects are the cause.
   const ListSize size{store_.objects().size(), 0, 0, store_.memory()};
   if (const auto limit = client_.excess_of(resource_, size))
     return Error(Errc::decode, fmt::format("the watch tells of more than the {} that are kept at most", *limit));

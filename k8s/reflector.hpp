@@ -1,14 +1,15 @@
-// A level-triggered view of one collection: list, then watch for ever, relist when the server says the place is lost.
+// A level-triggered view of one collection: lists it, then watches it for ever, and lists it again if the watch cannot
+// be continued from its resourceVersion.
 //
-// The view (`objects`, by UID) is always a state that the server really had, never older than the last relist. Every
-// change is handed to `on_change(uid, object or nullptr)`; objects whose deletion was missed are reported gone by the
-// relist. Lost connections, half lines, silence, 410 and throttling are survived with jittered backoff; a watch that is
-// forbidden becomes a list every 5 s ± 20 %, and is tried again every five minutes. An answer about objects that the
-// field selector does not select is an error like any other, and nothing of it is taken over.
+// The view (`objects`, by UID) is always a state that the server really had, never older than the last list. Every
+// change is passed to `on_change(uid, object or nullptr)`. If a deletion was missed, the next list reports it. Lost
+// connections, incomplete lines, silence, 410 and throttling are handled by jittered backoff. If the watch is
+// forbidden, the Reflector lists every 5 s ± 20 % instead, and tries the watch again every five minutes. An answer with
+// objects that the field selector does not select is treated as an error, and none of it is used.
 //
-// run() returns only by cancellation, or with the error when the very first list is answered by something that no retry
-// can heal (401, 403 twice, not found, not Kubernetes). Once synced it never gives up: health().error says what is
-// wrong, and the caller decides. Callbacks run in place and must not destroy the Reflector. Borrows client and rng.
+// run() returns only if the first list fails with an error that no retry can resolve (401, 403 twice, not found, not
+// Kubernetes), or by cancellation. After a first list it never gives up: health().error has the current error, and the
+// caller decides. Callbacks run synchronously and must not destroy the Reflector. Borrows client and rng.
 #pragma once
 
 #include <functional>
@@ -25,13 +26,13 @@
 namespace haulout::k8s {
 
 struct ReflectorHealth {
-  bool synced = false;        // a list has been taken
-  bool connected = false;     // the watch is open (or, when polling, the last list worked)
-  bool polling = false;       // watching is forbidden
-  TimePoint last_heard{};     // last byte or list from the server
-  std::uint64_t relists = 0;  // lists after the first, polls not counted
+  bool synced = false;        // a list has been received
+  bool connected = false;     // the watch is open (or, when polling, the last list succeeded)
+  bool polling = false;       // watching is forbidden; the Reflector lists instead
+  TimePoint last_heard{};     // time of the last bytes or list from the server
+  std::uint64_t relists = 0;  // number of lists after the first, without polls
   std::uint64_t reconnects = 0;
-  std::optional<Error> error;  // why not connected
+  std::optional<Error> error;  // why it is not connected
 };
 
 struct ReflectorOptions {
@@ -39,18 +40,20 @@ struct ReflectorOptions {
   std::string label_selector{};
   std::string ns{};  // empty: all namespaces
   std::uint32_t page_size = 500;
-  std::chrono::seconds watch_timeout{290};          // asked of the server, jittered -20 % … 0
-  Duration idle_margin = std::chrono::seconds(10);  // past timeoutSeconds without the end: the connection is dead
-  // Bookmarks come every 60 s (measured): silence longer than this is a black hole.
+  std::chrono::seconds watch_timeout{290};  // requested from the server, with a jitter of -20 % … 0
+  // If a watch lasts this much longer than requested, its connection counts as dead.
+  Duration idle_margin = std::chrono::seconds(10);
+  // Bookmarks come every 60 s (measured). After a silence longer than this, the connection counts as dead.
   Duration silence_limit = std::chrono::seconds(100);
   Duration poll_interval = std::chrono::seconds(5);
-  Duration watch_retry = std::chrono::minutes(5);  // while polling: is the watch still forbidden?
+  Duration watch_retry = std::chrono::minutes(5);  // while polling: interval at which the watch is tried again
   Duration page_timeout = longest_page;
   Duration head_timeout = std::chrono::seconds(30);
-  // Asked after each batch of events: when to read on, unless read_on() is called before or much has come. The later,
-  // the more events come with one wake-up, and the older is the view. Unset: at once.
+  // Called after each batch of events. Returns when to read the next ones, unless read_on() is called before or many
+  // bytes have arrived. A later time gathers more events per wake-up, but the view is older. Unset: the next events are
+  // read at once.
   std::function<TimePoint()> gather_until{};
-  // kube client-go's reflector uses the same figures.
+  // The reflector of client-go uses the same values.
   BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
 };
 
@@ -64,38 +67,40 @@ class Reflector {
   Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
             OnBatch on_batch);
 
-  // Only objects that it says yes to are kept and told of; for collections that the server cannot select from.
+  // Keeps only objects for which `wanted` returns true and passes only those to `on_change`. It is for collections from
+  // which the server cannot select.
   void keep_only(std::function<bool(const T&)> wanted) { store_.keep_only(std::move(wanted)); }
-  // Takes over a list that the caller has already made.
+  // Starts from a list that the caller already has.
   void seed(List<T> list);
   Task<> run();
-  // run(), and where that gives up once more, after a pause that grows to `longest_pause`. Ends only by cancellation.
+  // Calls run() again if it gives up, after a pause that grows up to `longest_pause`. Ends only by cancellation.
   boost::asio::awaitable<void> run_for_good(Duration longest_pause);
-  // Now somebody waits for the news that are still being gathered.
+  // Ends the wait of `gather_until`, so that the events that have arrived are read now.
   void read_on();
-  // Lists once beside the watch, which may have lost events without knowing it, or wait for a revision that is hours
-  // away (an etcd restored from a backup counts anew). The list is taken over but for the objects that the watch has
-  // told of meanwhile, and where it has told of nothing it is opened again from the list, once it ends. Each
-  // object of the list is told, also one that is as it was: what its owner has learnt elsewhere may be undone. Once
-  // synced; fails as the list fails, and the view stays as it is.
+  // Lists once, in parallel to the watch. The watch may have lost events without noticing, or may wait for a revision
+  // that is hours away (after an etcd was restored from a backup, its revisions start again). The list replaces the
+  // view, except for objects that have appeared in watch events since it was requested. If there were no watch events
+  // since then, the next watch starts from the list. Every object that is taken from the list is passed to `on_change`,
+  // also unchanged ones, because what the owner has learnt from other sources may not hold any more. Call it only after
+  // the first list. Fails as the list fails; then the view stays as it is.
   Task<> look_again();
 
   const std::map<std::string, T>& objects() const { return store_.objects(); }
   const ReflectorHealth& health() const { return health_; }
-  // During on_change: when the list was asked for that tells of it; unset for an event and for the seed. A list is at
-  // least as new as the moment it was asked for, an event may have been under way for long.
+  // During on_change: when the list that contains the change was requested. Unset for a watch event and for the seed. A
+  // list is at least as new as the moment of its request, whereas an event may have been on its way for long.
   std::optional<TimePoint> list_asked() const { return list_asked_; }
 
  private:
   Task<List<T>> list();
-  // One list, taken over into the view.
+  // Makes one list and replaces the view by it.
   Task<> list_once();
-  // Lists until it works, or until it is hopeless and was never synced.
+  // Lists until it succeeds, or until it fails for good without an earlier list.
   Task<> relist();
-  // Lists again and again until it is time to try the watch.
+  // Lists repeatedly until it is time to try the watch.
   boost::asio::awaitable<void> poll();
   boost::asio::awaitable<WatchEnd> watch_once();
-  // Reads events until the stream ends, one way or another.
+  // Reads events until the stream ends or fails.
   boost::asio::awaitable<WatchEnd> follow(http::BodyStream& stream, TimePoint end_expected);
   boost::asio::awaitable<void> pause(Duration delay);
   void gather(boost::asio::any_io_executor executor);
@@ -116,10 +121,10 @@ class Reflector {
   OnBatch on_batch_;
   std::string resource_version_;
   ReflectorHealth health_;
-  std::optional<TimePoint> list_asked_;  // while a list is taken over
-  http::BodyStream* stream_ = nullptr;   // while events are read
+  std::optional<TimePoint> list_asked_;  // set while a list is taken over
+  http::BodyStream* stream_ = nullptr;   // set while events are read; borrowed
   std::unique_ptr<Alarm> gathered_;
-  std::uint64_t lists_ = 0;  // taken over so far
+  std::uint64_t lists_ = 0;  // number of lists taken over so far
   bool opened_before_ = false;
 };
 

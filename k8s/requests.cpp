@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view in_namespace = "/api/v1/namespaces/";
 
-// Without it the path would name a collection, the selector every unscheduled pod, the eviction any namesake.
+// Terminates the program if the value is empty. Without it, a path would name a collection, a selector would select
+// every unscheduled pod, and an eviction would affect any pod of that name.
 std::string_view required(std::string_view value, const char* what) {
   if (!value.empty()) return value;
   std::fprintf(stderr, "bug: a Kubernetes request was built with an empty %s\n", what);
@@ -53,7 +54,7 @@ std::string pod_path(std::string_view ns, std::string_view pod) {
                      percent_encode(required(pod, "Pod name")));
 }
 
-// "/namespaces/NS", or nothing for all of them.
+// Returns "/namespaces/NS", or an empty string for all namespaces.
 std::string scope(std::string_view ns) {
   return ns.empty() ? std::string() : "/namespaces/" + percent_encode(ns);
 }
@@ -78,7 +79,7 @@ std::string events_path(std::string_view ns) {
   return "/apis/events.k8s.io/v1" + scope(required(ns, "namespace")) + "/events";
 }
 
-// A piece of a path that somebody's object names, and what stands before it.
+// A segment of a path whose value comes from an object of the server, and the text before it.
 struct Segment {
   std::string_view before;
   std::string_view value;
@@ -88,7 +89,7 @@ struct Segment {
 Result<std::string> path_of(std::initializer_list<Segment> segments) {
   std::string path;
   for (const Segment& segment : segments) {
-    // The last two name another path to whoever tidies it up on the way.
+    // A proxy that normalises paths would turn "." and ".." into another path.
     if (segment.value.empty() || segment.value == "." || segment.value == "..")
       return Error(Errc::decode,
                    fmt::format("an object of the server names no {} that could be asked for, but '{}' ({} …)",
@@ -131,7 +132,8 @@ Query& add_write_options(Query& query, const WriteOptions& options) {
       .add_if(options.validation == FieldValidation::strict, "fieldValidation", "Strict");
 }
 
-// Sent twice, an unguarded patch could undo what somebody did in between; the caller reads before it repeats.
+// An unguarded patch that is sent twice could undo a change that was made in between. So it is marked as not
+// repeatable, and the caller reads before it repeats.
 http::Request patch(std::string path, std::string_view type, std::string body, const WriteOptions& options) {
   Query query(std::move(path));
   query.add("fieldManager", field_manager);
@@ -140,7 +142,7 @@ http::Request patch(std::string path, std::string_view type, std::string body, c
   return with_body(std::move(out), type, std::move(body));
 }
 
-// Objects have names of their own here, so a second POST finds the first one's object and changes nothing.
+// Each object has a unique name. So a second POST finds the object of the first one and changes nothing.
 http::Request create(std::string path, std::string body, const WriteOptions& options) {
   Query query(std::move(path));
   query.add("fieldManager", field_manager);
@@ -235,7 +237,8 @@ http::Request patch_node_status(std::string_view name, std::string strategic_mer
                options);
 }
 
-// The UID precondition makes it repeatable: a second one finds the same pod terminating, or another pod and stops.
+// The UID precondition makes the request repeatable: a second one finds the same pod terminating, or finds another pod
+// and fails.
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
   required(options.uid, "UID of a pod to evict");
   Query query(pod_path(ns, pod) + "/eviction");
@@ -302,7 +305,7 @@ http::Request create_event(const NodeEvent& event, const WriteOptions& options) 
   return create(events_path(event.ns), encode_event(event), options);
 }
 
-// Repeatable: the count is absolute, not one more.
+// Repeatable, because the count is absolute, not an increment.
 http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
                            const WriteOptions& options) {
   auto out = patch(events_path(ns) + "/" + percent_encode(required(name, "Event name")), "application/merge-patch+json",

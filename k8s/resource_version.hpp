@@ -1,11 +1,11 @@
-// Resource versions of one kind of object, of which the API promises that they are comparable numbers.
+// Compares resourceVersions of one kind of object. The API promises that they are comparable numbers. Pure.
 #pragma once
 
 #include <string_view>
 
 namespace haulout::k8s {
 
-// Of decimal numbers without leading zeros; what `a` or `b` is otherwise is not looked at.
+// True if `a` is older than `b`. Expects decimal numbers without leading zeros; does not check that.
 constexpr bool is_older(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }

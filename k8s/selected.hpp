@@ -1,5 +1,6 @@
-// Whether a server's answer is about what was asked for: an object has the fields that the field selector of its list
-// or watch demands, a Node the labels. A proxy that ignores selectors must not make other nodes' pods ours. Pure.
+// Checks that a server's answer is about the requested objects: they have the fields that the field selector of the
+// list or watch requires, and Nodes have the labels. A proxy that ignores selectors must not make pods of other nodes
+// look like pods of this node. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,16 +11,16 @@
 
 namespace haulout::k8s {
 
-// Errc::decode for an object that the selector does not select. Knows metadata.name, and spec.nodeName of a Pod, each
-// as the only demand; of any other selector the server's word counts.
+// Errc::decode if the selector does not select the object. Checks only a selector that is exactly `metadata.name=…`, or
+// `spec.nodeName=…` of a Pod. Any other selector is not checked.
 template <class T>
 Result<> check_selected(std::string_view field_selector, const T& object);
 
-// Likewise of a list by labels. Of a selector that we cannot read the server's word counts, as of a Node of whose
-// labels not all are kept: it must not keep the others from being seen.
+// Errc::decode if the label selector does not select one of the Nodes. A selector that cannot be parsed is not checked.
+// A Node whose labels may have been cut is not checked either: it must not make the whole list fail.
 Result<> check_labels(std::string_view label_selector, const std::vector<Node>& nodes);
 
-// Likewise of the answer to a request for one object.
+// Returns the answer to a request for one Node; Errc::decode if it is another Node.
 Result<Node> only_named(std::string_view name, Result<Node> answer);
 
 }  // namespace haulout::k8s

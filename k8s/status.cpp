@@ -14,7 +14,7 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-// A Status is a few hundred bytes; a success of this size is an object or a list and need not be read twice.
+// A Status has a few hundred bytes. A larger successful answer is an object or a list and is not parsed here as well.
 constexpr std::size_t largest_status = std::size_t{64} * 1024;
 constexpr std::size_t longest_excerpt = 200;
 
@@ -73,7 +73,7 @@ std::string first_line(std::string_view body) {
   return line;
 }
 
-// kube-apiserver's own timeout filter writes a Status without kind (and says it is text/plain).
+// kube-apiserver's own timeout filter writes a Status without kind (as text/plain).
 bool is_failure_status(const Json& json) {
   Problem problem;
   const Object status(json, "Status", problem);
@@ -88,7 +88,7 @@ std::optional<codec::Document> failure_status(std::string_view body) {
   return *std::move(json);
 }
 
-// The code of the HTTP answer counts, not the one in the body, unless the answer claimed success.
+// The code of the HTTP answer takes precedence over that in the body, unless the HTTP code is a success.
 Error status_error(int code, const Json& json) {
   Error error = codec::error_of(json);
   if (!is_success(code) && error.peer->code != code) {
@@ -128,7 +128,7 @@ std::optional<Error> failure(int code, const http::Headers& headers, std::string
   return error;
 }
 
-// The reason decides when there is one: it is what the server meant; the code is all that a proxy leaves.
+// The reason decides if there is one, because it is more precise. The answer of a proxy has only the code.
 bool says(const Error& error, std::string_view reason, int code) {
   if (!error.peer) return false;
   return error.peer->reason.empty() ? error.peer->code == code : error.peer->reason == reason;
@@ -152,11 +152,11 @@ Error codec::error_of(const Json& status) {
     peer.causes.push_back({cause.string("reason"), cause.string("message"), cause.string("field")});
   });
   const auto retry_seconds = details.integer("retryAfterSeconds").value_or(0);
-  // Without a code it cannot be a success: nobody sends a Failure for that.
+  // A Status without a code counts as 500, because it stands for a failure.
   if (peer.code == 0) peer.code = 500;
   Error error(Errc::status, sentence(peer.code, peer.message));
   error.peer = std::move(peer);
-  // The upper bound only keeps the arithmetic sane; Backoff has its own.
+  // The upper bound only prevents overflows. Backoff has its own limit.
   if (retry_seconds > 0) error.retry_after = std::chrono::seconds(std::min<std::int64_t>(retry_seconds, 86'400));
   return error;
 }
@@ -214,14 +214,14 @@ bool is_too_many_requests(const Error& error) {
   return says(error, "TooManyRequests", 429);
 }
 
-// The one place where the text of a message is looked at. Authorizer and admission both answer 403 with reason
-// Forbidden, and nothing else in the body tells them apart (the authorizer's answer also has the header
-// X-Content-Type-Options: nosniff, which an Error does not carry). The authorizer's sentence has had this form since
+// The only function that looks at the text of a message. Authorizer and admission both answer 403 with reason
+// Forbidden, and nothing else in the body distinguishes them. (The authorizer's answer also has the header
+// X-Content-Type-Options: nosniff, but an Error has no headers.) The authorizer's message has had this form since
 // Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get path …`.
 bool is_denied_by_rbac(const Error& error) {
   if (!is_forbidden(error) || !error.peer->structured || !error.peer->causes.empty()) return false;
   const std::string_view message = error.peer->message;
-  // A webhook may say what it likes after this.
+  // The rest of the message is the webhook's own text.
   if (message.starts_with("admission webhook ")) return false;
   const auto user = message.find("forbidden: User \"");
   return user != std::string_view::npos && message.find("\" cannot ", user) != std::string_view::npos;
@@ -241,7 +241,7 @@ bool is_transient(const Error& error) {
     case Errc::invalid: return false;
   }
   const int code = error.peer->code;
-  // 423 and 425 come from proxies. 501 and 505 do not heal.
+  // 423 and 425 come from proxies. 501 and 505 are permanent.
   if (code == 408 || code == 423 || code == 425 || code == 429) return true;
   return code >= 500 && code != 501 && code != 505;
 }

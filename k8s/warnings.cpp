@@ -20,7 +20,7 @@ void skip(std::string_view& text, std::string_view what) {
   text.remove_prefix(std::min(text.find_first_not_of(what), text.size()));
 }
 
-// Up to the next blank.
+// Takes the text up to the next blank.
 std::string_view word(std::string_view& text) {
   skip(text, " \t");
   const std::string_view taken = text.substr(0, text.find_first_of(" \t"));
@@ -43,7 +43,7 @@ std::optional<std::string> quoted(std::string_view& text) {
   return std::nullopt;
 }
 
-// 299 AGENT "TEXT" ["DATE"], …
+// Parses: 299 AGENT "TEXT" ["DATE"], …
 void read(std::string_view text, std::vector<std::string>& warnings) {
   for (;;) {
     skip(text, " \t,");

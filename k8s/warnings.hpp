@@ -1,5 +1,5 @@
-// What the API server warns of, in the Warning headers of its answers (RFC 7234 5.5): deprecated APIs, admission
-// policies and webhooks that warn. Only code 299 counts, as with client-go. Pure.
+// Reads the Warning headers of the API server's answers (RFC 7234 5.5): deprecated APIs, and admission policies and
+// webhooks that warn. Only code 299 counts, as in client-go. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace haulout::k8s {
 
-// The texts, in order; what is not well-formed is left out. An answer holds no more than 4 KiB of them for us.
+// Returns the texts in order. Skips what is not well-formed. Returns at most 4 KiB of text per answer.
 std::vector<std::string> warnings_of(const http::Headers& headers);
 
 }  // namespace haulout::k8s

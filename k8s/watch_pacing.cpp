@@ -7,7 +7,8 @@
 namespace haulout::k8s {
 namespace {
 
-// A truncated answer or a login page may pass; the third in a row is no Kubernetes.
+// A truncated answer or a login page may be temporary. After the third in a row, the server does not count as
+// Kubernetes.
 constexpr unsigned unreadable_lists = 3;
 
 bool confirmed(std::optional<TimePoint>& denied_at, TimePoint now) {
@@ -37,15 +38,16 @@ WatchStep WatchPacing::after_denial(TimePoint now, Rng& rng) {
   return {WatchStep::Kind::watch, std::max(backoff_.next(rng), denial_recheck)};
 }
 
-// A silent stream may be one from a resourceVersion that the server has not reached: only a list tells. What cannot be
-// read, or is no passing failure, is left behind in the same way.
+// Returns true if a list is needed. A stream may be silent because the server has not reached its resourceVersion; only
+// a list shows that. A stream that cannot be decoded, or that failed with a permanent error, is not continued either.
 bool WatchPacing::place_is_lost(const WatchEnd& end) {
   if (end.silent) return true;
   if (end.error && (is_expired(*end.error) || end.error->code() == Errc::decode || !is_transient(*end.error))) {
     return true;
   }
-  // Nobody was there: what comes back may be older than what we know (an etcd restored from a backup), and a watch from
-  // a resourceVersion that it has not reached again says nothing of that. After a restart the place is lost anyway.
+  // The server was not reachable. After it returns it may have an older state (an etcd restored from a backup), and a
+  // watch from a resourceVersion that it has not reached yet gives no sign of that. A restarted server could not
+  // continue the watch anyway.
   if (end.error && end.error->code() == Errc::unreachable) return true;
   return !end.opened && ++unopened_ % attempts_per_list == 0;
 }

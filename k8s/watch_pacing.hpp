@@ -1,5 +1,5 @@
-// When to come back after a list that failed or a watch that ended, and with what. Decides only: takes the time and the
-// jitter as arguments, never waits, never asks the server.
+// Decides what to do after a list that failed or a watch that ended, and when. Takes the time and the random numbers as
+// arguments. Never waits and sends no requests.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace haulout::k8s {
 
-// For 20-165 ms after its start kube-apiserver answers 403 to everybody, in the words of a real denial. Two that are
-// this far apart are real.
+// For 20-165 ms after its start kube-apiserver answers 403 to every request, with the message of a real denial. Two
+// denials that are this far apart are real.
 inline constexpr Duration denial_recheck = std::chrono::seconds(1);
 
 class ListPacing {
  public:
   explicit ListPacing(BackoffOptions backoff) : backoff_(backoff) {}
 
-  // How long to wait before the next try. Nothing: no retry can heal this, and there is no older view to keep (not
-  // synced). With an older view there is always a next try.
+  // Delay before the next attempt. Nothing if no retry can resolve the error and there is no older view (not synced).
+  // With an older view there is always a next attempt.
   std::optional<Duration> after(const Error& error, bool synced, TimePoint now, Rng& rng);
 
  private:
@@ -31,22 +31,22 @@ class ListPacing {
 
 struct WatchEnd {
   bool opened = false;         // the answer was a stream of events
-  Duration lived{};            // from then to the end
-  std::optional<Error> error;  // unset: a proper end
-  bool silent = false;         // nothing came for too long
+  Duration lived{};            // time from the opening to the end
+  std::optional<Error> error;  // unset if the watch ended properly
+  bool silent = false;         // ended because nothing arrived for too long
 };
 
 struct WatchStep {
-  enum class Kind { watch, list, poll } kind = Kind::watch;  // watch: from the last resourceVersion
+  enum class Kind { watch, list, poll } kind = Kind::watch;  // watch: continue from the last resourceVersion
   Duration delay{};
   bool operator==(const WatchStep&) const = default;
 };
 
 class WatchPacing {
  public:
-  // A watch that lived this long was a good one: the next may follow at once when it ended properly.
+  // If a watch lasted this long and ended properly, the next one starts at once.
   static constexpr Duration long_life = std::chrono::seconds(10);
-  // So many attempts in a row that never opened: look with a list in between, the view grows old.
+  // After this number of consecutive watches that did not open, a list is made, because the view grows old.
   static constexpr unsigned attempts_per_list = 3;
 
   explicit WatchPacing(BackoffOptions backoff) : backoff_(backoff) {}

@@ -20,7 +20,7 @@ constexpr std::size_t max_depth = 256;
 using Value = YamlValue;
 using ValuePtr = YamlPtr;
 
-// Leaves yaml-cpp by the only way that its event interface offers; never leaves this file.
+// Thrown through yaml-cpp, whose event interface offers no other way to stop. Never leaves this file.
 struct Refusal {
   YAML::Mark mark;
   std::string cause;
@@ -56,7 +56,7 @@ ValuePtr scalar(const YAML::Mark& mark, std::string json, std::string text) {
 // Builds the tree of one document.
 class Builder final : public YAML::EventHandler {
  public:
-  // `budget`: how many members merge keys may copy.
+  // `budget` is the number of members that merge keys may copy.
   explicit Builder(std::size_t budget) : budget_(budget) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -99,7 +99,7 @@ class Builder final : public YAML::EventHandler {
     std::shared_ptr<Value> value;
     YAML::anchor_t anchor;
     YAML::Mark mark;
-    ValuePtr key;        // read, its value still to come
+    ValuePtr key;        // a key that has been read and whose value comes next
     bool merge = false;  // the key is <<
     std::vector<std::pair<ValuePtr, ValuePtr>> merged;
   };
@@ -160,7 +160,8 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // `<<: mapping` or `<<: [mapping, …]`; what was merged first wins, the mapping's own keys beat both.
+  // Handles `<<: mapping` and `<<: [mapping, …]`. The first of several merged values wins; the mapping's own keys take
+  // precedence over all of them.
   void merge(const YAML::Mark& mark, Open& parent, const Value& value) {
     if (value.kind == Value::Kind::sequence) {
       for (const auto& item : value.items) {
@@ -186,12 +187,13 @@ class Builder final : public YAML::EventHandler {
   std::map<YAML::anchor_t, ValuePtr> anchors_;
 };
 
-// Keys are kept as the JSON of their scalar: a quoted one is already a JSON string, any other becomes one.
+// Returns the key as a JSON string. Keys are stored as the JSON of their scalar: a quoted one is already a string,
+// others are converted.
 std::string key_json(const std::string& json) {
   return json.starts_with('"') ? json : json_string(json);
 }
 
-// False when the text would pass the limit or nest too deep: only aliases get there.
+// Returns false if the text would exceed the limit or nest too deep. Only aliases can cause that.
 bool write(const Value& value, std::size_t depth, std::size_t limit, std::string& out) {
   if (depth > max_depth || out.size() > limit) return false;
   switch (value.kind) {
@@ -223,12 +225,12 @@ Error error_at(const YAML::Mark& mark, std::string_view cause) {
   return Error(Errc::decode, fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, cause));
 }
 
-// Written as JSON no honest document grows tenfold; one that does repeats itself by aliases.
+// No real document grows tenfold when written as JSON. Only aliases can cause that.
 std::size_t json_limit(std::string_view text) {
   return text.size() * 10 + (std::size_t{1} << 20);
 }
 
-// Gives each document that is not empty to `take` until that says to stop; `take` may throw a Refusal.
+// Passes each document that is not empty to `take` until that returns false. `take` may throw a Refusal.
 using Take = std::function<bool(const YAML::Mark& start, const ValuePtr& root)>;
 Result<> read_documents(std::string_view text, const Take& take) {
   try {
@@ -238,7 +240,7 @@ Result<> read_documents(std::string_view text, const Take& take) {
     bool more = true;
     int last = -1;
     while (more && parser.HandleNextDocument(builder)) {
-      // yaml-cpp 0.7 can stand before a token that it does not understand, and find empty documents there for ever.
+      // yaml-cpp 0.7 can stop at a token that it does not understand and return empty documents there for ever.
       if (builder.start().pos <= last)
         throw Refusal{builder.start(), "this is neither part of a document nor a new one"};
       last = builder.start().pos;
@@ -248,7 +250,7 @@ Result<> read_documents(std::string_view text, const Take& take) {
   } catch (const Refusal& refusal) {
     return error_at(refusal.mark, refusal.cause);
   } catch (const YAML::Exception& failure) {
-    // What follows a colon is a word of the document itself.
+    // The text after a colon may quote the document, so it is cut off.
     const std::string_view cause = failure.msg;
     return error_at(failure.mark, cause.substr(0, cause.find(':')));
   }

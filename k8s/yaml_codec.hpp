@@ -1,10 +1,10 @@
-// YAML (or JSON, which is YAML) to JSON text, with the scalar rules of Kubernetes' own YAML reader: quoted scalars are
-// strings; plain ones are null, booleans (also yes/no/on/off), integers (0x, 0o, 0b, leading 0, underscores), floats,
-// or strings. Keys become strings. Anchors and merge keys are resolved.
+// Converts YAML (or JSON, which is YAML) to JSON text, with the scalar rules of Kubernetes' own YAML reader. Quoted
+// scalars are strings. Plain ones are null, booleans (also yes/no/on/off), integers (0x, 0o, 0b, leading 0,
+// underscores), floats, or strings. Keys become strings. Anchors and merge keys are resolved.
 //
-// Failures are Errc::decode and say line and column, never the content: files read here hold secrets. Refused: nesting
-// beyond 256, aliases that blow the text up, tags other than the core ones, .nan and .inf (JSON has no word for them).
-// Pure. Large JSON is better given to a JSON parser first: this one is an order of magnitude slower.
+// Failures are Errc::decode with line and column, never with the content, because these files contain secrets. Refused
+// are: nesting beyond 256, aliases that make the text too large, tags other than the core ones, .nan and .inf (JSON
+// cannot represent them). Pure. Large JSON should go to a JSON parser first: this one is about ten times slower.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,22 @@ namespace haulout::k8s {
 struct YamlValue;
 using YamlPtr = std::shared_ptr<const YamlValue>;
 
-// A value with its place, for files whose mistakes are to be pointed at.
+// A value with its line, for files whose errors are reported with their place.
 struct YamlValue {
   enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
-  std::size_t line = 0;  // from 1; behind an alias: of what it repeats
-  std::string json;      // of a scalar: what it means
-  std::string text;      // of a scalar: what stands there, without quotes; of null nothing
+  std::size_t line = 0;  // from 1; for an alias the line of the value that it repeats
+  std::string json;      // for a scalar: its value as JSON
+  std::string text;      // for a scalar: its text without quotes; empty for null
   std::vector<YamlPtr> items;
-  std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order, merged ones last, repeated keys included
+  std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order; merged members last, repeated keys included
 };
 
-// The first document; an empty text is "null".
+// Converts the first document. An empty text becomes "null".
 Result<std::string> yaml_to_json(std::string_view text);
-// Every document in order; empty ones are left out.
+// Converts all documents, in order. Empty ones are left out.
 Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text);
-// The one document that is not empty, none for an empty text; a second one is refused. Aliases are not counted here:
-// whoever walks the tree bounds the walk.
+// Returns the only document that is not empty, or nullptr for an empty text. A second document is an error. Aliases are
+// not limited here: a caller that walks the tree must limit the walk.
 Result<YamlPtr> yaml_to_tree(std::string_view text);
 
 }  // namespace haulout::k8s

@@ -24,7 +24,7 @@ std::optional<std::string> constant(std::string_view text) {
   return std::string(found->second);
 }
 
-// Digits with an optional prefix for the base; a leading 0 means octal, as in YAML 1.1.
+// Converts digits with an optional prefix for the base. A leading 0 means octal, as in YAML 1.1.
 std::optional<std::string> integer(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {

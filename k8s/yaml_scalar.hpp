@@ -1,5 +1,5 @@
-// What a plain YAML scalar means, as JSON: the rules that Kubernetes' YAML reader follows (YAML 1.1 words and octals,
-// YAML 1.2 octals besides). Pure.
+// Converts plain YAML scalars to JSON by the rules of Kubernetes' YAML reader (words and octals of YAML 1.1, and octals
+// of YAML 1.2). Pure.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 namespace haulout::k8s {
 
 std::string json_string(std::string_view text);
-// Nothing for infinity and NaN, which JSON cannot say.
+// Returns nothing for infinity and NaN, which JSON cannot represent.
 std::optional<std::string> plain_scalar_json(const std::string& text);
 
 }  // namespace haulout::k8s
