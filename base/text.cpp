@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <clocale>
 #include <cwchar>

@@ -11,6 +11,7 @@
 // Exit codes: 0 if a signal ended it; 1 if a file or the address cannot be used, or if a promise was broken or not
 // shown to be kept; 2 for wrong usage.
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,6 @@
 #include "drain/diagnoses.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "drain/budget_diagnosis.hpp"

@@ -1,5 +1,7 @@
 // Checks of what the views show against the API server, in case a view has stopped without an error: whether the node
 // is empty, which pods are deleted, and the state of the Node.
+#include <fmt/format.h>
+
 #include "drain/drain_impl.hpp"
 #include "drain/text.hpp"
 #include "k8s/resource_version.hpp"

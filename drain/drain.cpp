@@ -1,5 +1,7 @@
 #include "drain/drain.hpp"
 
+#include <fmt/format.h>
+
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"

@@ -1,6 +1,8 @@
 // `--dry-run`: reports what would happen, and waits for nothing. The server-side form sends each eviction with
 // dryRun=All, so that admission and budgets are evaluated. A dry run reserves nothing. So the number of pods that a
 // budget lets go at once is computed from its status.
+#include <fmt/format.h>
+
 #include "drain/drain_impl.hpp"
 #include "drain/text.hpp"
 

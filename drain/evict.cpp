@@ -1,4 +1,5 @@
 // From the first eviction to the outcome: the loop wakes on events and decides on the current state.
+#include <fmt/format.h>
 #include <set>
 
 #include "drain/drain_impl.hpp"

@@ -1,6 +1,7 @@
 // The part of Drain that feeds the guards (guards.hpp). It looks up the controllers of the pods before the drain
 // changes anything, and lists and watches their pods on other nodes by namespace. It sends only the requests that the
 // enabled guards need, and none if all guards are off.
+#include <fmt/format.h>
 #include <set>
 
 #include "drain/controllers.hpp"

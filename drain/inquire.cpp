@@ -1,5 +1,7 @@
 // The part of Drain that sends the due questions of Inquiries, one at a time, beside the main loop. The drain does not
 // wait for the answers.
+#include <fmt/format.h>
+
 #include "drain/drain_impl.hpp"
 #include "drain/local_volumes.hpp"
 #include "k8s/status.hpp"

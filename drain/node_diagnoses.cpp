@@ -1,5 +1,6 @@
 #include "drain/node_diagnoses.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "k8s/status.hpp"

@@ -1,5 +1,6 @@
 #include "drain/pipeline.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 namespace haulout::drain {

@@ -1,4 +1,5 @@
 // Pipeline: processes the answers to evictions and the passing of time, and answers queries about its state.
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "drain/pipeline.hpp"

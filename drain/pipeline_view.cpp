@@ -1,4 +1,5 @@
 // Pipeline: processes what the views of the cluster deliver, watch events and lists.
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "drain/pipeline.hpp"

@@ -1,5 +1,7 @@
 #include "drain/pod_filter.hpp"
 
+#include <fmt/format.h>
+
 #include "base/duration.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"

@@ -1,5 +1,6 @@
 // Drain preflight, before the drain changes anything: reads the node and its pods, checks permissions, and checks
 // whether policy allows the drain.
+#include <fmt/format.h>
 #include <set>
 
 #include "drain/drain_impl.hpp"

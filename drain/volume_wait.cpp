@@ -2,6 +2,8 @@
 // the first eviction if its plan is old. It watches them if there is one, or if a pod that must leave has a claim. If
 // the drain may not read them, it does not wait for them and reports that. But once it could read them, it waits until
 // it sees that they were deleted.
+#include <fmt/format.h>
+
 #include "drain/drain_impl.hpp"
 #include "drain/insist.hpp"
 #include "k8s/status.hpp"

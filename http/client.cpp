@@ -1,5 +1,7 @@
 #include "http/client.hpp"
 
+#include <fmt/format.h>
+
 #include "http/conversation.hpp"
 #include "http/pool.hpp"
 #include "retry/deadline.hpp"

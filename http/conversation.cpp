@@ -1,5 +1,7 @@
 #include "http/conversation.hpp"
 
+#include <fmt/format.h>
+
 namespace haulout::http {
 namespace {
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <boost/url/parse.hpp>
 
 #include "http/client.hpp"

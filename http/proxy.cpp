@@ -1,5 +1,6 @@
 #include "http/proxy.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <boost/url/parse.hpp>
 #include <cctype>

@@ -1,5 +1,6 @@
 #include "http/race.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <boost/asio/this_coro.hpp>
 

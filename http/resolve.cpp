@@ -1,5 +1,6 @@
 #include "http/resolve.hpp"
 
+#include <fmt/format.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <sys/socket.h>

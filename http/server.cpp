@@ -1,5 +1,6 @@
 #include "http/server.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>

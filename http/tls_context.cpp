@@ -1,5 +1,6 @@
 #include "http/tls_context.hpp"
 
+#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>

@@ -1,4 +1,5 @@
 // Converts OpenSSL's verification results and errors to messages.
+#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>

@@ -1,5 +1,6 @@
 #include "http/tunnel.hpp"
 
+#include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/read.hpp>

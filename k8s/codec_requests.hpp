@@ -8,8 +8,8 @@
 
 namespace haulout::k8s {
 
-// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if the request has
-// no body, so the body of a DELETE must contain `dryRun`.
+// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if the request
+// has no body, so the body of a DELETE must contain `dryRun`.
 std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options);
 std::string encode_delete_options(const DeleteOptions& options, DryRun dry_run);
 std::string encode_access_review(const ResourceAttributes& attributes);

@@ -1,5 +1,6 @@
 #include "k8s/reflector.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/scope_exit.hpp"

@@ -1,5 +1,6 @@
 #include "placement/fit_rules.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <map>

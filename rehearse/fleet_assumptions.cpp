@@ -1,5 +1,7 @@
 #include "rehearse/fleet_assumptions.hpp"
 
+#include <fmt/format.h>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "rehearse/fleet_machine.hpp"

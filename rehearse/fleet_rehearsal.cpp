@@ -1,5 +1,7 @@
 #include "rehearse/fleet_rehearsal.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/service/gates_of_config.hpp"
 #include "agent/service/make_slots.hpp"
 #include "base/duration.hpp"

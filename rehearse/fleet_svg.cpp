@@ -1,4 +1,6 @@
 #include "rehearse/fleet_svg.hpp"
+
+#include <fmt/format.h>
 #include "base/duration.hpp"
 #include "rehearse/svg_chart.hpp"
 

@@ -1,5 +1,7 @@
 #include "rehearse/rehearsal.hpp"
 
+#include <fmt/format.h>
+
 #include "drain/drain.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"

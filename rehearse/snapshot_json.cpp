@@ -1,5 +1,6 @@
 #include "rehearse/snapshot_json.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "k8s/status.hpp"

@@ -1,5 +1,7 @@
 #include "rehearse/stage.hpp"
 
+#include <fmt/format.h>
+
 #include "k8s/codec.hpp"
 #include "rehearse/world_json.hpp"
 #include "rehearse/world_volumes_json.hpp"

@@ -1,5 +1,7 @@
 #include "rehearse/world_json.hpp"
 
+#include <fmt/format.h>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "k8s/codec.hpp"

@@ -1,5 +1,6 @@
 #include "rehearse/world_volumes_json.hpp"
 
+#include <fmt/format.h>
 #include <set>
 
 #include "base/duration.hpp"

@@ -1,5 +1,7 @@
 #include "agent/config/configuration_page.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/config/option_table.hpp"
 
 namespace haulout::agent {

@@ -1,5 +1,6 @@
 #include "agent/config/given.hpp"
 
+#include <fmt/format.h>
 #include <functional>
 
 #include "base/suggest.hpp"

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <cerrno>
 #include <system_error>
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "agent/config/given.hpp"
 #include "base/suggest.hpp"
 #include "base/text.hpp"

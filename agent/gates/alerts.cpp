@@ -1,5 +1,6 @@
 #include "agent/gates/alerts.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,4 +1,5 @@
 // Decodes Prometheus' response to a query: the JSON part of alerts.hpp.
+#include <fmt/format.h>
 #include <charconv>
 #include <cmath>
 

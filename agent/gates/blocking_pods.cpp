@@ -1,5 +1,7 @@
 #include "agent/gates/blocking_pods.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"
 #include "base/text.hpp"

@@ -1,5 +1,6 @@
 #include "agent/gates/cron.hpp"
 
+#include <fmt/format.h>
 #include <array>
 
 #include "base/text.hpp"

@@ -1,5 +1,7 @@
 #include "agent/gates/fleet_health.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"

@@ -1,5 +1,7 @@
 #include "agent/gates/gate.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/duration_history.hpp"
 #include "base/duration.hpp"
 

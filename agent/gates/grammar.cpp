@@ -1,5 +1,6 @@
 #include "agent/gates/grammar.hpp"
 
+#include <fmt/format.h>
 #include <array>
 
 #include "base/text.hpp"

@@ -1,5 +1,7 @@
 #include "agent/gates/max_unavailable.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/grammar.hpp"
 
 namespace haulout::agent {

@@ -1,4 +1,5 @@
 // Encodes and decodes a pause as a value of the ConfigMap: the JSON part of pause.hpp.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "agent/gates/pause.hpp"

@@ -1,5 +1,7 @@
 #include "agent/gates/pause_source.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/gate.hpp"
 #include "agent/gates/until_differs.hpp"
 #include "agent/gates/waiting.hpp"

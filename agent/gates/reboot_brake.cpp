@@ -1,5 +1,7 @@
 #include "agent/gates/reboot_brake.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "k8s/codec.hpp"
 

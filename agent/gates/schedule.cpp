@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "agent/gates/window.hpp"
 
 namespace haulout::agent {

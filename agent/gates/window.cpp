@@ -1,5 +1,7 @@
 #include "agent/gates/window.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/gates/cron.hpp"
 #include "agent/gates/grammar.hpp"
 #include "base/duration.hpp"

@@ -1,6 +1,7 @@
 #include "agent/gates/zone.hpp"
 
 #include <date/tz.h>
+#include <fmt/format.h>
 
 #include <exception>
 #include <fstream>

@@ -1,4 +1,6 @@
 // Everything that the agent writes to its Node.
+#include <fmt/format.h>
+
 #include "agent/gates/waiting.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"

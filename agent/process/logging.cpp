@@ -1,5 +1,6 @@
 #include "agent/process/logging.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <boost/log/attributes/constant.hpp>

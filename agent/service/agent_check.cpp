@@ -1,4 +1,6 @@
 // `haulout agent --check`: tries everything that the agent will need, without changing anything.
+#include <fmt/format.h>
+
 #include "agent/node/boot_marks.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/service/agent_service.hpp"

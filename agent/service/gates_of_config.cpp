@@ -1,5 +1,7 @@
 #include "agent/service/gates_of_config.hpp"
 
+#include <fmt/format.h>
+
 namespace haulout::agent {
 
 Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string node,

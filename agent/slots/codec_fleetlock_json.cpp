@@ -1,5 +1,6 @@
 #include "agent/slots/codec_fleetlock_json.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/plain_text.hpp"

@@ -1,5 +1,6 @@
 #include "cli/agent/agent_program.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "agent/config/option_values.hpp"

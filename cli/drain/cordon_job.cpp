@@ -1,5 +1,7 @@
 #include "cli/drain/cordon_job.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/node/node_labels.hpp"
 #include "agent/process/exit_code.hpp"
 #include "base/text.hpp"

@@ -1,5 +1,6 @@
 #include "cli/drain/wording.hpp"
 
+#include <fmt/format.h>
 #include <map>
 #include <set>
 

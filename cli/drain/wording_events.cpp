@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "cli/drain/wording.hpp"
 #include "cli/drain/wording_parts.hpp"

@@ -1,5 +1,6 @@
 #include "cli/options/command_line.hpp"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "agent/process/exit_code.hpp"

@@ -1,5 +1,6 @@
 #include "cli/options/completion.hpp"
 
+#include <fmt/format.h>
 #include <set>
 
 #include "base/text.hpp"

@@ -1,5 +1,7 @@
 #include "cli/options/help.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/process/version.hpp"
 #include "base/text.hpp"
 #include "cli/options/agent_flags.hpp"

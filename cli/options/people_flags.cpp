@@ -1,5 +1,7 @@
 #include "cli/options/people_flags.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/options/flag_values.hpp"
 #include "k8s/codec.hpp"
 

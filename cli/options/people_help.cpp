@@ -1,5 +1,7 @@
 #include "cli/options/people_help.hpp"
 
+#include <fmt/format.h>
+
 namespace haulout::cli {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "cli/options/words.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "cli/options/completion.hpp"
 #include "cli/options/help.hpp"

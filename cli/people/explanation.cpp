@@ -1,5 +1,7 @@
 #include "cli/people/explanation.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/node/node_status.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/people/explanation.hpp"

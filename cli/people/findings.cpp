@@ -1,5 +1,6 @@
 #include "cli/people/findings.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,5 +1,7 @@
 #include "cli/people/fleet_summary.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/node_state.hpp"

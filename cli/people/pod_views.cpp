@@ -1,5 +1,7 @@
 #include "cli/people/pod_views.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "drain/budget_book.hpp"
 #include "drain/budget_diagnosis.hpp"

@@ -1,5 +1,7 @@
 #include "cli/people/questions.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "drain/local_volumes.hpp"
 #include "drain/top_controller.hpp"

@@ -1,5 +1,7 @@
 #include "cli/people/request_job.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/node/node_status.hpp"
 #include "agent/process/exit_code.hpp"
 #include "base/text.hpp"

@@ -1,5 +1,7 @@
 #include "cli/people/status_job.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/process/exit_code.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"

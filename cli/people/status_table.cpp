@@ -1,5 +1,7 @@
 #include "cli/people/status_table.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "cli/people/node_state.hpp"
 

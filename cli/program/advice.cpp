@@ -1,5 +1,7 @@
 #include "cli/program/advice.hpp"
 
+#include <fmt/format.h>
+
 namespace haulout::cli {
 
 namespace {

@@ -1,5 +1,7 @@
 #include "cli/program/job.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/process/exit_code.hpp"
 #include "base/text.hpp"
 #include "cli/program/advice.hpp"

@@ -1,5 +1,6 @@
 #include "cli/program/program.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstring>

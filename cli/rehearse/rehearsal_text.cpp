@@ -1,5 +1,7 @@
 #include "cli/rehearse/rehearsal_text.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/process/exit_code.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"

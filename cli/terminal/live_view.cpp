@@ -1,5 +1,7 @@
 #include "cli/terminal/live_view.hpp"
 
+#include <fmt/format.h>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 

@@ -64,7 +64,7 @@ func flagRows() []row {
 			want: outcome{done: true, deleted: "web=2", cordoned: "old"},
 		},
 		{
-			name: "--disable-eviction --dry-run=server", build: guardedWeb, 
+			name: "--disable-eviction --dry-run=server", build: guardedWeb,
 			flags:   []string{"--disable-eviction", "--dry-run=server", "--timeout=3s"},
 			want:    outcome{left: "web=2"},
 			differs: "kubectl waits for the deletions that a dry run does not make",

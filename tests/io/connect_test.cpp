@@ -1,4 +1,5 @@
 // How connections come about, and how they do not.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <boost/asio/local/stream_protocol.hpp>

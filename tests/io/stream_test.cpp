@@ -1,4 +1,6 @@
 // Bodies that are read as they arrive.
+#include <fmt/format.h>
+
 #include "io_fixture.hpp"
 
 namespace haulout::testing {

@@ -1,4 +1,5 @@
 // Plugins, the person who waits for them, and how long that lasts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <boost/asio/post.hpp>

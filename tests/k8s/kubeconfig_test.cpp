@@ -1,5 +1,6 @@
 #include "k8s/kubeconfig.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "k8s/yaml_codec.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/placement/fit_fixture.hpp"
 
 namespace haulout::placement {

@@ -1,6 +1,7 @@
 // A rehearsal of a running cluster reads it page by page, and only reads.
 #include "rehearse/snapshot_json.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -310,7 +310,7 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
-// A DELETE that asks for a dry run in its query alone is carried out: it has a body, and so the server ignores the query.
+// The API server ignores the query of a DELETE that has a body: a dry run that stands in the query alone deletes.
 TEST_F(Scenario, DryRunServerDeletesNothingEither) {
   add_pods(3);
   options.dry_run = drain::DryRunMode::server;

@@ -1,4 +1,6 @@
 // Evictions under a PodDisruptionBudget: what the server answers, and what it costs.
+#include <fmt/format.h>
+
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {

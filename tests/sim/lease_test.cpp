@@ -1,4 +1,6 @@
 // Leases as slots: the answers of the API, and what the garbage collector does.
+#include <fmt/format.h>
+
 #include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 #include "tests/sim/sim_test.hpp"

@@ -1,4 +1,6 @@
 // Lists: revision, pages, selectors.
+#include <fmt/format.h>
+
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {

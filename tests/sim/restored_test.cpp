@@ -1,5 +1,7 @@
 // What goes on in a cluster whose etcd was restored from a backup: whoever watches lists anew, and finds the
 // difference.
+#include <fmt/format.h>
+
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <deque>
 
 #include "tests/sim/sim_test.hpp"

@@ -1,4 +1,6 @@
 // What workload controllers make of real objects: pods of Jobs, templates, names.
+#include <fmt/format.h>
+
 #include "k8s/codec.hpp"
 #include "sim/pod_template.hpp"
 #include "tests/sim/sim_test.hpp"

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/worlds/faults.hpp"
 
 #include "tests/sim/sim_test.hpp"

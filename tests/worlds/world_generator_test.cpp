@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tests/worlds/world_generator.hpp"
 
 #include "tests/sim/sim_test.hpp"

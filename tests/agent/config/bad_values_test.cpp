@@ -1,4 +1,6 @@
 // A bad value of every type from every source: the message has the thing, the cause and the way out.
+#include <fmt/format.h>
+
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {

@@ -1,4 +1,6 @@
 // Flags before variables before the file before the default, for each type of value.
+#include <fmt/format.h>
+
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {

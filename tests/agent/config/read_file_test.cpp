@@ -1,4 +1,6 @@
 // The file: what YAML makes of things, and where mistakes are.
+#include <fmt/format.h>
+
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {

@@ -1,4 +1,5 @@
 // Alerts of Prometheus as a gate of a node.
+#include <fmt/format.h>
 #include <fstream>
 
 #include "tests/agent/gates/node_gates_fixture.hpp"

@@ -1,5 +1,6 @@
 #include "agent/gates/reboot_brake.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/agent/gates/gates_support.hpp"

@@ -1,4 +1,5 @@
 // What is refused, and that the refusal says where and what to write instead.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <random>

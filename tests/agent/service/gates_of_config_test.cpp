@@ -1,4 +1,6 @@
 // From the configuration to gates, and the way to Prometheus on loopback.
+#include <fmt/format.h>
+
 #include "agent/service/gates_of_config.hpp"
 
 #include "tests/io/certificates.hpp"

@@ -1,4 +1,6 @@
 // cordon and uncordon; what they and a drain of several nodes have in common: patience, and names that do not exist.
+#include <fmt/format.h>
+
 #include "tests/cli/drain/jobs_fixture.hpp"
 
 namespace haulout::cli {

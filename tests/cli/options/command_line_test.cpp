@@ -1,5 +1,6 @@
 #include "cli/options/command_line.hpp"
 
+#include <fmt/format.h>
 #include <limits>
 
 #include "cli/options/flags.hpp"

@@ -1,6 +1,7 @@
 // Completion scripts: each names every command and flag; the one for bash is run by bash.
 #include "cli/options/completion.hpp"
 
+#include <fmt/format.h>
 #include <array>
 #include <cstdio>
 #include <cstdlib>

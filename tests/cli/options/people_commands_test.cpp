@@ -1,4 +1,6 @@
 // The command line of status, explain, pause, resume, request-reboot and completion.
+#include <fmt/format.h>
+
 #include "cli/options/command_line.hpp"
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"

@@ -1,4 +1,6 @@
 // `haulout explain`: the judgement as tables, the command against a simulated cluster.
+#include <fmt/format.h>
+
 #include "cli/people/explanation.hpp"
 #include "drain/cordon.hpp"
 #include "tests/cli/people/people_fixture.hpp"

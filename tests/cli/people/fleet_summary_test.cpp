@@ -1,6 +1,7 @@
 // From Nodes, Leases and the ConfigMap to what people see of them: tables.
 #include "cli/people/fleet_summary.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
