@@ -1,5 +1,5 @@
-// What the simulated world will do, ordered by (time, order of arrival), and the one coroutine that does it. All its
-// parts are plain functions that put their next step here, so that a run depends on nothing but its inputs.
+// Planned steps of the simulated world, ordered by (time, order of insertion), and the one coroutine that runs them.
+// All parts of the world are plain functions that put their next step here, so that a run depends only on its inputs.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -17,7 +17,7 @@ class Agenda {
 
   void at(TimePoint when, std::function<void()> step);
   void after(Duration delay, std::function<void()> step) { at(saturating_add(clock_.now(), delay), std::move(step)); }
-  // Does each step when its time comes; until cancelled.
+  // Runs each step when its time comes, until cancelled.
   boost::asio::awaitable<void> run();
 
   Clock& clock() const { return clock_; }

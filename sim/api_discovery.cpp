@@ -1,4 +1,4 @@
-// What the server says about itself: version, health, and the resources that it serves.
+// Version, health and discovery endpoints of the API server; also routes the review APIs (api_reviews.cpp).
 #include <set>
 
 #include "sim/api_server.hpp"

@@ -1,4 +1,4 @@
-// Lists and watches: selection, resourceVersion, pages, and how a watch begins.
+// Lists and watches of the API server: selection, resourceVersion, pages, and the start of a watch.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -120,7 +120,7 @@ void ApiServer::list(const Call& call, const Reply& reply) {
   const auto revision = parse_revision(version.empty() ? "0" : version);
   if (!revision) return reply(unreadable_revision(version).response());
   if (*revision > world_.store.revision()) {
-    // The server waits for its cache to catch up, in vain.
+    // The server waits 3 s for its cache to reach this revision, then gives up.
     world_.agenda.after(std::chrono::seconds(3), [this, reply, wanted = *revision] {
       reply(too_large_revision(wanted, world_.store.revision()).response());
     });
@@ -145,7 +145,7 @@ http::Response ApiServer::from_old_cache(const Call& call, const Selection& sele
 }
 
 http::Response ApiServer::page(const Call& call, const Selection& selection) {
-  // A limit with resourceVersion=0 is ignored, as by the server's cache.
+  // Ignores the limit if resourceVersion is 0, as the server's cache does.
   const std::size_t limit =
       call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
   std::uint64_t revision = world_.store.revision();
@@ -170,12 +170,12 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
   if (!start.empty())
     std::erase_if(
         chosen, [&](const Object& object) { return place_of(*object) + '\0' < start || !selection.matches(*object); });
-  // In the order of the storage's keys, which is not that of (namespace, name).
+  // Pages follow the order of the storage's keys, which differs from that of (namespace, name).
   const bool many_namespaces = call.info->namespaced && selection.ns.empty();
   if (many_namespaces && (limit > 0 || !start.empty()))
     std::sort(chosen.begin(), chosen.end(),
               [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
-  // The token names the last key given out; its final zero byte makes the next page begin after it.
+  // The token contains the last key returned. The zero byte at its end makes the next page begin after that key.
   if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
   if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen, items_);
 

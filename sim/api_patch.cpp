@@ -1,4 +1,4 @@
-// PATCH: merge, strategic merge and JSON patches with their guards.
+// PATCH: merge, strategic merge and JSON patches, with their validation.
 #include <fmt/format.h>
 
 #include "sim/api_server.hpp"
@@ -40,7 +40,8 @@ std::optional<StatusBody> apply(const std::string& type, const Json& patch, Json
   return std::nullopt;
 }
 
-// What the registry does to a new state before it is stored.
+// Normalises a new state as the registry does before it stores it: removes empty metadata fields and a false
+// spec.unschedulable.
 void normalise(Json& object) {
   Json& metadata = object["metadata"];
   for (const char* map : {"labels", "annotations", "finalizers", "managedFields"})
@@ -49,7 +50,7 @@ void normalise(Json& object) {
     object["spec"].erase("unschedulable");
 }
 
-// The main resource does not touch status; the status subresource does not touch spec.
+// A write of the main resource keeps the old status; a write of the status subresource keeps the old spec.
 void keep_other_half(const Call& call, const Json& before, Json& after) {
   const bool has_status = call.info->resource == "pods" || call.info->resource == "nodes" ||
                           call.info->resource == "poddisruptionbudgets" || call.info->group == "apps";
@@ -96,7 +97,7 @@ http::Response ApiServer::patch(const Call& call) {
                      fmt::format("metadata.{}: Invalid value: {}: field is immutable", field,
                                  at(after, "/metadata").value(field, Json()).dump()))
           .response();
-  // Compared even when nothing would change.
+  // The server compares the resourceVersions even if the patch changes nothing.
   if (text(after, "/metadata/resourceVersion") != text(*before, "/metadata/resourceVersion"))
     return modified_conflict(info, call.name).response();
   if (auto problem = refused(info, after, *before)) return problem->response();

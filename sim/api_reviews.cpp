@@ -1,10 +1,10 @@
-// What a caller may do, and who it is.
+// Review APIs: rights and identity of the caller.
 #include "k8s/codec.hpp"
 #include "sim/api_server.hpp"
 
 namespace haulout::sim {
 
-// SelfSubjectAccessReview: yes to everything but what is switched off.
+// SelfSubjectAccessReview: allows everything that is not in Switches::forbidden.
 http::Response ApiServer::access_review(const Call& call) {
   Json review = Json::parse(call.request.body, nullptr, false);
   if (!review.is_object()) return bad_request("the object provided is unrecognized").response();

@@ -9,14 +9,14 @@
 namespace haulout::sim {
 namespace asio = boost::asio;
 
-// One request under way. The caller and the server hold it; either may be gone before the other.
+// One request in progress. Caller and server share it, since either may release it before the other.
 struct ApiServer::Exchange {
   Exchange(asio::any_io_executor executor, http::Request request_in, bool stream_in, Duration way_back_in)
       : request(std::move(request_in)), stream(stream_in), way_back(way_back_in), changed(executor) {}
   http::Request request;
   bool stream;
   Duration way_back;
-  std::shared_ptr<WatchChannel> channel;  // of an accepted watch, until it is handed over
+  std::shared_ptr<WatchChannel> channel;  // channel of an accepted watch until it is handed over
   Notifier changed;
   std::optional<Result<Answer>> result;
   void finish(Result<Answer> value) {
@@ -27,7 +27,7 @@ struct ApiServer::Exchange {
 
 namespace {
 
-// The body of a watch as its reader sees it.
+// The body of a watch, as its reader receives it.
 class ChannelStream final : public http::BodyStream {
  public:
   ChannelStream(Clock& clock, http::ResponseHead head, std::shared_ptr<WatchChannel> channel)
@@ -186,7 +186,8 @@ std::string ApiServer::user(const Call& call) const {
   return identity ? identity->username : world_.switches.user;
 }
 
-// What comes before authorization and resources; nothing lets the request through.
+// Checks before dispatch: shutdown, throttling, authentication, authorization, NodeRestriction, intercepts. Returns the
+// refusal, or nullopt if the request may go on.
 std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
   const Switches& switches = world_.switches;
   if (world_.now() < switches.shutting_down_until) {

@@ -1,7 +1,8 @@
 // The simulated API server: a Transport that answers from the store as kube-apiserver 1.36 does.
 //
-// A request takes half its latency to arrive and half to return; what has arrived is carried out even if the caller has
-// given up meanwhile, as on a real wire. Nothing is answered unless the world's agenda runs.
+// A request takes half of its latency to arrive, and its answer takes the other half to return. The server carries out
+// each request that has arrived, even if the caller has given up, as over a real network. It answers only while the
+// world's agenda runs. Calls fail with Errc::timeout, Errc::unreachable or Errc::reset.
 #pragma once
 
 #include <deque>
@@ -22,28 +23,30 @@ class ApiServer final : public http::Transport {
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
-  // Called with each request before it is looked at; an answer of its own replaces the server's (webhooks, policies).
+  // Called with each request that has passed authorization. A response that `intercept` returns replaces the server's
+  // (webhooks, policies).
   using Intercept = std::function<std::optional<http::Response>(const Call&, const AuditEntry&)>;
   void intercept(Intercept intercept) { intercepts_.push_back(std::move(intercept)); }
-  // Called with each eviction that is no dry run, before the server looks at budgets: an admission webhook.
+  // An admission webhook: called with each eviction that is not a dry run, before the server checks budgets.
   using Webhook = std::function<Admission(const AuditEntry&)>;
   void admit_evictions(Webhook webhook) { webhooks_.push_back(std::move(webhook)); }
-  // Called with each entry when it has been answered.
+  // Called with each audit entry when the server answers the request.
   void on_answer(std::function<void(const AuditEntry&)> listener) { answer_listeners_.push_back(std::move(listener)); }
 
   const std::deque<AuditEntry>& audit() const { return audit_; }
   WatchHub& watches() { return watches_; }
-  // Every connection breaks: watches end with a reset, answers under way are lost, what was asked is still carried out.
+  // Breaks every connection: watches end with a reset. The server still carries out the requests that it has not
+  // answered yet, but their answers are lost.
   void drop_connections();
-  // What is answered from the server's cache, lists with resourceVersion=0, is the state of now until then.
+  // Until `when`, lists with resourceVersion=0 return the state of this moment, as from a stale cache.
   void hold_cache_until(TimePoint when);
-  // Pages after the first of every list begun so far are lost: 410.
+  // Expires the continue tokens of all lists begun so far: the server answers requests for later pages with 410.
   void expire_continue_tokens() { snapshots_.clear(); }
 
  private:
   struct Answer {
     http::Response response;
-    std::shared_ptr<WatchChannel> channel;  // set for a watch that was accepted
+    std::shared_ptr<WatchChannel> channel;  // set if the server accepted a watch
   };
   struct Exchange;
   struct Snapshot {
@@ -53,7 +56,7 @@ class ApiServer final : public http::Transport {
   struct OldCache {
     TimePoint until{};
     std::uint64_t revision = 0;
-    std::map<std::string, std::vector<Object>, std::less<>> objects;  // by resource
+    std::map<std::string, std::vector<Object>, std::less<>> objects;  // key: plural of the resource
   };
 
   Task<Answer> exchange(http::Request request, TimePoint deadline, bool stream);
@@ -62,7 +65,7 @@ class ApiServer final : public http::Transport {
   void dispatch_object(const Call& call, const Reply& reply);
   void evict(const Call& call, const Reply& reply);
   std::optional<http::Response> gatekeep(const Call& call);
-  // Null: the user of the switches.
+  // Returns null if no valid identity belongs to the token. user() then returns the user of the switches.
   const Identity* caller(const Call& call) const;
   std::string user(const Call& call) const;
 
@@ -93,13 +96,13 @@ class ApiServer final : public http::Transport {
   WatchHub watches_;
   Evictions evictions_;
   std::deque<AuditEntry> audit_;
-  std::size_t audit_begin_ = 0;  // number of the first entry kept
-  std::uint64_t epoch_ = 0;      // of connections
+  std::size_t audit_begin_ = 0;  // number of the first entry in `audit_`
+  std::uint64_t epoch_ = 0;      // number of drop_connections() calls so far
   std::vector<Intercept> intercepts_;
   std::vector<Webhook> webhooks_;
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;
   Texts items_{Texts::Form::item};
-  std::map<std::string, Snapshot> snapshots_;  // by what was listed and its revision
+  std::map<std::string, Snapshot> snapshots_;  // key: resource, namespace and revision of the list
   OldCache old_cache_;
 };
 

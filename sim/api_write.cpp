@@ -14,7 +14,7 @@ http::Response ApiServer::get(const Call& call) {
   return object ? json_response(200, object->dump()) : not_found(*call.info, call.name).response();
 }
 
-// autoscaling/v1, which leaves out zeros.
+// The scale subresource in autoscaling/v1, which omits spec.replicas if it is 0.
 http::Response ApiServer::get_scale(const Call& call) {
   const Object object = world_.store.get(call.key());
   if (!object) return not_found(*call.info, call.name).response();
@@ -43,7 +43,8 @@ std::optional<StatusBody> ApiServer::namespace_problem(const Call& call) {
 
 namespace {
 
-// The object that a request brings; nothing, with the refusal, when it cannot be decoded.
+// Returns the object in the body. Returns nullopt and sets `refusal` if the body cannot be decoded. Appends unknown and
+// duplicate fields to `problems`.
 std::optional<Json> decode_body(const Call& call, std::vector<std::string>& problems, StatusBody& refusal) {
   auto parsed = parse_json(call.request.body, &problems);
   if (!parsed || !parsed->is_object()) {
@@ -100,7 +101,7 @@ http::Response ApiServer::update(const Call& call) {
   if (!body.is_object()) return bad_request("the object provided is unrecognized").response();
   const Object before = world_.store.get(call.key());
   if (!before) {
-    // A missing Lease is created, even with a stale resourceVersion.
+    // PUT creates a missing Lease, even if its resourceVersion is stale.
     return call.info->resource == "leases" ? create(call) : not_found(*call.info, call.name).response();
   }
   const std::string version = text(body, "/metadata/resourceVersion");

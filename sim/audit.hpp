@@ -1,4 +1,4 @@
-// What the API server was asked and what it answered: one entry per request, in order of arrival.
+// Audit log of the API server: one entry for each request that reached it, in order of arrival.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,21 @@
 namespace haulout::sim {
 
 struct AuditEntry {
-  TimePoint time;      // of arrival at the server
-  TimePoint answered;  // of leaving it; for a watch, of its head
+  TimePoint time;      // when the request arrived at the server
+  TimePoint answered;  // when the server answered; for a watch, when it sent the head
   std::string verb, resource, subresource, ns, name;
-  std::string query;  // as sent
-  std::string uid;    // of the body's preconditions
+  std::string query;  // query string as sent
+  std::string uid;    // UID in the preconditions of the body
   std::optional<std::int64_t> grace_seconds;
   bool dry_run = false;
   std::string user;
   std::string user_agent;
-  int status = 0;  // 0: not answered (yet)
-  // The write took effect: the revision moved, or it would have for a repeated eviction.
+  int status = 0;  // HTTP status; 0 while there is no answer
+  // True for a write that was not a dry run and got a 2xx answer. A repeated eviction and a patch without effect count,
+  // too.
   bool applied = false;
 
-  // "create pods/eviction shop/web-0 201": for traces.
+  // One line for traces: "create pods/eviction shop/web-0 201".
   std::string text() const;
 };
 

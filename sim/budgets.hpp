@@ -1,4 +1,5 @@
-// Which pods a PodDisruptionBudget protects, and which budgets a pod has. Pure readers of the store.
+// Relation between PodDisruptionBudgets and pods: the pods of a budget, and the budgets of a pod. Pure; reads the
+// store.
 #pragma once
 
 #include <vector>
@@ -7,7 +8,7 @@
 
 namespace haulout::sim {
 
-// By name.
+// Both results are sorted by name.
 std::vector<Object> pods_of_budget(const Store& store, const Json& budget);
 std::vector<Object> budgets_of_pod(const Store& store, const Json& pod);
 

@@ -1,4 +1,4 @@
-// One API request, taken apart: what it asks of which object, with which options. Pure.
+// One parsed API request: verb, object and options. Pure.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ struct Call {
   http::Request request;
   std::string path;
   std::map<std::string, std::string> query;
-  const ResourceInfo* info = nullptr;  // null: not a resource of the table
+  const ResourceInfo* info = nullptr;  // null if the path names no resource of the table
   std::string ns;
   std::string name;
   std::string subresource;
@@ -34,9 +34,9 @@ struct Call {
   std::string header(std::string_view header_name) const {
     return std::string(request.headers.find(header_name).value_or(""));
   }
-  // Of the Authorization header; empty without one.
+  // Token of the Authorization header; empty without one.
   std::string bearer_token() const;
-  // Who a write is booked under in managedFields.
+  // Field manager of a write, for managedFields: ?fieldManager=, or else the first part of the User-Agent.
   std::string manager() const;
 };
 

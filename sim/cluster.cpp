@@ -26,7 +26,7 @@ class Cluster::Impl {
   Agenda agenda;
   Store store;
   World world{store, agenda, store.rng(), timing, switches};
-  // Watchers hear of a change before controllers react to it.
+  // Declared before the controllers, so that watches get a change before controllers react to it.
   ApiServer server;
   Kubelet kubelet{world};
   Scheduler scheduler{world};
@@ -61,7 +61,7 @@ Result<> Cluster::load(std::string_view yaml_or_json) {
 }
 
 void Cluster::add(std::vector<Json> objects) {
-  // All in one instant: every controller looks a lag later, when the world is whole.
+  // All objects appear in one instant. Every controller reacts after its lag, when all objects exist.
   for (Json& object : objects) {
     const auto resource = find_kind(text(object, "/kind"))->resource;
     create(resource, std::move(object));
@@ -163,7 +163,7 @@ void Cluster::after(Duration delay, std::function<void()> action) {
 void Cluster::restart(Duration down) {
   refuse_connections(down);
   drop_connections();
-  // The cache begins at the revision that it starts with.
+  // The watch cache of the restarted server begins at the current revision.
   after(down, [this] { compact(); });
 }
 
@@ -198,7 +198,7 @@ void Cluster::throttle(Duration how_long, int retry_after) {
 }
 
 void Cluster::restore_etcd(std::uint64_t revision) {
-  // Watches end, and tell of nothing.
+  // Ends all watches first, so that they deliver no event of the restore.
   drop_connections();
   expire_continue_tokens();
   impl_->store.restore(revision);

@@ -1,9 +1,10 @@
 // A simulated Kubernetes cluster in virtual or real time: storage, API server, controllers, scheduler and kubelets on
-// one io_context. What it does depends only on what it was loaded with, on the requests it gets and on its Rng: same
-// inputs, same course of events.
+// one io_context. Its behaviour depends only on the loaded objects, the requests and its Rng: the same inputs give the
+// same course of events.
 //
-// The methods below the API are what other people do to the cluster; they take effect at once and never fail: an object
-// that is not there is left alone. One thread; must outlive every operation on its transport and every stream.
+// The methods below the API do what other people do to the cluster. They take effect at once and never fail: they
+// ignore an object that does not exist. Single-threaded. The cluster must outlive every operation on its transport and
+// every stream.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -26,33 +27,34 @@ class Cluster {
   ~Cluster();
 
   // Adds objects as kubectl prints them (a List, single objects, JSON or multi-document YAML). uid, creationTimestamp
-  // and generation are kept or made up; namespaces that are only referred to are created.
+  // and generation are kept, or generated if absent. Creates namespaces that objects only refer to. Fails as
+  // read_objects() in sim/loader.hpp does.
   Result<> load(std::string_view yaml_or_json);
-  // The same with what sim/loader.hpp has read.
+  // Adds objects that sim/loader.hpp has read.
   void add(std::vector<Json> objects);
 
   http::Transport& api();
   ApiServer& server();
-  // The world goes on; until cancelled. Nothing is answered without it.
+  // Runs the simulated world until cancelled. Without it the server answers no request.
   boost::asio::awaitable<void> run();
 
   // -- What other people do. `resource` is the plural: "pods".
   void create(std::string_view resource, Json object);
-  // A force delete, whatever finalizers say.
+  // Removes the object at once, even if it has finalizers.
   void remove(std::string_view resource, std::string_view ns, std::string_view name);
   void patch(std::string_view resource, std::string_view ns, std::string_view name, const Json& merge_patch);
   Json get(std::string_view resource, std::string_view ns, std::string_view name) const;  // null if absent
   std::vector<Json> all(std::string_view resource) const;
-  const Store& store() const;  // the same without copies
-  // Machines (sim/machines.hpp): down means NotReady, its pods stay; up with an empty boot id means that it had only
-  // been out of reach.
+  const Store& store() const;  // direct read access, without copies
+  // Machines (sim/machines.hpp). node_down() makes the Node NotReady; its pods stay. An empty boot ID in node_up()
+  // means that the machine was only unreachable and did not reboot.
   void node_down(std::string_view name);
   void node_up(std::string_view name, std::string boot_id = {});
   void reboot_node(std::string_view name, Duration down, std::string new_boot_id);
-  // Deleted and registered again: same name, new UID.
+  // Deletes the Node and registers it again: same name, new UID.
   void replace_node(std::string_view name);
-  void cordon(std::string_view node);    // as kubectl does: the field only, as manager "kubectl"
-  void uncordon(std::string_view node);  // likewise
+  void cordon(std::string_view node);    // as kubectl does: only the field, as manager "kubectl"
+  void uncordon(std::string_view node);  // likewise, as manager "kubectl"
   void delete_gracefully(std::string_view resource, std::string_view ns, std::string_view name,
                          std::optional<std::int64_t> grace_seconds = std::nullopt);
   void terminate_namespace(std::string_view ns);
@@ -60,26 +62,26 @@ class Cluster {
   void after(Duration delay, std::function<void()> action);
 
   // -- How the server misbehaves.
-  // Every connection breaks, new ones are refused for that long, and the watch cache starts anew.
+  // Breaks every connection, refuses new ones for `down`, then starts with an empty watch cache.
   void restart(Duration down);
   void refuse_connections(Duration how_long);
   void drop_connections();
-  void close_watches();    // proper end, nothing lost
-  void silence_watches();  // black hole
-  // Every watch is behind what lists say, and catches up then.
+  void close_watches();    // ends watches properly, without loss
+  void silence_watches();  // watches deliver nothing any more
+  // Delays all watch events until `how_long` from now, while lists are up to date.
   void lag_watches(Duration how_long);
-  // Lists with resourceVersion=0 show the state of now until then: those of a server whose cache is behind.
+  // Lists with resourceVersion=0 return the state of this moment for `how_long`, as from a stale cache.
   void lag_cache(Duration how_long);
   void compact();  // watches from older revisions get 410
   void expire_continue_tokens();
   void throttle(Duration how_long, int retry_after);
-  void restore_etcd(std::uint64_t revision);  // the state of that revision, and its revision
-  // "create", "pods/eviction": from now on 403.
+  void restore_etcd(std::uint64_t revision);  // sets state and revision back to `revision`
+  // Answers 403 from now on. Example: "create", "pods/eviction".
   void forbid(std::string_view verb, std::string_view resource);
   void permit(std::string_view verb, std::string_view resource);
   void stop_kubelet(std::string_view node);
   void start_kubelet(std::string_view node);
-  // From now on whoever carries that token is this caller; nothing: 401.
+  // Requests with this token come from `identity` from now on. Without `identity` they get 401.
   void set_token(std::string token, std::optional<Identity> identity);
   void stop_garbage_collector();
   void start_garbage_collector();

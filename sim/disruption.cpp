@@ -10,7 +10,7 @@
 namespace haulout::sim {
 namespace {
 
-// Those of the pod as it is and as it was, by name.
+// Returns the budgets that select the pod as it is now or as it was before the change.
 std::set<Key> budgets_concerned(const Store& store, const Change& change) {
   std::set<Key> keys;
   for (const Object& pod : {change.object, change.before})
@@ -30,7 +30,7 @@ std::int64_t integer(std::string_view text) {
   return amount;
 }
 
-// An integer, or a percentage of the total: always rounded up.
+// Resolves an integer, or a percentage of the total. Percentages are always rounded up.
 std::int64_t scaled(const Json& value, std::int64_t total) {
   if (value.is_number()) return value.get<std::int64_t>();
   if (!value.is_string()) return 0;
@@ -69,7 +69,7 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
 std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const std::vector<Object>& pods,
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
-  std::map<std::string, std::int64_t> scales;  // by the controller's uid
+  std::map<std::string, std::int64_t> scales;  // key: UID of the controller
   for (const Object& pod : pods) {
     const Json& owner = controller_of(*pod);
     if (owner.is_null()) continue;
@@ -160,7 +160,7 @@ void DisruptionController::sync(const Key& key) {
   });
 }
 
-// What the real controller calls fail-safe: no disruption, and observedGeneration stays as it was.
+// The real controller calls this fail-safe: it allows no disruption and keeps observedGeneration.
 void DisruptionController::fail(const Key& key, const std::string& problem) {
   world_.store.modify(key, [&](Json& next) {
     Json& status = next["status"];
@@ -173,7 +173,7 @@ void DisruptionController::fail(const Key& key, const std::string& problem) {
   });
 }
 
-// An eviction that set its condition but never became a deletion.
+// Sets condition DisruptionTarget to False on pods whose eviction did not become a deletion in time.
 void DisruptionController::heal_stale_targets(const std::string& ns) {
   const WallTime now = world_.wall_now();
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);

@@ -1,4 +1,4 @@
-// The disruption controller: keeps the status of every PodDisruptionBudget, by the arithmetic of the real one.
+// The disruption controller: computes the status of every PodDisruptionBudget as the real controller does. No I/O.
 #pragma once
 
 #include <set>
@@ -15,7 +15,7 @@ class DisruptionController {
  private:
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);
-  // Nothing when a pod's controller cannot be asked for its scale; *problem says why.
+  // expectation() and sum_of_scales() return nullopt if a pod's controller has no scale; *problem then says why.
   struct Expectation {
     std::int64_t expected = 0;
     std::int64_t desired = 0;

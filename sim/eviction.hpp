@@ -1,4 +1,4 @@
-// pods/eviction: the server's algorithm, with its order of checks, its retries and its answers.
+// The subresource pods/eviction: the server's algorithm, with its order of checks, its retries and its answers.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,17 @@ using Reply = std::function<void(http::Response)>;
 
 struct EvictionRequest;
 
-// What an admission webhook makes of an eviction.
+// Decision of an admission webhook about an eviction.
 struct Admission {
   Duration takes{};
   std::optional<StatusBody> refusal{};
-  bool as_dry_run = false;  // it is let pass, and does nothing
+  bool as_dry_run = false;  // the eviction becomes a dry run: it succeeds without effect
 };
 
 class Evictions {
  public:
   explicit Evictions(World& world) : world_(world) {}
-  // Answers at once or, where the real server retries inside, later.
+  // Calls `reply` once: at once, or later if the real server would retry or write a budget first.
   void handle(const Call& call, Reply reply, bool as_dry_run = false);
 
  private:
@@ -39,7 +39,7 @@ class Evictions {
   std::optional<StatusBody> delete_with_condition(const Shared& request, const std::string& pinned_version);
 
   World& world_;
-  std::map<Key, std::uint64_t> budget_writes_;  // by evictions; tells a conflict
+  std::map<Key, std::uint64_t> budget_writes_;  // number of writes by evictions; a different number means a conflict
 };
 
 }  // namespace haulout::sim

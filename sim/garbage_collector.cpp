@@ -36,7 +36,7 @@ bool OwnerGarbageCollector::orphaned(const Json& lease) const {
   const Json& owners = at(lease, "/metadata/ownerReferences");
   const auto gone = [&](const Json& owner) {
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
-    if (!info) return false;  // nobody can tell
+    if (!info) return false;  // unknown kind: assume that the owner exists
     const Object found = world_.store.get(
         {std::string(info->resource), info->namespaced ? ns_of(lease) : std::string(), text(owner, "/name")});
     return !found || uid_of(*found) != text(owner, "/uid");

@@ -1,16 +1,16 @@
-// What vanishes by itself: Leases whose owners have gone, and Events that are old.
+// Controllers that delete what Kubernetes deletes by itself: Leases whose owners are deleted, and old Events. No I/O.
 #pragma once
 
 #include "sim/world.hpp"
 
 namespace haulout::sim {
 
-// Removes a Lease when it has owners and none of them exists any more: an owner is its name and its UID. Other kinds
-// are left alone.
+// Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object has its name and its
+// UID. Ignores other kinds.
 class OwnerGarbageCollector {
  public:
   explicit OwnerGarbageCollector(World& world);
-  // Looks at every Lease: after the controller was stopped.
+  // Checks every Lease; for use after the controller was stopped.
   void resync();
 
  private:
@@ -22,7 +22,7 @@ class OwnerGarbageCollector {
   World& world_;
 };
 
-// Removes Events a fixed time after they were last written, as etcd does by their lease.
+// Removes an Event a fixed time (Timing::event_ttl) after its last write, as etcd does with its leases.
 class EventExpiry {
  public:
   explicit EventExpiry(World& world);

@@ -4,7 +4,8 @@
 
 namespace haulout::sim {
 namespace {
-// Longer than the slowest answer of the server itself (an eviction that retries its own conflicts: 10 s).
+// Limit for one answer. The slowest answer of the simulated server takes about 10 s (an eviction that retries after
+// conflicts).
 constexpr Duration longest_answer = std::chrono::seconds(60);
 }  // namespace
 
@@ -32,7 +33,7 @@ boost::asio::awaitable<void> HttpFront::serve(http::Exchange& exchange) {
     exchange.abort();
     co_return;
   }
-  // A caller that has gone away needs no answer.
+  // Ignores the failure: the client may have closed the connection.
   [[maybe_unused]] const auto sent = co_await exchange.reply(*std::move(response));
 }
 

@@ -1,5 +1,5 @@
-// Serves a Transport (a simulated cluster's API, perhaps behind faults) over HTTP/1.1 on a local address, in real time.
-// Cancellable; the transport must outlive it.
+// Serves a Transport (a simulated cluster's API, optionally with injected faults) over HTTP/1.1 on a local address, in
+// real time. Cancellable. Borrows the transport and the clock.
 #pragma once
 
 #include <memory>

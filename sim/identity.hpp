@@ -1,5 +1,6 @@
-// Who calls the simulated API server. A caller is known by its bearer token, as a pod is by the token of its
-// ServiceAccount; whoever sends no token, or one that nobody gave out, is the user of the switches.
+// Callers of the simulated API server. The server recognizes a caller by its bearer token, as it recognizes a pod by
+// the token of its ServiceAccount. Requests without a token, or with an unknown one, come from the user of the
+// switches.
 #pragma once
 
 #include <map>
@@ -26,14 +27,14 @@ struct Identity {
 
 // A ServiceAccount with its groups, not bound to a pod.
 Identity service_account(std::string_view ns, std::string_view name);
-// Of a kubelet's client certificate. It may do what sim/node_authorizer.hpp says; all others may do everything that is
-// not switched off.
+// Identity of a kubelet's client certificate. It may do what sim/node_authorizer.hpp allows. All other identities may
+// do everything that is not in Switches::forbidden.
 Identity kubelet_of(std::string_view node);
 
-// By token; nothing for a token that is no longer valid.
+// Key: token. The value is empty for a token that is no longer valid.
 using Tokens = std::map<std::string, std::optional<Identity>>;
 
-// Transport decorator: every request carries the token. Borrows the inner transport.
+// Transport decorator: adds the token to every request. Borrows the inner transport.
 class TokenTransport final : public http::Transport {
  public:
   TokenTransport(http::Transport& inner, std::string token) : inner_(inner), token_(std::move(token)) {}

@@ -5,7 +5,7 @@
 namespace haulout::sim {
 namespace {
 
-// One is enough to find the budget by, whichever it is.
+// One of the labels that the budget's selector demands; any of them is enough to find the budget.
 std::string demand_of(const Json& budget) {
   const auto demands = Selector::from_object(at(budget, "/spec/selector")).demands();
   return demands.empty() ? std::string() : label_term(demands.front().first, demands.front().second);

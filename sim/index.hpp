@@ -1,4 +1,5 @@
-// Which objects say a thing, kept up with every change, so that nobody has to look through all of them for it. Pure.
+// Secondary index over the store, updated with every write, so that a search by label, controller, node or the like
+// needs no full scan. Pure.
 #pragma once
 
 #include <map>
@@ -11,14 +12,14 @@
 namespace haulout::sim {
 
 enum class By {
-  label,       // "key=value": every object by each of its labels
-  controller,  // the UID of the owner that controls it, empty without one: pods, ReplicaSets
-  node,        // spec.nodeName, empty while it has none: pods
-  claim,       // the name of a PersistentVolumeClaim that it mounts: pods
-  disrupted,   // "True": pods with condition DisruptionTarget
-  demand,      // a label that each of its pods has, as in `label`, empty if there is none: PodDisruptionBudgets
-  claim_ref,   // "namespace/name" of the claim that it is bound to: PersistentVolumes
-  volume,      // the PersistentVolume that it attaches: VolumeAttachments
+  label,       // "key=value": all objects, once for each of their labels
+  controller,  // UID of the controlling owner, empty without one: pods, ReplicaSets
+  node,        // spec.nodeName, empty for an unbound pod: pods
+  claim,       // name of a mounted PersistentVolumeClaim: pods
+  disrupted,   // "True": pods whose condition DisruptionTarget is True
+  demand,      // a label that the selector demands, as in `label`; empty without one: PodDisruptionBudgets
+  claim_ref,   // "namespace/name" of the claim in spec.claimRef: PersistentVolumes
+  volume,      // name of the attached PersistentVolume: VolumeAttachments
 };
 
 std::string label_term(const std::string& key, const std::string& value);
@@ -27,7 +28,8 @@ class Index {
  public:
   using Objects = std::map<Key, Object>;
 
-  // The object was `before` and is `after`; null: it was not, or is no longer, there.
+  // Updates the index for a write that replaces `before` with `after`. `before` is null for a new object, `after` for a
+  // deleted one.
   void change(const Key& key, const Object& before, const Object& after);
   const Objects& find(By by, const std::string& value) const;
 

@@ -12,7 +12,7 @@ bool is_tracked(const Json& pod) {
   return std::find(finalizers.begin(), finalizers.end(), finalizer) != finalizers.end();
 }
 
-// Its kubelet has deleted it for good, or need not.
+// Returns true if the pod has finished, or is terminating without any grace period left.
 bool has_ended(const Json& pod) {
   return pod_finished(pod) || (terminating(pod) && number(pod, "/metadata/deletionGracePeriodSeconds") == 0);
 }

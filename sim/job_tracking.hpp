@@ -1,5 +1,6 @@
-// What a pod of a Job cannot go without: the Job controller counts it when it has ended, and takes its finalizer
-// `batch.kubernetes.io/job-tracking` off, be it that the Job is not there. Nothing else of Jobs is played.
+// Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs, as the Job controller does when it has
+// counted an ended pod. Without this such a pod is never deleted. It works even if the Job does not exist. The
+// simulation has no other part of Jobs.
 #pragma once
 
 #include "sim/world.hpp"

@@ -19,7 +19,8 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
   pod["status"]["containerStatuses"] = std::move(statuses);
 }
 
-// What was stopped, or never started, has failed before it goes, as its containers have; what had ended stays as it is.
+// Marks the pod and its containers as failed before the final delete, whether or not the pod had started. Leaves a
+// finished pod unchanged.
 void set_ended(Json& pod, WallTime now) {
   if (pod_finished(pod)) return;
   const int exit_code = text(pod, "/status/phase") == "Running" ? 143 : 137;
@@ -27,7 +28,8 @@ void set_ended(Json& pod, WallTime now) {
   pod["status"]["phase"] = "Failed";
 }
 
-// Past its grace period by this, a pod counts as stuck (drain/pipeline.hpp: place_margin).
+// A pod that exists this long after its grace period counts as stuck; same value as `place_margin` in
+// drain/pipeline.hpp.
 constexpr Duration overdue = std::chrono::seconds(60);
 
 Duration grace_of(const Json& pod) {
@@ -45,7 +47,7 @@ Kubelet::Kubelet(World& world) : world_(world) {
     if (change.key.resource == "volumeattachments" && flag(*change.object, "/status/attached"))
       return volume_attached(text(*change.object, "/spec/nodeName"));
     if (change.key.resource != "pods") return;
-    // What was asked for since is not asked for any more.
+    // An etcd restore undoes later requests to stop the pod.
     if (change.restored) stopping_.erase(uid_of(*change.object));
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));
@@ -106,7 +108,7 @@ void Kubelet::start(const Key& key, const std::string& uid) {
   });
 }
 
-// From the request to stop to the final delete, if the pod keeps within its grace period.
+// Time from the request to stop to the final delete, limited by the grace period.
 Duration Kubelet::wanted(const Json& pod) const {
   const Duration grace = grace_of(pod);
   const auto share = std::min(std::chrono::duration_cast<Duration>(grace * world_.timing.termination),
@@ -114,7 +116,8 @@ Duration Kubelet::wanted(const Json& pod) const {
   return std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
 }
 
-// What has outlived its time takes its whole grace period, and what has outlived that by far will not end by itself.
+// A loaded pod that has exceeded its normal time takes its whole grace period. A pod that has exceeded its grace period
+// by more than `overdue` never stops by itself.
 void Kubelet::plan_loaded_stop(const Key& key, const Json& pod) {
   const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
   if (!end || text(pod, "/spec/nodeName").empty() || stopped_kubelet(pod) || never_stops(pod)) return;
@@ -137,7 +140,7 @@ void Kubelet::plan_stop(const Key& key, const Json& pod) {
   const TimePoint now = world_.now();
   const Duration grace = grace_of(pod);
   if (first) stopping.asked = now;
-  // A shorter grace period counts from the moment it was asked for; it can only bring the end forward.
+  // A shorter grace period counts from the moment of its request. It can only make the end earlier.
   const TimePoint done = first ? now + wanted(pod) : std::min(stopping.done, now + grace);
   if (!first && done == stopping.done && stopping.plan > 0) return;
   stopping.done = done;
@@ -169,7 +172,7 @@ void Kubelet::report_stopped(const Key& key, const std::string& uid) {
     for (const char* type : {"Ready", "ContainersReady"})
       set_condition(next, {{"type", type}, {"status", "False"}}, now);
   });
-  // The final delete, with the UID as its precondition: checked above.
+  // The final delete. The real kubelet uses the UID as a precondition; the check above replaces that.
   delete_gracefully(world_, key, 0);
 }
 

@@ -1,6 +1,6 @@
-// The kubelets of all nodes: start pods that are bound, report them Ready, stop them when they are asked to, report
-// that they have failed (as since 1.27 each pod has or has succeeded before it goes) and remove them from the API. A
-// pod that was on its way out when it was loaded goes on from where it was.
+// The kubelets of all nodes. They start bound pods, report them Ready, stop terminating pods, report these as Failed,
+// and remove them from the API. Since Kubernetes 1.27 every pod becomes Failed or Succeeded before its final delete. A
+// pod that was terminating when it was loaded continues from there.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@ namespace haulout::sim {
 class Kubelet {
  public:
   explicit Kubelet(World& world);
-  // Looks at every pod of the node again: after loading, and when a stopped kubelet comes back.
+  // Checks every pod of the node again; for use when a stopped kubelet comes back.
   void resync(const std::string& node);
 
  private:
   void look(const Key& key, const Json& pod);
   void plan_start(const Key& key, const Json& pod);
-  // Pods of the node may have waited for that.
+  // Checks the pods of the node again, since some may have waited for the volume.
   void volume_attached(const std::string& node);
   void start(const Key& key, const std::string& uid);
   void plan_stop(const Key& key, const Json& pod);
@@ -29,9 +29,9 @@ class Kubelet {
   bool stopped_kubelet(const Json& pod) const;
 
   struct Stopping {
-    TimePoint asked;         // when the kubelet was told
+    TimePoint asked;         // when the kubelet saw the request to stop
     TimePoint done;          // when the pod will have stopped
-    std::uint64_t plan = 0;  // its latest step on the agenda; older ones are void
+    std::uint64_t plan = 0;  // number of its latest step on the agenda; older steps are void
     bool finished = false;
   };
   World& world_;

@@ -15,7 +15,7 @@ std::string key_of(const Json& object) {
   return ns_of(object).empty() ? name_of(object) : ns_of(object) + "/" + name_of(object);
 }
 
-// To the API server's decoder a null is as good as absent.
+// The API server's decoder treats a null field like an absent one.
 void drop_nulls(Json& value) {
   if (value.is_object())
     for (auto member = value.begin(); member != value.end();)
@@ -29,7 +29,7 @@ Result<> collect(Json document, std::vector<Json>& into) {
   if (!document.is_object()) return Error(Errc::invalid, "not a Kubernetes object");
   const std::string kind = text(document, "/kind");
   if (document.contains("items") && document["items"].is_array()) {
-    // A typed list ("PodList", as the API answers) leaves the kind out of its items.
+    // A typed list ("PodList", as the API returns it) omits the kind of its items.
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
       if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;
@@ -55,7 +55,7 @@ bool looks_like_json(std::string_view text) {
   return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 
-// Where it breaks. The parser's own words would quote it.
+// Describes the position of the syntax error. The parser's own message would quote the text.
 std::string broken_json(std::string_view text) {
   std::size_t byte = 0;
   try {
@@ -69,7 +69,7 @@ std::string broken_json(std::string_view text) {
   return "not valid JSON: " + k8s::place_of(text, byte);
 }
 
-// JSON is tried first: a snapshot of a whole cluster is large, and the YAML reader is slow.
+// Tries JSON first: a snapshot of a whole cluster is large, and the YAML reader is slow.
 Result<std::vector<Json>> documents(std::string_view text) {
   std::vector<Json> result;
   Json json = Json::parse(text, nullptr, false);

@@ -1,4 +1,4 @@
-// Reads a world as kubectl prints it: a List, single objects, JSON or (multi-document) YAML. Pure.
+// Reads the objects of a cluster as kubectl prints them: a List, single objects, JSON or (multi-document) YAML. Pure.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace haulout::sim {
 
-// Every object in the text, with kind and metadata.name; kinds that the simulation does not know are left out.
-// Errc::invalid names the document that cannot be used, Errc::decode the place where the text is neither JSON nor YAML,
-// or the document that is not UTF-8.
+// Returns every object in the text, with kind and metadata.name. Skips kinds that the simulation does not know. Fails
+// with Errc::invalid, naming the document, if a document cannot be used. Fails with Errc::decode if the text is neither
+// JSON nor YAML, naming the position, or if a document is not UTF-8.
 Result<std::vector<Json>> read_objects(std::string_view text);
 
 }  // namespace haulout::sim

@@ -1,4 +1,4 @@
-// The machines under the nodes: they go down, come up again with another boot id, and register anew.
+// The machines under the nodes: they go down, come up with another boot ID, and register again. No I/O.
 #pragma once
 
 #include "sim/kubelet.hpp"
@@ -9,14 +9,14 @@ class Machines {
  public:
   Machines(World& world, Kubelet& kubelet) : world_(world), kubelet_(kubelet) {}
 
-  // The kubelet stops and its Node is NotReady, at once; its pods stay and are not Ready.
+  // Stops the kubelet and makes its Node NotReady, at once. The pods stay, but are not Ready.
   void down(const std::string& node);
-  // The kubelet is back: the Node is Ready under that boot id (empty: the one it had), and its pods are Ready a pod's
-  // start later.
+  // Starts the kubelet and makes the Node Ready, with `boot_id` (empty keeps the old boot ID). Its pods become Ready
+  // after Timing::pod_start.
   void up(const std::string& node, const std::string& boot_id);
-  // Its Node object is deleted and registers again: a new UID, the labels but Haulout's, no annotations, not cordoned.
+  // Deletes the Node and registers it again: new UID, no annotations, not cordoned, all labels except Haulout's.
   void register_again(const std::string& node);
-  // As a kernel makes one up.
+  // Returns a new boot ID in the format of the kernel, unique in this simulation.
   std::string new_boot_id();
 
  private:

@@ -10,7 +10,7 @@ void merge_patch(Json& target, const Json& patch) {
 
 namespace {
 
-// The fields by which the entries of a list are told apart; none: the list is replaced.
+// Returns the fields that identify an entry of a list; empty if a patch replaces the whole list.
 std::vector<std::string> merge_keys(const std::string& field) {
   if (field == "conditions") return {"type"};
   if (field == "taints") return {"key", "effect"};

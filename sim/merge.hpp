@@ -1,4 +1,4 @@
-// What a PATCH does to a document. Pure.
+// Applies a PATCH to a document. Pure.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@ namespace haulout::sim {
 
 // RFC 7386.
 void merge_patch(Json& target, const Json& patch);
-// Like a merge patch, but lists of conditions (by type) and taints (by key and effect) are merged, and
-// {"$patch": "delete"} removes from them.
+// Like a merge patch, but merges lists of conditions (by type), taints (by key and effect) and ownerReferences (by
+// uid). {"$patch": "delete"} removes an entry from them.
 void strategic_merge_patch(Json& target, const Json& patch);
 
-// Books who set spec.unschedulable of a Node into metadata.managedFields; nobody when the field is not set.
+// Records `manager` in metadata.managedFields as the one that set spec.unschedulable of a Node. If the field is not
+// true, only removes the old record.
 void book_unschedulable(Json& node, const std::string& manager, WallTime now);
 
 }  // namespace haulout::sim

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view node_user = "system:node:";
 constexpr const char* node_lease_namespace = "kube-node-lease";
 
-// ClusterRole system:node (NodeRules), of what is served here.
+// Rules of ClusterRole system:node (NodeRules), for the resources that the simulation serves.
 constexpr std::string_view granted[] = {
     "get pods",      "list pods",         "watch pods",         "create pods",
     "delete pods",   "patch pods/status", "update pods/status", "create pods/eviction",
@@ -52,7 +52,7 @@ bool mounts(const Store& store, const std::string& node, const std::string& ns, 
   return std::any_of(pods.begin(), pods.end(), [&](const Object& pod) { return bound_to(pod) == node; });
 }
 
-// An edge of the graph leads there.
+// Returns true if the authorizer's graph connects the node with the object of the call.
 bool reaches(const Store& store, const Call& call, const std::string& node) {
   const std::string_view resource = call.info->resource;
   if (resource == "persistentvolumeclaims") return mounts(store, node, call.ns, call.name);
@@ -63,7 +63,7 @@ bool reaches(const Store& store, const Call& call, const std::string& node) {
          mounts(store, node, text(*object, "/spec/claimRef/namespace"), text(*object, "/spec/claimRef/name"));
 }
 
-// Of what comes by itself: neither lists nor watches.
+// Resources that a node may get by name, but may neither list nor watch.
 bool is_reached_by_name_only(std::string_view resource) {
   return resource.starts_with("persistentvolume") || resource == "volumeattachments" || resource == "configmaps";
 }
@@ -89,7 +89,7 @@ std::optional<std::string> problem_with_node(const Call& call, const std::string
   return std::nullopt;
 }
 
-// Kubernetes' own labels, but for those that a kubelet sets.
+// Labels of Kubernetes' own domains, except those that a kubelet may set.
 bool is_restricted_label(const std::string& key) {
   const std::string domain = key.substr(0, key.find('/'));
   if (domain == key) return false;
@@ -161,7 +161,7 @@ std::optional<http::Response> restricted_for_node(const Store& store, const Call
   if (!evicts && !deletes) return std::nullopt;
   const Object pod = store.get(call.key());
   if (!pod) {
-    if (deletes) return std::nullopt;  // the registry knows better
+    if (deletes) return std::nullopt;  // the registry answers 404 itself
     StatusBody body;
     body.code = 404;
     body.reason = "NotFound";

@@ -1,7 +1,7 @@
-// What a kubelet's credential may do: kube-apiserver's Node authorizer and its admission plug-in NodeRestriction, with
-// the answers of 1.36. A node reaches its own Node, the pods that are bound to it, their claims and volumes, and the
-// VolumeAttachments that name it; of what it does not reach it is not told whether it exists: 403, not 404, also after
-// a deletion. Pure; both see the storage as it is.
+// Rights of a kubelet's credential: kube-apiserver's Node authorizer and its admission plug-in NodeRestriction, with
+// the answers of 1.36. A node may access its own Node, the pods that are bound to it, their claims and volumes, and the
+// VolumeAttachments that name it. For any other object it gets 403, not 404, so that it cannot find out whether the
+// object exists. The same holds after a deletion. Pure; both read the current storage.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace haulout::sim {
 
-// The node of "system:node:<name>"; empty for anybody else.
+// Returns the node of "system:node:<name>"; empty for any other user.
 std::string node_of_user(std::string_view user);
 
-// The authorizer's refusal; nothing when the call may go on.
+// Returns the refusal of the Node authorizer; nullopt if it allows the call.
 std::optional<http::Response> refused_to_node(const Store& store, const Call& call, const std::string& node);
-// That of NodeRestriction.
+// Returns the refusal of NodeRestriction; nullopt if it admits the call.
 std::optional<http::Response> restricted_for_node(const Store& store, const Call& call, const std::string& node);
 
 }  // namespace haulout::sim

@@ -55,7 +55,7 @@ NamespaceController::NamespaceController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource == "namespaces" && change.type != ChangeType::deleted && terminating(*change.object))
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.name] { empty(ns); });
-    // It may have been emptied before.
+    // A restored object may be in a terminating namespace that was already emptied.
     if (change.restored && !change.key.ns.empty())
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.ns] { empty(ns); });
     if (change.type == ChangeType::deleted && !change.key.ns.empty())

@@ -1,5 +1,5 @@
-// The controllers around nodes and namespaces: the unschedulable taint, pods of nodes that have gone, namespaces that
-// are being deleted.
+// Controllers for nodes and namespaces: the unschedulable taint, pods of deleted Nodes, and terminating namespaces. No
+// I/O.
 #pragma once
 
 #include "sim/world.hpp"
@@ -26,7 +26,7 @@ class PodGarbageCollector {
   World& world_;
 };
 
-// Deletes what is in a terminating namespace, then the namespace.
+// Deletes all objects of a terminating namespace, then the namespace.
 class NamespaceController {
  public:
   explicit NamespaceController(World& world);

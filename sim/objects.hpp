@@ -1,5 +1,5 @@
-// Objects of the simulated cluster: JSON documents, the table of the resources served, and readers of the fields that
-// its parts decide on. Readers never fail: what is absent reads as the API's default.
+// Objects of the simulated cluster: JSON documents, the table of the served resources, and readers of the fields that
+// the simulation uses. Readers never fail: an absent field reads as the API's default. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ using placement::Object;
 struct ResourceInfo {
   std::string_view resource;  // plural, as in the path
   std::string_view kind;
-  std::string_view group;  // empty: core
+  std::string_view group;  // empty for the core group
   std::string_view version;
   bool namespaced;
   std::string api_version() const;
-  // "nodes", "poddisruptionbudgets.policy": how messages name it.
+  // The name in the server's messages: "nodes", "poddisruptionbudgets.policy".
   std::string qualified() const;
 };
-// Whether it has a scale subresource.
+// Returns true if the resource has a scale subresource.
 bool scalable(const ResourceInfo& info);
 const ResourceInfo* find_resource(std::string_view group, std::string_view resource);
 const ResourceInfo* find_resource(std::string_view resource);
@@ -41,7 +41,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// What decides where a pod can go is read where that is decided.
+// placement/objects.hpp defines the readers of the fields that decide where a pod can be scheduled.
 using placement::at;
 using placement::condition;
 using placement::controller_of;
@@ -62,16 +62,17 @@ std::string annotation(const Json& object, const char* key);
 bool has_finalizers(const Json& object);
 
 bool is_mirror(const Json& pod);
-// A DaemonSet's pod, a static one, one that had finished before anybody deleted it: what a drain may leave where it is.
+// Returns true for a pod that a drain may leave on the node: a DaemonSet's pod, a mirror pod, or a finished pod that is
+// not terminating.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
-// Names of the PersistentVolumeClaims that it mounts.
+// Names of the PersistentVolumeClaims that the pod mounts.
 std::vector<std::string> claims_of(const Json& pod);
-// Adds or replaces it; lastTransitionTime moves only when the status does.
+// Adds or replaces a condition. lastTransitionTime changes only if the status changes.
 void set_condition(Json& object, Json value, WallTime now);
 
-// The duration in an annotation of the simulation: "1500ms", "2s", "1h30m". `otherwise` where there is none that can be
-// read.
+// Duration in an annotation of the simulation: "1500ms", "2s", "1h30m". Returns `otherwise` if the annotation is
+// absent, unreadable or negative.
 Duration annotated(const Json& object, const char* key, Duration otherwise);
 
 }  // namespace haulout::sim

@@ -1,4 +1,4 @@
-// Runs a coroutine in virtual time from a place that is none. Blocks until it has ended.
+// Runs a coroutine in virtual time, called from code that is not a coroutine. Blocks until the coroutine ends.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -9,8 +9,8 @@
 
 namespace haulout::sim {
 
-// What the coroutine throws is thrown. Errc::invalid when it did not end: it waits for what never comes, or moves
-// without end.
+// Rethrows what the coroutine throws. Fails with Errc::invalid if the coroutine does not end: it waits for something
+// that never happens, or continues without end.
 Result<> play(boost::asio::io_context& context, VirtualClock& clock, boost::asio::awaitable<void> coroutine);
 
 }  // namespace haulout::sim

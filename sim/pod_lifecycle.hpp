@@ -1,5 +1,5 @@
-// How objects are deleted: at once, or gracefully as pods are, with finalizers holding them. Used by the API's DELETE,
-// by evictions, by controllers and kubelets alike.
+// Deletion of objects: at once, or gracefully as for pods; finalizers delay the removal. The API's DELETE, evictions,
+// controllers and kubelets use it. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 namespace haulout::sim {
 
 struct Deletion {
-  Object object;      // the last state written; null if there was no such object
-  bool gone = false;  // removed from storage
+  Object object;      // last state that was written; null if there was no such object
+  bool gone = false;  // true if the object was removed from storage
 };
 
-// With the rules of the API: absent grace is the pod's own, negative is 1, unbound and finished pods get 0, a pod that
-// is already terminating may only be shortened. Objects other than pods are removed, or wait for their finalizers.
+// Deletes an object by the rules of the API. Without `grace_seconds` a pod gets its own grace period; a negative value
+// counts as 1. Unbound and finished pods get 0. The grace period of a terminating pod can only become shorter. Other
+// objects are removed at once, or wait for their finalizers.
 Deletion delete_gracefully(World& world, const Key& key, std::optional<std::int64_t> grace_seconds);
 
-// Adds condition DisruptionTarget as an eviction does; no write if it is there.
+// Sets condition DisruptionTarget as an eviction does. Writes nothing if an eviction has already set it.
 void mark_disruption_target(World& world, const Key& pod, const std::string& manager);
 
 }  // namespace haulout::sim

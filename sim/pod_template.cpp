@@ -23,7 +23,7 @@ void admit(Json& spec, const Json& sibling) {
       spec[field] = admitted;
 }
 
-// Every pod of a StatefulSet has claims of its own, in place of volumes of the same names.
+// Each pod of a StatefulSet has its own claims. They replace volumes with the same names.
 void add_claims(Json& pod, const Json& templates) {
   for (const Json& claim : templates) {
     const std::string name = name_of(claim);

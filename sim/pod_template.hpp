@@ -1,4 +1,4 @@
-// What becomes of a controller's template until it is a pod. Pure.
+// Makes pods from a controller's template. Pure.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace haulout::sim {
 
-// To whom it belongs, and who alone controls it.
+// Returns an ownerReference to `owner`, with controller: true.
 Json owner_reference(const Json& owner);
 
-// A pod of that name. What the API server and its admission write into Pods and into no template (LimitRange, overhead
-// of the RuntimeClass, priority, sidecars that a webhook adds) is as in `sibling`, a pod of the same controller.
-// Without one, null, containers request what they are limited to: that much every API server does.
+// Returns a pod with this name. The API server and its admission plug-ins write fields into pods that the template does
+// not have (LimitRange, overhead of the RuntimeClass, priority, sidecars that a webhook adds). These fields are copied
+// from `sibling`, a pod of the same controller. If `sibling` is null, containers request their limits, as every API
+// server sets it.
 Json pod_of_template(const Json& controller, const Json& sibling, const std::string& name);
 
 }  // namespace haulout::sim

@@ -5,7 +5,7 @@
 namespace haulout::sim {
 namespace {
 
-// Of a pod that has conditions.
+// Sets status.nominatedNodeName, or removes it if `node` is empty. The pod must have a status object.
 void nominate(Json& pod, const std::string& node) {
   if (node.empty())
     pod["status"].erase("nominatedNodeName");
@@ -53,7 +53,7 @@ void Scheduler::note(const Change& change) {
   }
 }
 
-// Nodes that state nothing allocatable have room without end.
+// Nodes without status.allocatable have unlimited capacity.
 void Scheduler::build_room() {
   room_.emplace(world_.store.list("nodes"), placement::Room::Unstated::no_end);
   standing_.clear();

@@ -1,7 +1,7 @@
-// Binds pods to nodes where there is room for them (placement/room.hpp). Decides when it sees the pod and binds
-// scheduler_lag later, so that a cordon can come in between, as it does in a real cluster. A pod that found no room is
-// tried again when a node changes or a pod goes. A pod with scheduling gates finds none. Nobody is preempted: who could
-// take the place of pods of lower priority is nominated for it (status.nominatedNodeName), and waits.
+// Scheduler: binds pods to nodes with capacity for them (placement/room.hpp). It chooses a node when it sees the pod
+// and binds scheduler_lag later, so that a cordon can come in between, as in a real cluster. A pod that fits nowhere is
+// tried again when a node changes or a pod is deleted. A pod with scheduling gates gets no node. The scheduler preempts
+// no pod: if a pod would fit in place of pods of lower priority, it gets status.nominatedNodeName and waits.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace haulout::sim {
 class Scheduler {
  public:
   explicit Scheduler(World& world);
-  // Tries every pod that waits for a node.
+  // Tries to schedule every pod without a node.
   void retry();
 
  private:
@@ -25,7 +25,7 @@ class Scheduler {
   };
   void note(const Change& change);
   void build_room();
-  // The pod counts where it stands, or where it has been decided that it will.
+  // Counts the pod in `room_` on its node or, if it is not bound yet, on the node that the scheduler has chosen.
   void settle(const Key& pod);
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
@@ -34,13 +34,13 @@ class Scheduler {
   void retry_later();
 
   World& world_;
-  // Pods that are being decided on or bound, by uid; the node is empty until it is chosen, then it counts as taken.
+  // Pods that are being scheduled: UID to chosen node. The node is empty until it is chosen; then the pod counts there.
   std::map<std::string, std::string> under_way_;
-  // What stands where, kept up with every change once somebody has asked.
+  // Pods and free capacity by node. Built when the first pod is scheduled, then updated with every change.
   std::optional<placement::Room> room_;
-  std::map<Key, Standing> standing_;  // in room_
+  std::map<Key, Standing> standing_;  // pods that `room_` counts, and where
   bool retry_planned_ = false;
-  bool no_room_ = false;  // for some pod, when it was last looked at
+  bool no_room_ = false;  // true if some pod fitted nowhere at its latest try
 };
 
 }  // namespace haulout::sim

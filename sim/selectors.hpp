@@ -1,4 +1,4 @@
-// Which objects a request or an object of the cluster means: label selectors in both forms and field selectors. Pure.
+// Selection of objects by a request or by another object: label selectors in both forms, and field selectors. Pure.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace haulout::sim {
 
 using placement::Selector;
 
-// ?fieldSelector=: equality only, as the API has it.
+// The query option ?fieldSelector=. As in the API, it only compares for equality or inequality.
 class FieldSelector {
  public:
-  // On failure *problem is the server's message.
+  // Returns nullopt on failure; then *problem is the server's message.
   static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
   bool matches(const Json& object) const;
-  // The value that everything it matches has there.
+  // Returns the value that every matching object has in this field; nullopt if the selector demands none.
   std::optional<std::string> demand(std::string_view pointer) const;
 
  private:
@@ -30,13 +30,13 @@ class FieldSelector {
   std::vector<Term> terms_;
 };
 
-// What a list or watch selects.
+// Objects that a list or watch selects.
 struct Selection {
   std::string resource;
   std::string ns;
   Selector labels = Selector::from_object(Json::object());
   FieldSelector fields;
-  bool narrowed = false;  // by a field or label selector
+  bool narrowed = false;  // true if there is a field or label selector
 
   bool matches(const Json& object) const {
     return (ns.empty() || ns_of(object) == ns) && labels.matches(object) && fields.matches(object);

@@ -12,11 +12,12 @@ namespace {
 enum class Shape { object, list, text, integer, flag, integer_or_text, time };
 
 struct Field {
-  std::string_view path;  // `*` is every value of an object, `[]` every entry of a list
+  std::string_view path;  // `*` means every value of an object, `[]` every entry of a list
   Shape shape;
 };
 
-// Of core/v1, apps/v1, policy/v1, storage/v1, coordination/v1 together: a name means the same in all of them.
+// Fields of core/v1, apps/v1, policy/v1, storage/v1 and coordination/v1 together: a path has the same type in all of
+// them.
 constexpr Field fields[] = {
     {"apiVersion", Shape::text},
     {"metadata", Shape::object},
@@ -123,7 +124,7 @@ const char* name_of(Shape shape) {
   return "";
 }
 
-// Everything that the path names in the value is of the shape.
+// Returns true if every value that the path selects has this shape.
 bool fits(const Json& value, std::string_view path, Shape shape) {
   if (path.empty()) return has(value, shape);
   const std::size_t dot = path.find('.');
@@ -131,7 +132,7 @@ bool fits(const Json& value, std::string_view path, Shape shape) {
   const std::string_view rest = dot == std::string_view::npos ? "" : path.substr(dot + 1);
   const auto fits_rest = [&](const Json& inner) { return fits(inner, rest, shape); };
   if (step == "*" || step == "[]") return std::all_of(value.begin(), value.end(), fits_rest);
-  if (!value.is_object()) return true;  // said by the path that ends here
+  if (!value.is_object()) return true;  // the field of the shorter path reports this
   const auto found = value.find(step);
   return found == value.end() || fits_rest(*found);
 }

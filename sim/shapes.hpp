@@ -1,5 +1,5 @@
-// What the API server's decoder refuses of an object before anything else looks at it: a text where a list belongs.
-// Objects of a file have not been through it, and what reads and writes them in the simulation relies on it. Pure.
+// Type check of an object's fields, as the API server's decoder does it first: for example, it refuses a string in
+// place of a list. Objects from a file have not passed that decoder, but the simulation relies on the types. Pure.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace haulout::sim {
 
-// The first field of the wrong type and what it should be: "spec.volumes has to be a list". Fields that the
-// simulation does not look into may be anything.
+// Returns the first field with a wrong type, and its right type: "spec.volumes has to be a list". Fields that the
+// simulation does not read may have any type.
 std::optional<std::string> shape_problem(const Json& object);
 
 }  // namespace haulout::sim

@@ -1,4 +1,4 @@
-// The answers of the API server, byte for byte: metav1.Status bodies and the headers that go with them. Pure.
+// The API server's answers, byte for byte: metav1.Status bodies and their headers. Pure.
 #pragma once
 
 #include <string>
@@ -19,15 +19,15 @@ struct StatusBody {
   int code = 500;
   std::string reason;
   std::string message;
-  // details
+  // fields of `details`
   std::string name;
   std::string group;
   std::string kind;
   std::vector<Cause> causes;
   int retry_after = 0;
-  bool empty_details = false;    // some answers have "details":{}
+  bool empty_details = false;    // true for answers with "details":{}
   std::string continue_token;    // metadata.continue
-  bool from_authorizer = false;  // these carry X-Content-Type-Options: nosniff
+  bool from_authorizer = false;  // true adds the header X-Content-Type-Options: nosniff
 
   std::string json() const;  // without a final newline
   http::Response response() const;
@@ -38,13 +38,13 @@ http::Response json_response(int status, std::string json);
 http::Response success(int code);
 http::Response plain_text(int status, std::string body);
 
-// What was wrong with a request that was carried out nevertheless.
+// Adds a Warning header for each problem of a request that the server carried out nevertheless.
 void add_warnings(http::Response& response, const std::vector<std::string>& problems);
 
 StatusBody not_found(const ResourceInfo& info, std::string_view name);
 StatusBody already_exists(const ResourceInfo& info, std::string_view name);
 StatusBody modified_conflict(const ResourceInfo& info, std::string_view name);
-// A precondition of a delete; `what` is "UID" or "ResourceVersion".
+// Answer to a delete whose precondition does not hold; `what` is "UID" or "ResourceVersion".
 StatusBody precondition_conflict(const ResourceInfo& info, std::string_view name, std::string_view what,
                                  std::string_view wanted, std::string_view actual);
 StatusBody bad_request(std::string message);
@@ -59,7 +59,7 @@ StatusBody expired_continue(std::string token);
 StatusBody too_large_revision(std::uint64_t wanted, std::uint64_t current);
 StatusBody unauthorized();
 StatusBody shutting_down();
-// text/plain, of a server that shuts down and was told to say so (--shutdown-send-retry-after).
+// text/plain, from a server that shuts down and runs with --shutdown-send-retry-after.
 http::Response try_again_later();
 // text/plain, as API Priority and Fairness answers.
 http::Response too_many_requests(int retry_after);

@@ -103,8 +103,8 @@ Object Store::update(const Key& key, Json object) {
   Object before = found->second;
   object["metadata"]["resourceVersion"] = before->at("metadata").at("resourceVersion");
   if (object == *before) return before;
-  // The last finalizer of an object that only waited for it: storage drops the object, and the event shows it as it
-  // was.
+  // The object was only waiting for its last finalizer: storage removes it, and the event shows its state before this
+  // update.
   if (terminating(object) && has_finalizers(*before) && !has_finalizers(object) &&
       number(object, "/metadata/deletionGracePeriodSeconds") == 0)
     return remove(key);

@@ -1,8 +1,8 @@
-// The storage behind the API: every object by resource, namespace and name, one strictly increasing revision for all of
-// them, and the history that watches are served from.
+// The storage behind the API: every object by resource, namespace and name, one strictly increasing revision for all
+// objects, and the history from which watches are served. No I/O.
 //
-// Listeners are called inside the change, in the order they were added; they only take note and must not change the
-// store. One thread.
+// Listeners are called during the change, in the order in which they were added. They may only record the change; they
+// must not change the store. Single-threaded.
 #pragma once
 
 #include <deque>
@@ -23,9 +23,9 @@ struct Change {
   std::uint64_t revision;
   TimePoint time;
   Key key;
-  Object object;  // for deleted: the last state, carrying the revision of the deletion
+  Object object;  // for deleted: the last state, with the revision of the deletion
   Object before;  // null for added
-  // The storage as a whole became an older one: this is the difference that everybody finds who lists anew.
+  // True for a change that an etcd restore causes: the difference that clients find when they list again.
   bool restored = false;
 };
 
@@ -34,36 +34,38 @@ class Store {
   Store(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
   Object get(const Key& key) const;
-  // Sorted by namespace and name; an empty namespace means all.
+  // Sorted by namespace and name. An empty namespace means all namespaces.
   std::vector<Object> list(std::string_view resource, std::string_view ns = {}) const;
-  // Of these, those which the index has under that value.
+  // Like list() above, but only objects that the index has under `value`.
   std::vector<Object> list(std::string_view resource, std::string_view ns, By by, const std::string& value) const;
-  // Of these, those that match.
+  // Like list() above, but only objects that match the selection.
   std::vector<Object> select(const Selection& selection) const;
-  // How many objects have been given out by these three so far: what somebody has looked at.
+  // Number of objects that these three functions have returned or examined so far: a measure of work.
   std::uint64_t listed() const { return listed_; }
 
-  // Fills in uid, creationTimestamp, resourceVersion and generation unless they are there. Null if the name is taken.
+  // Adds uid, creationTimestamp and generation if they are absent, and sets resourceVersion. Returns null if the name
+  // is taken.
   Object create(std::string_view resource, Json object);
-  // Stores the new state under the next revision; a state equal to the old one is no write. Null if there is no such
-  // object. An object that is terminating with a grace period of 0 and has just lost its last finalizer is removed.
+  // Stores the new state under the next revision. Writes nothing if the state is equal to the old one. Returns null if
+  // the object does not exist. Removes the object if it is terminating with a grace period of 0 and has just lost its
+  // last finalizer.
   Object update(const Key& key, Json object);
-  // Reads, changes, stores.
+  // Reads the object, applies `change` and stores the result, as update() does.
   Object modify(const Key& key, const std::function<void(Json&)>& change);
   Object remove(const Key& key);
 
   std::uint64_t revision() const { return revision_; }
   std::string new_uid();
 
-  // History, oldest first; nothing at or below history_start() is kept.
+  // History, oldest first. It contains no change at or below history_start().
   const std::deque<Change>& history() const { return history_; }
   std::uint64_t history_start() const { return history_start_; }
   void forget_history() {
     history_.clear();
     history_start_ = revision_;
   }
-  // An etcd restored from an older backup: the state of that revision, which must still be in the history. Listeners
-  // are told of each object that is another one now; no history has that.
+  // Simulates an etcd that was restored from an older backup: sets the state back to that revision, which must still be
+  // in the history. Listeners get a `restored` change for each object that differs. The history is empty afterwards.
   void restore(std::uint64_t revision);
 
   void listen(std::function<void(const Change&)> listener) { listeners_.push_back(std::move(listener)); }
@@ -73,7 +75,7 @@ class Store {
 
  private:
   std::vector<Object> in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const;
-  // Whatever matches is among these.
+  // Returns a superset of the objects that match.
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);
   void record(ChangeType type, Key key, Object object, Object before);
@@ -82,7 +84,7 @@ class Store {
   static constexpr std::size_t longest_history = 20'000;
   Clock& clock_;
   Rng& rng_;
-  std::uint64_t revision_ = 100;  // a cluster is never empty: revision 0 and 1 have meanings of their own
+  std::uint64_t revision_ = 100;  // a real cluster is never empty, and revisions 0 and 1 have special meanings
   Index::Objects objects_;
   Index index_;
   mutable std::uint64_t listed_ = 0;

@@ -8,13 +8,13 @@
 namespace haulout::sim {
 namespace {
 
-// A schema: field name to its own fields, or to those of its entries if it is a list; an empty map means anything goes
-// below.
+// A schema maps a field name to the field's own schema, or to that of its entries if it is a list. An empty map allows
+// anything below.
 struct Schema {
   std::map<std::string, Schema> fields;
 };
 
-// Fields below which anything goes.
+// Returns a schema of fields that allow anything below.
 Schema fields(std::initializer_list<const char*> names) {
   Schema schema;
   for (const char* name : names) schema.fields.emplace(name, Schema{});
@@ -132,7 +132,7 @@ void collect(const Json& value, const Schema& schema, const std::string& path, s
     for (std::size_t i = 0; i < value.size(); ++i) collect(value[i], schema, fmt::format("{}[{}]", path, i), into);
   if (!value.is_object()) return;
   for (const auto& [key, below] : value.items()) {
-    if (key.starts_with('$')) continue;  // a directive of a strategic merge patch
+    if (key.starts_with('$')) continue;  // directive of a strategic merge patch
     const std::string here = path.empty() ? key : fmt::format("{}.{}", path, key);
     const auto known = schema.fields.find(key);
     if (known == schema.fields.end())

@@ -1,5 +1,5 @@
-// Objects as JSON text, made once for each state of an object: lists, watches and reads give out the same ones again
-// and again.
+// Objects as JSON text. The text is made once for each state of an object, because lists and watches send the same
+// states many times. No I/O.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ class Texts {
  public:
   enum class Form {
     whole,
-    item,  // as a list carries it: without kind and apiVersion
+    item,  // as an entry of a list: without kind and apiVersion
   };
   explicit Texts(Form form) : form_(form) {}
 
-  // Valid until the next call.
+  // Returns the text of the object. The reference is valid until the next call.
   const std::string& of(const Object& object);
 
  private:
   struct Entry {
-    Object object;  // kept, so that no other object takes its address
+    Object object;  // held, so that no other object can get its address, the key of this entry
     std::string text;
   };
   static constexpr std::size_t most = 500;

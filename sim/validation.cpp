@@ -20,7 +20,7 @@ bool alphanumeric(char c) {
   return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// 2026-11-21T01:00:00.000000Z
+// Returns the decoder's message unless the time has exactly six decimals: 2026-11-21T01:00:00.000000Z.
 std::optional<std::string> micro_time_problem(const std::string& text) {
   constexpr std::size_t seconds_end = 19, fraction = 7;
   const std::string_view rest = std::string_view(text).substr(std::min(text.size(), seconds_end));
@@ -91,7 +91,8 @@ void check_new_event(const Json& event, Problems& problems) {
   if (event.contains("deprecatedCount")) problems.push_back("count: Invalid value: \"\": needs to be unset");
 }
 
-// Only the series of an Event changes. The registry has the core names of the fields.
+// An update may change the series of an Event, but none of these fields. The registry's messages use the field names of
+// core/v1.
 void check_same_event(const Json& event, const Json& before, Problems& problems) {
   for (const auto& [own, name] :
        {std::pair{"note", "message"}, std::pair{"reason", "reason"}, std::pair{"action", "action"},

@@ -1,4 +1,5 @@
-// What the API server refuses of the objects that an agent writes (Leases, Events, labels), in its own words. Pure.
+// Validation by the API server of the objects that an agent writes (Leases, Events, labels), with the server's
+// messages. Pure.
 #pragma once
 
 #include <optional>
@@ -8,10 +9,10 @@
 
 namespace haulout::sim {
 
-// A value that cannot be decoded: a MicroTime without exactly six decimals. The decoder's message.
+// Returns the decoder's message if a value cannot be decoded: a MicroTime without exactly six decimals.
 std::optional<std::string> undecodable(const ResourceInfo& info, const Json& object);
 
-// 422 for a new object (`before` is null), or for a new state of one.
+// Returns a 422 if the object is invalid. `before` is the stored object, or null if the object is new.
 std::optional<StatusBody> refused(const ResourceInfo& info, const Json& object, const Json& before);
 
 }  // namespace haulout::sim

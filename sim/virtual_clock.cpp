@@ -6,7 +6,7 @@ namespace haulout::sim {
 namespace asio = boost::asio;
 
 namespace {
-// Any instant will do, as long as it is the same in each run: 2026-01-01T00:00:00Z.
+// Any instant works if it is the same in each run: 2026-01-01T00:00:00Z.
 constexpr std::chrono::sys_days wall_start = std::chrono::year(2026) / 1 / 1;
 constexpr TimePoint monotonic_start = TimePoint(std::chrono::hours(1));
 }  // namespace

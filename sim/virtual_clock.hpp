@@ -1,8 +1,9 @@
-// Clock in virtual time: nobody waits. Sleepers stand in an ordered queue (time, then order of arrival); run() polls
-// the io_context until it is idle, then jumps to the next sleeper. Same inputs, same order, on every machine.
+// Clock in virtual time: no real time passes. Sleepers are in a queue, ordered by (time, order of arrival). run() polls
+// the io_context until it is idle, then jumps to the next sleeper. The same inputs give the same order on every
+// machine.
 //
-// Everything must live on this one io_context: another thread or process looks idle and time would run past it.
-// Wall time moves with monotonic time from a fixed start and may be shifted by a test.
+// Everything must run on this one io_context: while another thread or process works, the context looks idle and time
+// would run ahead. Wall time advances with monotonic time from a fixed start; a test may shift it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,15 +23,15 @@ class VirtualClock final : public Clock {
   std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
                                    std::function<void()> ring) override;
 
-  // The wall clock jumps (NTP, a human); monotonic time does not notice.
+  // Makes the wall clock jump (NTP, a human); monotonic time stays unaffected.
   void shift_wall(Duration delta) { wall_shift_ += delta; }
 
   enum class Stop {
-    idle,      // nothing is left to run and nobody sleeps
-    deadline,  // the next sleeper is beyond `until`; time stands at `until`
-    steps,     // too many jumps: a livelock
+    idle,      // no handler is ready and no sleeper has a time
+    deadline,  // the next sleeper is later than `until`; the time is `until`
+    steps,     // too many jumps, which means a livelock
   };
-  // Runs until one of those. Sleepers at TimePoint::max() never wake by time.
+  // Runs until one of the conditions in Stop holds. Sleepers at TimePoint::max() never wake by time.
   Stop run(TimePoint until = TimePoint::max(), std::uint64_t max_steps = 50'000'000);
   std::size_t sleepers() const { return sleepers_.size(); }
 

@@ -10,23 +10,23 @@
 namespace haulout::sim {
 namespace {
 
-// How often a controller or a driver looks again at what it cannot do yet.
+// Pause before a controller or driver tries again what it cannot do yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
 constexpr const char* node_lists[] = {"/status/volumesInUse", "/status/volumesAttached"};
 
-// The first has names, the second objects that have one.
+// volumesInUse lists names, volumesAttached lists objects with a name.
 std::string name_of_entry(const Json& entry) {
   return entry.is_string() ? entry.get<std::string>() : text(entry, "/name");
 }
 
-// The spec of one that was migrated to CSI names no driver.
+// The spec of a volume that was migrated to CSI names no driver; an annotation does.
 std::string driver_of(const Json& volume) {
   const std::string driver = text(volume, "/spec/csi/driver");
   return driver.empty() ? annotation(volume, "pv.kubernetes.io/migrated-to") : driver;
 }
 
-// `list` of the Node's status has `entry`, or not.
+// Adds `entry` to `list` of the Node's status, or removes it if `has` is false.
 void tell(Store& store, const std::string& node, const char* list, const Json& entry, bool has) {
   store.modify({"nodes", "", node}, [&](Json& next) {
     Json entries = at(next, fmt::format("/status/{}", list).c_str());
@@ -49,7 +49,8 @@ bool shared_by_nodes(const Json& volume) {
                      [](const Json& mode) { return mode == "ReadWriteMany" || mode == "ReadOnlyMany"; });
 }
 
-// A claim may go before its pods do, with its namespace: the volume knows whose it is. Empty: none.
+// Returns the claim's PersistentVolume; empty if there is none. If the claim was deleted before its pods, with its
+// namespace, the claimRef of the volume still names it.
 std::string volume_of(const Store& store, const Key& claim) {
   if (const Object found = store.get(claim)) return text(*found, "/spec/volumeName");
   const auto volumes = store.list("persistentvolumes", {}, By::claim_ref, claim.ns + '/' + claim.name);
@@ -94,7 +95,7 @@ Volumes::Place Volumes::place_of(const Json& attachment) {
 void Volumes::on_change(const Change& change) {
   const std::string& resource = change.key.resource;
   if (resource == "pods") {
-    // Nothing else about a pod moves a volume.
+    // Other changes of a pod do not affect its volumes.
     const bool moved = change.type != ChangeType::modified || pod_finished(*change.object) ||
                        text(*change.before, "/spec/nodeName") != text(*change.object, "/spec/nodeName");
     if (moved) look_later(*change.object);
@@ -107,7 +108,7 @@ void Volumes::on_change(const Change& change) {
   }
 }
 
-// What its driver was about to do, or has done, is to be done again.
+// After an etcd restore: plans again what the driver was about to do, or had done after the restored revision.
 void Volumes::take_up(const Change& change) {
   const Json& attachment = *change.object;
   const Place place = place_of(attachment);
@@ -152,8 +153,8 @@ bool Volumes::used(const Place& place) const {
   return false;
 }
 
-// The handle of a migrated volume only the translation of its driver knows; but it is in the name of the
-// VolumeAttachment.
+// Only the translation library knows the CSI handle of a migrated volume. But the name of the VolumeAttachment contains
+// a hash of it, so this searches the Node's lists for the matching name.
 std::string Volumes::unique_name(const Place& place, const Json& volume) const {
   const std::string handle = text(volume, "/spec/csi/volumeHandle");
   const Object node = world_.store.get({"nodes", "", place.node});
@@ -179,7 +180,7 @@ bool Volumes::told(const Place& place) const {
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
   const Object attachment = attachment_of(world_.store, place.volume, place.node);
-  // One that was loaded is detached, whatever kind of volume it is.
+  // A loaded VolumeAttachment is detached for any kind of volume.
   if (!volume || (!attachment && !needs_attachment(world_.store, *volume))) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
@@ -193,11 +194,12 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
   if (in_use) {
     if (!attachment) return attach(place, *volume);
     if (flag(*attachment, "/status/attached")) tell_attached(place, *volume, true);
-    if (terminating(*attachment)) again();  // it is made anew when it has gone
+    if (terminating(*attachment)) again();  // a new VolumeAttachment follows after the deletion
     return;
   }
   if (!attachment || terminating(*attachment)) return;
-  // A dead kubelet does not say that it has unmounted: after this long it is not asked any more.
+  // A stopped kubelet does not report that it has unmounted. After `force_detach` the controller no longer waits for
+  // it.
   if (silent && unused < world_.timing.force_detach) return again();
   tell_attached(place, *volume, false);
   ask_to_detach({"volumeattachments", "", name_of(*attachment)});
@@ -238,7 +240,7 @@ void Volumes::tell_attached(const Place& place, const Json& volume, bool attache
 }
 
 void Volumes::ask_to_detach(const Key& key) {
-  // One that was loaded without it is the driver's all the same.
+  // A loaded VolumeAttachment without a finalizer belongs to the driver, too.
   world_.store.modify(key, [](Json& next) {
     if (!has_finalizers(next))
       next["metadata"]["finalizers"] = Json::array({"external-attacher/" + text(next, "/spec/attacher")});

@@ -74,7 +74,7 @@ std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
 }
 
 void WatchHub::plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end) {
-  // Every minute, and once more shortly before the end (measured: about 2 s).
+  // Every minute, and once more shortly before the end of the watch (measured: about 2 s before it).
   const TimePoint last = end - std::chrono::seconds(2);
   if (world_.now() >= last) return;
   world_.agenda.at(std::min(world_.now() + world_.timing.bookmark_every, last), [this, watch, end] {
@@ -106,7 +106,7 @@ void WatchHub::offer(const Watch& watch, const Change& change) {
   if (matches) {
     send_object(*channel, matched ? "MODIFIED" : "ADDED", change.object);
   } else if (matched) {
-    // Left the selection: the last state that was in it, at the revision of the change.
+    // The object no longer matches. The event has its last matching state, with the revision of the change.
     Json last = *change.before;
     last["metadata"]["resourceVersion"] = std::to_string(change.revision);
     send_object(*channel, "DELETED", std::make_shared<const Json>(std::move(last)));

@@ -1,5 +1,5 @@
-// Every open watch: serves it from the history, then feeds it each change, bookmarks and its end, one JSON line at a
-// time. A watch lives as long as its reader holds the channel.
+// All open watches. The hub serves each watch from the history, then sends it every change, bookmarks and its end, one
+// JSON line at a time. A watch lives as long as its reader holds the channel.
 #pragma once
 
 #include <deque>
@@ -13,12 +13,12 @@
 
 namespace haulout::sim {
 
-// What lies between the server and one reader.
+// What the server has sent to one reader and the reader has not read yet.
 struct WatchChannel {
   explicit WatchChannel(boost::asio::any_io_executor executor) : changed(executor) {}
   enum class End { open, proper, reset };
 
-  std::deque<std::pair<TimePoint, std::string>> lines;  // each with the time when it arrives
+  std::deque<std::pair<TimePoint, std::string>> lines;  // with their times of arrival
   TimePoint last_arrival{};
   End end = End::open;
   Notifier changed;
@@ -26,9 +26,9 @@ struct WatchChannel {
 
 struct WatchRequest {
   Selection selection;
-  std::optional<std::uint64_t> after;  // resourceVersion; absent: begin with what is there
+  std::optional<std::uint64_t> after;  // resourceVersion to continue after; absent: begin with all objects that exist
   bool bookmarks = false;
-  bool initial_events_end = false;  // sendInitialEvents: mark the end of what was there
+  bool initial_events_end = false;  // sendInitialEvents: send a bookmark after the objects that exist
   std::chrono::seconds timeout{1800};
 };
 
@@ -39,16 +39,17 @@ class WatchHub {
   std::shared_ptr<WatchChannel> open(WatchRequest request);
 
   void end_all(WatchChannel::End how);
-  // Watches of that resource stay open but carry nothing any more (a black hole) until they are dropped.
+  // All open watches deliver nothing any more (a black hole). They stay open until they are reset or their readers drop
+  // them.
   void silence_all();
-  // Nothing arrives before then: the cache that feeds the watches is behind the storage. Lists are not.
+  // No watch event arrives before `when`, as if the watch cache were behind the storage. Lists are up to date.
   void lag_until(TimePoint when) { behind_until_ = when; }
   std::size_t open_watches() const;
 
  private:
   struct Watch {
     WatchRequest request;
-    std::optional<std::string> name;  // of the only object that it can be about
+    std::optional<std::string> name;  // name in the field selector, if it selects one object
     std::weak_ptr<WatchChannel> channel;
     bool silent = false;
   };

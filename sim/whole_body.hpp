@@ -1,4 +1,4 @@
-// A whole body behind the interface of a stream: a refused watch, or a page instead of one.
+// A complete response as a BodyStream: for a refused watch, or for a proxy's page in place of a watch. No I/O.
 #pragma once
 
 #include <utility>

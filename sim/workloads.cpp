@@ -26,13 +26,13 @@ Json daemon_tolerations() {
   return tolerations;
 }
 
-// A pod that is Ready is available once it has been Ready for as long as its controller wants. Nothing: it is not
-// Ready. A condition without a time has been true for long enough.
+// Returns when the pod becomes available: when it has been Ready for minReadySeconds of its controller. Returns nullopt
+// if the pod is not Ready. A condition without a time counts as old enough.
 std::optional<WallTime> available_from(const Json& pod, const Json& controller) {
   if (!pod_ready(pod)) return std::nullopt;
   const auto ready_since = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
   if (!ready_since) return WallTime();
-  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of the API's field
+  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // maximum of the API's field
   return *ready_since +
          std::chrono::seconds(std::clamp<std::int64_t>(number(controller, "/spec/minReadySeconds"), 0, longest));
 }
@@ -85,7 +85,7 @@ std::vector<Object> Workloads::controlled_by(const Json& controller, std::string
   return world_.store.list(resource, ns_of(controller), By::controller, uid_of(controller));
 }
 
-// The newest: should its controller have another template by now, so have the next ones.
+// Remembers the newest pod of each controller. If the template changes, later pods resemble the newest one.
 void Workloads::remember(const Object& pod) {
   const std::string owner = text(controller_of(*pod), "/uid");
   if (owner.empty()) return;
@@ -104,8 +104,8 @@ void Workloads::create_pod(const Json& owner, const std::string& name, const std
   world_.store.create("pods", std::move(pod));
 }
 
-// A new Deployment gets a ReplicaSet, whose replicas follow the Deployment's. Roll-outs are not played: with replicas
-// in more than one of its sets, or in none, it is left as it is.
+// Creates the ReplicaSet of a new Deployment, and keeps the replicas of the ReplicaSet equal to the Deployment's. The
+// simulation has no roll-outs: it changes nothing if more than one ReplicaSet, or none, has replicas.
 void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   const std::int64_t replicas = number(deployment, "/spec/replicas", 1);
   const std::vector<Object> sets = controlled_by(deployment, "replicasets");
@@ -115,7 +115,7 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   if (in_use.size() == 1)
     world_.store.modify({"replicasets", key.ns, name_of(*in_use[0])},
                         [&](Json& next) { next["spec"]["replicas"] = replicas; });
-  // One that a controller has seen has its sets, be it that nobody has loaded them.
+  // A Deployment with status.observedGeneration already has ReplicaSets, even if they were not loaded.
   if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
   Json set = {{"metadata",
                {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
@@ -130,7 +130,7 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
 
 void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
   std::vector<Object> present;
-  // Where there are too many, those that are not Ready go first.
+  // If there are too many pods, those that are not Ready are deleted first.
   const std::vector<Object> pods = controlled_by(set, "pods");
   for (const bool ready : {true, false})
     for (const Object& pod : pods)
@@ -142,12 +142,12 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
 }
 
-// A name is free only when the object that had it is gone; the next ordinal waits until this one is available.
-// Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready: minReadySeconds slows their roll-outs only.
+// A name is free only after the pod with this name is deleted. The next ordinal waits until this pod is available.
+// Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready; minReadySeconds only slows their roll-outs.
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  // A 32-bit integer in the API.
+  // The API's field has 32 bits.
   const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
   for (std::int64_t i = 0; i < replicas; ++i) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);

@@ -1,5 +1,5 @@
-// The controllers that bring pods back: ReplicaSet (with its Deployment), StatefulSet, DaemonSet. Jobs and bare pods do
-// not return. Each looks at its whole set a lag after anything of it has changed.
+// Controllers that create replacements: ReplicaSet (with its Deployment), StatefulSet, DaemonSet. Pods of Jobs and bare
+// pods are not replaced. A controller checks its whole set Timing::controller_lag after any change of the set.
 #pragma once
 
 #include <map>
@@ -22,14 +22,14 @@ class Workloads {
   void reconcile_replica_set(const Key& key, const Json& set);
   void reconcile_stateful_set(const Key& key, const Json& set);
   void reconcile_daemon_set(const Key& key, const Json& set);
-  // Sorted by name.
+  // Returns the objects with this controller, sorted by name.
   std::vector<Object> controlled_by(const Json& controller, std::string_view resource) const;
   void remember(const Object& pod);
   void create_pod(const Json& owner, const std::string& name, const std::string& node);
 
   World& world_;
   std::set<Key> planned_;
-  std::map<std::string, Object> newest_;  // pod, there or not, by its controller's uid
+  std::map<std::string, Object> newest_;  // newest pod, even if deleted; key: UID of its controller
 };
 
 }  // namespace haulout::sim

@@ -1,5 +1,5 @@
-// A way to the simulated server that changes requests as they go, and answers as they come. Streams pass unchanged.
-// Borrows the sound way.
+// Transport to the simulated server that changes requests before they are sent, and answers when they arrive. Streams
+// pass unchanged. Borrows the sound transport.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ inline bool is_eviction(const sim::Call& call) {
   return call.verb == "create" && call.subresource == "eviction";
 }
 
-// Requests that are broken: evictions that name no instance, and deletions in their place.
+// Changes for requests: an eviction without the pod's UID, and a deletion in place of an eviction.
 inline void name_no_instance(const sim::Call& call, http::Request& request) {
   if (!is_eviction(call)) return;
   sim::Json body = sim::Json::parse(request.body);

@@ -1,5 +1,5 @@
-// In how many generated worlds each dimension of the generator was met. A world tells its own by its setting: the words
-// of it that are no numbers.
+// Counts in how many generated worlds each dimension of the generator occurred. The dimensions of a world are the words
+// of its setting (SeededRun::setting) that contain no digits. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,13 +22,13 @@ class Dimensions {
     for (std::string word; words >> word;) {
       while (word.ends_with(',')) word.pop_back();
       const bool digit = std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-      // What follows a colon is a name, as in migrates:denies-429.
+      // A word with a colon counts even with digits, as in migrates:denies-429.
       if ((!digit || word.find(':') != std::string::npos) && word.size() > 2) met.insert(word);
     }
     for (const std::string& word : met) ++worlds_with_[word];
   }
 
-  // "; faults in 60, leave in 9"; nothing of what every world has, the names of the numbers among it.
+  // Example: "; faults in 60, leave in 9". Omits words that every world has, such as the names of numbers.
   std::string text() const {
     std::string text;
     for (const auto& [word, worlds] : worlds_with_)

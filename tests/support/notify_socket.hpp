@@ -1,4 +1,4 @@
-// The end of NOTIFY_SOCKET that a service manager listens at.
+// The end of NOTIFY_SOCKET at which a service manager listens.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace haulout::testing {
 
-// Variables of this process, until the end of its life.
+// Sets environment variables of this process. The destructor unsets them.
 class Environment {
  public:
   void set(const char* name, const std::string& value) {
@@ -30,7 +30,8 @@ class Environment {
   std::vector<std::string> names_;
 };
 
-// A service manager's socket; one in the abstract namespace has a name of its own for each process.
+// A service manager's socket. A path with a leading '@' is in the abstract namespace; the caller must make it unique
+// for each process.
 class Listener {
  public:
   explicit Listener(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {

@@ -1,5 +1,5 @@
-// A fixture in real time, for what the kernel does: files, child processes, sockets. run(coroutine) runs it to its end
-// and fails the test when that takes long; nothing sleeps.
+// A fixture in real time, for tests of the kernel's part: files, child processes, sockets. run(coroutine) runs the
+// coroutine to its end. It throws, and so fails the test, if that takes more than 60 s. The fixture never sleeps.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ class RealTimeTest : public ::testing::Test {
   boost::asio::io_context context{1};
   RealClock clock;
 
-  // Far enough never to strike in a good run.
+  // A deadline that a successful run never reaches.
   TimePoint soon() const { return clock.now() + std::chrono::seconds(50); }
 
   template <class T>

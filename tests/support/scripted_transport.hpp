@@ -1,5 +1,5 @@
-// A Transport that plays a script in virtual time: canned answers are taken in order by path, every request is
-// recorded. A request without an answer left is a failure of the test and gets Errc::protocol.
+// A Transport that plays a script in virtual time: it returns prepared answers in order, whatever the request is, and
+// records every request. A request for which no answer is left fails the test and gets Errc::protocol.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline http::Response json_response(int status, std::string body) {
 
 class ScriptedTransport final : public http::Transport {
  public:
-  // One thing that a stream does, `after` the one before.
+  // One action of a stream. It happens `after` the reader has asked for it.
   struct Step {
     Duration after{};
     enum class Kind { bytes, end, reset, silence } kind = Kind::bytes;
@@ -45,10 +45,10 @@ class ScriptedTransport final : public http::Transport {
 
   explicit ScriptedTransport(Clock& clock) : clock_(clock) {}
 
-  // The next round trip's answer, given after `delay`.
+  // Adds the answer to the next round trip, given after `delay`.
   void answer(http::Response response, Duration delay = {}) { answers_.push_back({std::move(response), {}, delay}); }
   void fail(Error error, Duration delay = {}) { answers_.push_back({{}, std::move(error), delay}); }
-  // What the next open() gets.
+  // Adds the stream that the next open() returns.
   void stream(std::vector<Step> steps, Duration delay = {}) {
     Stream stream;
     stream.head.status = 200;
@@ -128,7 +128,7 @@ class ScriptedTransport final : public http::Transport {
       if (step.kind == Step::Kind::reset) co_return Error(Errc::reset, "connection reset");
       co_return step.kind == Step::Kind::end ? std::string() : step.bytes;
     }
-    // Each step comes just after one asked.
+    // Never finds a step waiting: each step happens only after the reader has asked for it.
     bool hold_back() override { return held_ = true; }
     void read_on() override {
       held_ = false;

@@ -1,4 +1,4 @@
-// A sink that keeps what is written.
+// A sink that keeps the written text in memory. Never fails.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A fixture in virtual time: run(coroutine) runs it to its end and fails the test when it hangs, when a sleeper is left
-// behind, or when it throws.
+// A fixture in virtual time. run(coroutine) runs the coroutine to its end. It fails the test if the coroutine hangs,
+// throws, or leaves a sleeper behind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class VirtualTimeTest : public ::testing::Test {
 
   Duration elapsed() const { return clock.now() - start; }
 
-  // Runs the coroutine to its end; a failure of the test when it does not end.
+  // Runs the coroutine to its end. Fails the test if the coroutine does not end.
   template <class T>
   T run(boost::asio::awaitable<T> coroutine) {
     std::optional<T> result;

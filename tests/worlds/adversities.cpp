@@ -34,7 +34,8 @@ class Adversities {
   }
 
   // -- The storage
-  // Whoever kept the node cordoned sees to that again.
+  // Restores etcd from an earlier backup. If this undoes the cordon of the node, people cordon the node again after
+  // `notice_restored`.
   void restored_etcd() {
     const Duration backup = rng_.between(Duration(milliseconds(100)), Duration(seconds(60)));
     const Duration restored = backup + rng_.between(Duration(milliseconds(100)), Duration(seconds(60)));
@@ -46,7 +47,7 @@ class Adversities {
     incident(restored, "etcd restored", [revision, down, node = world_.node](Cluster& cluster) {
       const auto cordoned = [&cluster, node] { return flag(cluster.get("nodes", "", node), "/spec/unschedulable"); };
       const bool before = cordoned();
-      // What is older than the history is not to be had.
+      // The store cannot restore a state that is older than its history.
       cluster.restore_etcd(std::max(*revision, cluster.store().history_start()));
       cluster.restart(down);
       if (before && !cordoned()) cluster.after(notice_restored, [&cluster, node] { cluster.cordon(node); });
@@ -54,7 +55,7 @@ class Adversities {
   }
 
   // -- The wire
-  // Of every request, for a while.
+  // A fault of every request, for a limited time.
   FaultRule outage() {
     FaultRule rule;
     const Duration from = rng_.between(Duration::zero(), Duration(seconds(60)));
@@ -85,7 +86,7 @@ class Adversities {
     return rule;
   }
 
-  // What is worth another try.
+  // A transient fault: a client should retry.
   FaultRule passing() {
     FaultRule rule = at_times();
     Fault& fault = rule.fault;
@@ -107,7 +108,8 @@ class Adversities {
     return rule;
   }
 
-  // What the server would say of a request that makes no sense, and what there is where no API server is.
+  // Answers that tell a client not to retry: an API server's answers to an invalid request, or the answers of a host
+  // without an API server.
   FaultRule hopeless() {
     world_.hopeless_answers = true;
     FaultRule rule = at_times();

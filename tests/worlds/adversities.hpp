@@ -1,14 +1,14 @@
-// What the seventh generation of worlds has besides: an etcd that is restored from a backup; a server whose name or
-// certificate is not good for a while, answers that are whole and wrong, errors in the middle of a watch, more answers
-// that waiting cannot heal; drains with the credential of the node's kubelet. Pure; from a seed of its own, so that
-// older worlds stay what they were.
+// Additions of the seventh generation of worlds: an etcd that is restored from a backup; a server whose name or
+// certificate is invalid for a while; complete but wrong answers; errors in the middle of a watch; more answers after
+// which waiting does not help; drains with the credential of the node's kubelet. Pure. They have their own seed, so
+// that older worlds do not change.
 #pragma once
 
 #include "tests/worlds/world_generator.hpp"
 
 namespace haulout::sim {
 
-// Adds to all of `world`; what stands in the way heals, unless `hopeless_answers` says otherwise.
+// May add to every part of `world`. All obstacles are resolved in time, unless `hopeless_answers` is set.
 void add_adversities(GeneratedWorld& world, const GeneratorOptions& options);
 
 }  // namespace haulout::sim

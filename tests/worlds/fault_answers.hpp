@@ -1,4 +1,4 @@
-// What a fault puts in the place of an answer, or makes of one. Pure.
+// Answers that a fault injects, and answers that it changes. Pure.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,17 @@
 
 namespace haulout::sim {
 
-// Not JSON in any reader's eyes.
+// Bytes that no reader accepts as JSON.
 inline constexpr const char* noise = "\x16\x03\x01{]\xff\n";
 
-// Of a request that never reaches the server; nothing where it does, or something else answers.
+// Returns the error of a request that a fault keeps from reaching the server; nullopt for other faults.
 std::optional<Error> failure_in_place(const Fault& fault);
-// Of something else than the server, or of the server before it has looked at the request; nothing otherwise.
+// Returns an answer that replaces the server's: from a proxy, or from the server before it handles the request. Returns
+// nullopt for other faults.
 std::optional<http::Response> answer_in_place(const Fault& fault);
-// What arrives of what the server has sent: the body of an answer, or a line of a watch.
+// Returns what arrives of the server's text: the body of an answer, or a line of a watch. Unchanged for most kinds.
 std::string spoilt(FaultKind kind, std::string body);
-// A line of a watch.
+// Returns a line of a watch: an ERROR event with `fault.code`.
 std::string error_event(const Fault& fault);
 
 }  // namespace haulout::sim

@@ -99,7 +99,7 @@ class FaultyStream final : public http::BodyStream {
   bool finished_ = false;
 };
 
-// Counts as open for as long as it is held.
+// Counts as open as long as it exists.
 class CountedStream final : public http::BodyStream {
  public:
   CountedStream(std::shared_ptr<std::size_t> count, std::unique_ptr<http::BodyStream> inner)
@@ -120,7 +120,7 @@ class CountedStream final : public http::BodyStream {
   std::unique_ptr<http::BodyStream> inner_;
 };
 
-// As a proxy passes it on that does not know field selectors.
+// The request as a proxy passes it on if it drops field selectors.
 http::Request unselected(http::Request request) {
   const std::size_t begin = request.target.find("fieldSelector=");
   const std::size_t end = request.target.find('&', begin);
@@ -201,7 +201,7 @@ Task<http::Response> FaultTransport::round_trip(http::Request request, TimePoint
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + fault->delay));
     co_return co_await inner_.round_trip(std::move(request), deadline);
   }
-  // No failure costs nothing: a loop that retries without waiting must not stand still in time.
+  // Every failure takes at least 1 ms, so that a loop that retries without waiting still advances time.
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   if (auto response = answer_in_place(*fault)) co_return *std::move(response);
   if (auto failure = failure_in_place(*fault)) co_return *std::move(failure);
@@ -228,7 +228,7 @@ Task<std::unique_ptr<http::BodyStream>> FaultTransport::open_with_faults(http::R
   if (!fault) co_return co_await inner_.open(std::move(request), deadline);
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   std::unique_ptr<http::BodyStream> stream;
-  // Garbage comes in the middle of a stream that has begun well.
+  // Garbage comes in the middle of a stream that began without a fault.
   if (auto response = fault->kind == FaultKind::garbage ? std::nullopt : answer_in_place(*fault)) {
     stream = std::make_unique<WholeBody>(*std::move(response));
     co_return std::move(stream);

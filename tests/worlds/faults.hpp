@@ -1,5 +1,5 @@
-// Faults between a client and its server: a decorator of Transport that follows a plan. What happens depends only on
-// the plan, the requests and the Rng.
+// Faults between a client and its server: a decorator of Transport that follows a plan. Its behaviour depends only on
+// the plan, the requests and the Rng. It borrows the inner transport, the clock and the Rng.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,29 @@
 namespace haulout::sim {
 
 enum class FaultKind {
-  refuse,        // no connection
+  refuse,        // connection refused
   dns,           // the server's name has no address
-  tls,           // a certificate is not believed
-  protocol,      // what answers does not speak HTTP
-  credentials,   // a file of this machine is missing, or half written
-  crowded,       // no connection while `most_streams` streams are open
-  reset_before,  // the connection breaks and the server never sees the request
-  reset_after,   // the server has carried the request out, its answer is lost
-  stall,         // no answer until the caller gives up; the server has seen the request
-  slow,          // the answer, or each piece of a stream, comes `delay` later
-  truncate,      // a whole-looking answer whose body ends in the middle
-  html,          // 200 with a page of some proxy
-  garbage,       // 200, and no JSON; streams: a piece that is none, in front of the others
-  hidden_error,  // 200, and a Status that says Failure with `code`
-  no_kind,       // the server's answer, or the next event of its stream, does not say what it is
-  no_uid,        // likewise, and no object in it has a UID
-  unselected,    // the server does what it is asked for, but for the field selector: of all nodes, under all names
-  redirect,      // 302 to somewhere else
+  tls,           // a certificate is not trusted
+  protocol,      // the peer does not speak HTTP
+  credentials,   // a local file is missing or incomplete
+  crowded,       // connection fails while `most_streams` streams are open
+  reset_before,  // the connection breaks before the server sees the request
+  reset_after,   // the server carries out the request, but its answer is lost
+  stall,         // no answer before the deadline; the server has carried out the request; streams: no further piece
+  slow,          // the answer, or each piece of a stream, is late by `delay`
+  truncate,      // the answer looks complete, but its body ends in the middle; streams: as half_line
+  html,          // 200 with an HTML page of a proxy
+  garbage,       // 200 without JSON; streams: one piece that is not JSON, before the remaining pieces
+  hidden_error,  // 200 with a Status that says Failure with `code`
+  no_kind,       // the server's answer, or the next event of its stream, has no `kind`
+  no_uid,        // likewise, but no object in it has a UID
+  unselected,    // the server ignores the field selector: it returns objects of all nodes, with all names
+  redirect,      // 302 to another address
   throttle,      // 429 text/plain with Retry-After
-  server_error,  // 5xx, or what `code` says: JSON, HTML from a proxy, or plain text
-  future,        // 504: a resourceVersion that the server has not reached
+  server_error,  // error status `code`: as a Status, HTML from a proxy, or plain text
+  future,        // 504: the server has not reached the resourceVersion yet
   cut,           // streams: the connection breaks
-  end,           // streams: a proper end, before its time
+  end,           // streams: a proper end, but too early
   error_event,   // streams: an ERROR event with `code`, then the end
   half_line,     // streams: half of the next piece, then the end
   split,         // streams: pieces arrive in small parts; nothing is lost
@@ -43,22 +43,22 @@ std::string_view to_string(FaultKind kind);
 
 struct Fault {
   FaultKind kind = FaultKind::reset_before;
-  Duration delay{};                     // slow: how much later
-  int code = 503;                       // server_error, hidden_error, error_event
+  Duration delay{};                     // slow: the delay
+  int code = 503;                       // server_error, hidden_error, error_event: the status code
   bool proxy = false;                   // server_error: HTML instead of a Status
-  bool plain = false;                   // server_error: text instead of a Status
-  std::string words{};                  // dns, tls, protocol, credentials: what is wrong; empty: one of many things
-  std::size_t most_streams = 0;         // crowded
-  std::string retry_after = "1";        // throttle: seconds or an HTTP date
-  std::size_t after_pieces = SIZE_MAX;  // what befalls a stream: so many pieces come first …
-  Duration after{};                     // … or until so long after it was opened, whichever is first
+  bool plain = false;                   // server_error: plain text instead of a Status
+  std::string words{};                  // dns, tls, protocol, credentials: the message; empty: a default
+  std::size_t most_streams = 0;         // crowded: number of open streams from which on connections fail
+  std::string retry_after = "1";        // throttle: Retry-After in seconds or as an HTTP date
+  std::size_t after_pieces = SIZE_MAX;  // streams: the fault strikes after so many pieces …
+  Duration after{};                     // … or so long after the stream was opened, whichever is first
 };
 
-// When a fault strikes: the first rule that applies to a request decides.
+// Says when a fault strikes. The first rule that applies to a request decides.
 struct FaultRule {
   std::string verb;      // "get", "list", "watch", "create", …; empty: any
   std::string resource;  // "pods", "pods/eviction"; empty: any
-  std::size_t skip = 0;  // of the requests it applies to, leave so many alone
+  std::size_t skip = 0;  // number of matching requests that pass before the fault strikes
   std::size_t count = SIZE_MAX;
   TimePoint from = TimePoint::min();
   TimePoint until = TimePoint::max();
@@ -74,7 +74,7 @@ class FaultTransport final : public http::Transport {
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   void add(FaultRule rule) { plan_.push_back({std::move(rule)}); }
-  // What has been done so far: "cut watch pods", …
+  // Faults that have struck so far: "cut watch pods", …
   const std::vector<std::string>& struck() const { return struck_; }
 
  private:
@@ -90,7 +90,8 @@ class FaultTransport final : public http::Transport {
   Clock& clock_;
   Rng& rng_;
   std::vector<Entry> plan_;
-  std::shared_ptr<std::size_t> open_streams_ = std::make_shared<std::size_t>(0);  // a stream may outlive this
+  // Shared with the streams, since a stream may outlive the transport.
+  std::shared_ptr<std::size_t> open_streams_ = std::make_shared<std::size_t>(0);
   std::vector<std::string> struck_;
 };
 

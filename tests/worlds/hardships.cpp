@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Between two tries of a driver to detach (sim/volumes.cpp), and what the controllers take besides.
+// Time between two tries of a driver to detach (sim/volumes.cpp), and additional time that the controllers need.
 constexpr Duration between_tries = seconds(5);
 constexpr Duration controllers_take = seconds(5);
 
@@ -65,7 +65,8 @@ class Hardships {
     for (Json& object : made) world_.objects.push_back(std::move(object));
   }
 
-  // Pods that come back elsewhere and want the volume there that they had here, and have to wait for it.
+  // Makes attaching slow, and gives more workloads volumes. Their pods need the same volume on another node and must
+  // wait for it.
   void slow_to_attach() {
     SeededRng rng(world_.seed * 0x9e3779b97f4a7c15u + 5);
     if (rng.chance(70)) world_.timing.attach = rng.between(Duration(milliseconds(100)), Duration(seconds(150)));
@@ -86,7 +87,7 @@ class Hardships {
     spec["volumes"].push_back(std::move(volume));
   }
 
-  // One volume for all pods of a workload, also for those that come later.
+  // Adds one volume for all pods of a workload, also for pods that are created later.
   void share(Json& workload, const char* prefix, const char* mode, std::vector<Json>& made) {
     const std::string app = text(workload, "/spec/selector/matchLabels/app"), ns = ns_of(workload);
     const std::string claim = prefix + app;
@@ -124,7 +125,8 @@ class Hardships {
   }
 
   // -- The server
-  // Another member takes over, whose cache has not heard yet what its lists, which ask the storage, tell.
+  // Another API server takes over. Its watch cache is behind the storage; its lists are up to date because they read
+  // the storage.
   void older_cache() {
     const Duration when = moment(seconds(100)), down = rng_.between(Duration(milliseconds(100)), Duration(seconds(10))),
                    lag = rng_.between(Duration(milliseconds(100)), Duration(seconds(20)));
@@ -141,7 +143,8 @@ class Hardships {
     incident(moment(seconds(60)), "namespace deleted", [ns](Cluster& cluster) { cluster.terminate_namespace(ns); });
   }
 
-  // Away and back under the same name, on this node or another: another instance, which nobody has asked to leave yet.
+  // Moves bare pods: deletes a pod and creates it under the same name on n1 or n2. The new instance has not been
+  // evicted yet.
   void people_move_pods() {
     for (const Json& object : world_.objects) {
       if (text(object, "/kind") != "Pod" || !at(object, "/metadata/ownerReferences").is_null() || !rng_.chance(15))
@@ -151,7 +154,7 @@ class Hardships {
       moved["metadata"].erase("finalizers");
       moved["spec"]["nodeName"] = rng_.chance(30) ? "n1" : "n2";
       incident(moment(seconds(60)), "pod moved", [moved](Cluster& cluster) {
-        // What is deleted meanwhile, or with its namespace, is not brought back.
+        // Does not recreate a pod that is already deleted or whose namespace is terminating.
         const Json there = cluster.get("pods", ns_of(moved), name_of(moved));
         if (there.is_null() || terminating(cluster.get("namespaces", "", ns_of(moved)))) return;
         cluster.remove("pods", ns_of(moved), name_of(moved));
@@ -160,7 +163,7 @@ class Hardships {
     }
   }
 
-  // Denies the evictions of one namespace, or cannot be reached, for a while.
+  // Adds a webhook that denies the evictions of one namespace, or cannot be reached, for a while.
   void webhook() {
     const std::string ns = fmt::format("team-{}", rng_.between(std::uint64_t{1}, std::uint64_t{3}));
     const bool denies = rng_.chance(50);

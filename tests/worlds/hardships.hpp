@@ -1,15 +1,14 @@
-// What makes a generated world harder, from the second generation of worlds on: volumes that take their time to detach,
-// namespaces that die, people who move pods, webhooks that deny or fail for a while. Pure; from a seed of its own, so
-// that worlds of the first generation stay what they were. From the fourth on there are more volumes, of two drivers,
-// and from the fifth on storage is slow to attach, and more pods
-// come back to their volumes elsewhere; further seeds decide that.
+// Hardships of generated worlds, from the second generation on: volumes that detach slowly, namespaces that are
+// deleted, people who move pods, webhooks that deny or fail for a while. Pure. They have their own seed, so that worlds
+// of the first generation do not change. The fourth generation adds more volumes, of two drivers. In the fifth, storage
+// attaches slowly, and more pods need their volumes on another node. Both additions have further seeds.
 #pragma once
 
 #include "tests/worlds/world_generator.hpp"
 
 namespace haulout::sim {
 
-// Adds to `world.objects` and `world.incidents`; everything that stands in the way heals, as told there.
+// Adds to `world.objects` and `world.incidents`. All obstacles are resolved in time, as world_generator.hpp promises.
 void add_hardships(GeneratedWorld& world, const GeneratorOptions& options);
 
 }  // namespace haulout::sim

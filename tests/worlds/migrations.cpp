@@ -20,15 +20,15 @@ constexpr std::pair<Way, const char*> ways[] = {
     {Way::admits, "admits"}, {Way::denies_429, "denies-429"}, {Way::denies_400, "denies-400"}, {Way::slow, "slow"},
     {Way::down, "down"},     {Way::dry_run, "dry-run"}};
 
-// One webhook with the controller behind it. Shared by what the cluster calls.
+// One webhook with the controller behind it. The callbacks of the cluster share it.
 struct Migrator {
   Way way = Way::admits;
   std::string ns, app;
-  Duration takes{};      // to answer
-  Duration migration{};  // of each pod
+  Duration takes{};      // time to answer a call
+  Duration migration{};  // duration of one pod's migration
   bool one_by_one = false;
-  std::set<std::string> under_way{};  // names of pods
-  TimePoint free_at{};                // where they go one by one
+  std::set<std::string> under_way{};  // names of the pods that migrate now
+  TimePoint free_at{};                // end of the last planned migration; used if `one_by_one`
 };
 
 StatusBody refusal(int code, std::string reason, std::string message) {
@@ -46,7 +46,7 @@ StatusBody not_called() {
                              webhook_name));
 }
 
-// Elsewhere, before the pod goes.
+// Creates the replacement on n2 before the pod is deleted.
 void replace(Cluster& cluster, const std::string& ns, const std::string& name) {
   const Json pod = cluster.get("pods", ns, name);
   const std::string next = name + "-moved";

@@ -1,14 +1,14 @@
-// What the eighth generation of worlds has besides: pods behind budgets that never open, which go because an admission
-// webhook takes the request to evict them as its sign, as KubeVirt and Strimzi have it. The webhooks admit, deny, take
-// their time, cannot be called for a while, or turn the eviction into a dry run. Pure; from a seed of its own, so that
-// older worlds stay what they were.
+// Additions of the eighth generation of worlds: pods behind budgets that never allow a disruption. An admission webhook
+// takes the request to evict such a pod as the signal to migrate it, as KubeVirt and Strimzi do. The webhooks admit,
+// deny, answer slowly, cannot be called for a while, or turn the eviction into a dry run. Pure. They have their own
+// seed, so that older worlds do not change.
 #pragma once
 
 #include "tests/worlds/world_generator.hpp"
 
 namespace haulout::sim {
 
-// Adds to all of `world`: a drain that asks for each of these pods sees it go.
+// May add to every part of `world`. Each of these pods is deleted after a drain has requested its eviction.
 void add_migrations(GeneratedWorld& world);
 
 }  // namespace haulout::sim

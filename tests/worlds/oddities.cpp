@@ -19,7 +19,7 @@ class Oddities {
   }
 
  private:
-  // Patched by hand to bind a volume again, and still attached.
+  // Adds a PersistentVolume whose claimRef a person has edited to bind the volume again, and which is still attached.
   void odd_claims() {
     world_.oddities.emplace_back("odd-claims");
     const char* const phases[] = {"Available", "Released", "Failed"};
@@ -40,7 +40,8 @@ class Oddities {
          {"status", {{"attached", true}}}});
   }
 
-  // They end when they want to, or when somebody gives them less.
+  // Deletes pods with a grace period of 600 s. They end after their own `terminates-after`, or earlier if a later
+  // request shortens the grace period.
   void delete_patiently() {
     bool deletes = false;
     for (const Json& object : world_.objects) {

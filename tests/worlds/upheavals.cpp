@@ -60,10 +60,10 @@ class Upheavals {
         });
       if (!options_.other_people || !rng_.chance(6)) continue;
       each_pod(ns, app, [this](Json& pod) { make_tolerant(pod); });
-      // They come back to the node for ever, until somebody sees to it.
+      // The controller recreates these pods on the cordoned node until this incident removes the workload.
       heal(seconds(20) + moment(seconds(60)), "tolerant workload removed",
            [resource = std::string(find_kind(kind)->resource), ns, name, app](Cluster& cluster) {
-             // A Deployment whose ReplicaSet is missing makes another once its controller looks again.
+             // A Deployment without its ReplicaSet would create another one when its controller runs again.
              for (const Json& above : cluster.all("deployments"))
                if (ns_of(above) == ns && text(above, "/spec/selector/matchLabels/app") == app)
                  cluster.remove("deployments", ns, name_of(above));
@@ -76,7 +76,7 @@ class Upheavals {
     }
   }
 
-  // Those that are there, and those that come later.
+  // Changes the pods that exist, and the templates for later ones.
   void each_pod(const std::string& ns, const std::string& app, const std::function<void(Json&)>& change) {
     for (Json& object : world_.objects) {
       if (ns_of(object) != ns) continue;
@@ -121,7 +121,7 @@ class Upheavals {
     }
   }
 
-  // Of controllers: who waits for replacements would wait for these, too.
+  // Only pods with a controller: a drain that waits for replacements would wait for these pods to become Ready, too.
   void unready_pods_recover() {
     for (const Json& object : world_.objects) {
       if (text(object, "/kind") != "Pod" || at(object, "/metadata/ownerReferences").is_null()) continue;
@@ -194,7 +194,7 @@ class Upheavals {
     return rule;
   }
 
-  // What is worth another try.
+  // A transient fault: a client should retry.
   FaultRule passing() {
     FaultRule rule = at_times();
     rule.fault.kind = FaultKind::server_error;
@@ -212,13 +212,14 @@ class Upheavals {
     return rule;
   }
 
-  // In seconds, or until the moment at which the fault itself is over, as a date.
+  // Makes the fault a 429 whose Retry-After is `told`, a number of seconds. If `told` is empty, Retry-After is the date
+  // at which the fault ends. Clients may obey the last such answer until `at_most` after the end of the fault.
   void throttle_for(FaultRule& rule, std::string told, seconds at_most) {
     rule.fault.kind = FaultKind::throttle;
     world_.healed_after = std::max(world_.healed_after, Duration(rule.until - TimePoint{}) + at_most);
     const auto until = std::chrono::ceil<seconds>(rule.until - TimePoint{});
     if (told.empty()) {
-      // A virtual clock begins with 2026, on a Thursday.
+      // The virtual clock starts at the beginning of 2026, a Thursday.
       told = fmt::format("Thu, 01 Jan 2026 00:{:02}:{:02} GMT", until.count() / 60, until.count() % 60);
     }
     rule.fault.retry_after = std::move(told);

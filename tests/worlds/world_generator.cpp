@@ -70,7 +70,7 @@ class Generator {
     }
   }
 
-  // Half of all pods stand on the node that will be drained.
+  // Puts at least half of the pods, on average, on the node that will be drained.
   std::string some_node() { return rng_.chance(50) ? "n1" : fmt::format("n{}", pick(1, node_count_)); }
 
   Json pod_spec() {
@@ -164,7 +164,7 @@ class Generator {
          });
   }
 
-  // A budget that a drain can get past by itself, or one that somebody opens, changes or removes later.
+  // Adds a budget that lets a drain go on by itself, or that an incident later opens, changes or removes.
   void budgets(const std::string& ns, const std::string& app, std::uint64_t replicas, bool managed) {
     Json spec = {{"selector", {{"matchLabels", {{"app", app}}}}}};
     if (rng_.chance(20)) spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow";
@@ -178,7 +178,7 @@ class Generator {
     else
       spec["maxUnavailable"] = fmt::format("{}%", pick(10, 100));
     add("PodDisruptionBudget", meta(ns, app), spec);
-    // Pods that never become Ready may hold any budget down, so each is relaxed in the end.
+    // Pods that never become Ready may exhaust any budget, so an incident opens or removes every budget in the end.
     const Duration when = moment(seconds(150));
     if (rng_.chance(30))
       heal(when, "budget removed", [ns, app](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, app); });

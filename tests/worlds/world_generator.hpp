@@ -1,7 +1,8 @@
-// A world, what befalls it, and how the wire misbehaves, all from one seed. Pure: nothing happens until stage().
+// Generates a world, its incidents and the faults of its wire from one seed. Pure: nothing happens before stage().
 //
-// Whatever stands in the way of draining `node` is gone `healed_after` the start: closed budgets have opened,
-// finalizers were removed, the wire is sound. A drain that waits long enough must therefore succeed.
+// All obstacles to draining `node` are resolved `healed_after` the start: exhausted budgets allow disruptions,
+// finalizers are removed, and the wire has no faults. So a drain that waits long enough must succeed, unless
+// `node_goes` or `hopeless_answers` is set.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +16,23 @@
 
 namespace haulout::sim {
 
-// A seed means the same world for ever only within its generation: what is added to worlds later makes a new one, and
-// the seeds that once found something are played with theirs.
+// A seed gives the same world for ever only within its generation. Later additions to worlds make a new generation.
+// Seeds that once found a bug are replayed with their own generation.
 //   1: workloads, budgets, finalizers, people who delete, faults of wire and server
-//   2: hardships.hpp on top
-//   3: an API server that comes back with an older cache
-//   4: more volumes, of two drivers
-//   5: storage that takes its time to attach, and more pods that want their volumes elsewhere
-//   6: upheavals.hpp on top
-//   7: adversities.hpp on top
-//   8: migrations.hpp and oddities.hpp on top
+//   2: adds hardships.hpp
+//   3: adds an API server that restarts with an older cache
+//   4: adds more volumes, of two drivers
+//   5: adds storage that attaches slowly, and more pods that need their volumes on another node
+//   6: adds upheavals.hpp
+//   7: adds adversities.hpp
+//   8: adds migrations.hpp and oddities.hpp
 inline constexpr unsigned newest_generation = 8;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
   std::size_t most_pods = 60;
-  bool faults = true;          // of the wire, and restarts of the server
-  bool other_people = true;    // who delete pods and namespaces
+  bool faults = true;          // faults of the wire, and restarts of the server
+  bool other_people = true;    // people who delete pods and namespaces
   bool unmanaged_pods = true;  // pods without a controller
 };
 
@@ -40,39 +41,39 @@ struct GeneratedWorld {
     Duration after;
     std::string what;  // for the trace
     std::function<void(Cluster&)> act;
-    bool heals = false;  // by what it stores: it has to happen again where an older state is restored
+    bool heals = false;  // resolves an obstacle by a write; must run again after an etcd restore
   };
-  // When something happens that heals by itself: not before then is all well.
+  // Picks a random time until `latest` for an incident, and raises `healed_after` to at least that time.
   Duration moment(SeededRng& rng, Duration latest);
 
   std::uint64_t seed = 0;
   Timing timing;
   std::vector<Json> objects;
-  std::string node;  // the one to drain
+  std::string node;  // name of the node to drain
   std::vector<Incident> incidents;
-  std::vector<FaultRule> faults;  // times relative to TimePoint{}: see stage()
+  std::vector<FaultRule> faults;  // times relative to TimePoint{}; stage() shifts them
   Duration healed_after{};
-  Duration detach_takes{};                 // the longest that a volume takes once its last pod has gone
-  std::string webhook_ns;                  // whose evictions a webhook denies, or is down for
-  std::string own_pod_uid;                 // of a pod on `node` that the drain may take for the one it runs in
-  bool roomy = false;                      // nodes state room, and more than all pods need
-  bool node_goes = false;                  // the Node is deleted or replaced, unless the drain is over by then
-  bool rights_change = false;              // some are taken away for a while
-  bool hopeless_answers = false;           // some say that asking again is in vain: a drain may believe them
-  bool as_kubelet = false;                 // the drain has the credential of the node's kubelet
-  std::optional<Duration> restored_after;  // etcd, from a backup
-  std::vector<std::string> migrations;     // how each webhook behaves that has pods migrate
-  std::vector<std::string> oddities;       // what oddities.hpp has put into it
-  Duration migrations_take{};              // of all those pods, one after the other
+  Duration detach_takes{};                 // upper limit for detaching a volume after its last pod
+  std::string webhook_ns;                  // namespace whose evictions a webhook denies or fails; may be empty
+  std::string own_pod_uid;                 // UID of a pod on `node` that the drain may take for its own
+  bool roomy = false;                      // nodes state more allocatable resources than all pods need
+  bool node_goes = false;                  // the Node is deleted or replaced, unless the drain ends earlier
+  bool rights_change = false;              // some rights are taken away for a while
+  bool hopeless_answers = false;           // some answers tell the drain not to retry; then it may fail
+  bool as_kubelet = false;                 // the drain uses the credential of the node's kubelet
+  std::optional<Duration> restored_after;  // when etcd is restored from a backup
+  std::vector<std::string> migrations;     // behaviour of each webhook that migrates pods
+  std::vector<std::string> oddities;       // names of the additions of oddities.hpp
+  Duration migrations_take{};              // upper limit for migrating all pods one after another
 };
 
 GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options = {});
 
-// How long after a restored etcd people have noticed what heals anew.
+// Time after an etcd restore until people repeat the incidents with `heals` that the restore has undone.
 inline constexpr Duration notice_restored = std::chrono::seconds(10);
 
-// Loads the objects into the cluster and puts the incidents on its agenda, counted from now. Returns the fault rules
-// with their times counted from now.
+// Loads the objects into the cluster and plans the incidents on its agenda. Returns the fault rules. All times count
+// from `now`.
 std::vector<FaultRule> stage(const GeneratedWorld& world, Cluster& cluster, TimePoint now);
 
 }  // namespace haulout::sim

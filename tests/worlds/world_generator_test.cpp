@@ -49,7 +49,7 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
   }
 }
 
-// Evicts everything there is on the node, again and again, over a sound wire: the promise of healed_after.
+// Checks the promise of `healed_after`: evicts all pods on the node, repeatedly, over a wire without faults.
 class GeneratedWorldTest : public SimTest, public ::testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(GeneratedWorldTest, CanBeDrainedOnceHealed) {
