@@ -37,8 +37,8 @@ void Timeline::on_event(const drain::Event& event) {
     node.outcome = event.message;
     end_waits(event);
   }
-  // A pod stays parked if its eviction is only a signal.
-  if (event.pod == nullptr || event.type == EventType::signal_sent) return;
+  // A pod stays parked if its eviction is only a signal, also if the server throttles that.
+  if (event.pod == nullptr || event.type == EventType::signal_sent || event.type == EventType::throttled) return;
   Row& row = row_of(event);
   const bool waits = event.type == EventType::parked;
   if (!row.waits.empty() && !row.waits.back().until) {

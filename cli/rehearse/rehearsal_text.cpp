@@ -39,7 +39,7 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
       return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
                          printable(report.message));
     case Outcome::blocked:
-      if (!timeout_given)
+      if (!timeout_given && left_in(report) > 0)
         return fmt::format(
             "node/{} would never be drained: {} still there when the rehearsal stopped after {} (no "
             "--timeout is given)",

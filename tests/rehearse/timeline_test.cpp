@@ -74,6 +74,15 @@ TEST_F(TimelineTest, WaitsBeginAndEndWithTheirReason) {
   EXPECT_EQ(timeline.nodes()[0].outcome, "drained");
 }
 
+TEST_F(TimelineTest, AThrottledSignalDoesNotEndTheWaitOfItsPod) {
+  tell(EventType::parked, 2s, "BlockedByBudget", "by a");
+  tell(EventType::signal_sent, 30s);
+  tell(EventType::throttled, 31s);
+  tell(EventType::vanished, 62s);
+  ASSERT_THAT(timeline.rows(), SizeIs(1));
+  EXPECT_EQ(waited(timeline.rows()[0], timeline.last()), 60s);
+}
+
 TEST_F(TimelineTest, AnOpenWaitLastsUntilNow) {
   tell(EventType::parked, 2s, "BlockedByBudget");
   tell(EventType::signal_sent, 3s, "BlockedByBudget");

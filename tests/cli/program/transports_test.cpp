@@ -109,6 +109,14 @@ TEST(ServerWarningsTest, EachTextIsToldOnce) {
   EXPECT_EQ(warnings.count(), 3u);
 }
 
+TEST(ServerWarningsTest, ARepeatedTextIsNotToldAgainBecauseTheMemoryIsFull) {
+  std::size_t told = 0;
+  agent::ServerWarnings warnings([&told](const std::string&) { ++told; });
+  for (std::size_t i = 0; i < 200; ++i) warnings.see({std::to_string(i)});
+  warnings.see({"7"});
+  EXPECT_EQ(told, 200u);
+}
+
 class ResolveNodesTest : public TransportsTest {
  protected:
   Result<std::vector<std::string>> resolve(Settings settings) {
