@@ -49,9 +49,9 @@ Scope about(std::span<const TrackedPod* const> pods);
 // If a namespace takes longer than this to be deleted, something keeps it.
 inline constexpr Duration namespace_hold = std::chrono::minutes(5);
 
-// Single diagnoses, for callers that detect their conditions in other ways: PDB_OVERLAP, DO_NOT_DISRUPT, LOCAL_PV and
-// NS_TERMINATING_STUCK. For the last, `pods` are pods of the namespace (at least one), and `cause` is what the
-// namespace waits for, or empty.
+// Single diagnoses, for callers that detect their conditions in other ways: OverlappingBudgets, DoNotDisrupt,
+// LocalVolume and NamespaceStuckTerminating. For the last, `pods` are pods of the namespace (at least one), and
+// `cause` is what the namespace waits for, or empty.
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message);
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message);

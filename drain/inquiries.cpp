@@ -18,7 +18,7 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
   const auto budget = book.budgets().find(uid);
   if (!book.visible() || budget == book.budgets().end() || !budget->second.selector) return false;
   const auto fact = diagnose_budget({budget->second, {&held}, server_now});
-  return fact && (fact->code == "PDB_WAITING_REPLACEMENT" || fact->code == "PDB_UNHEALTHY_DEADLOCK");
+  return fact && (fact->code == "BudgetAwaitsReplacement" || fact->code == "BudgetUnhealthyDeadlock");
 }
 
 // Maximum number of held pods whose volumes are looked up at a time. That many are enough to show the cause.

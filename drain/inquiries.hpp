@@ -27,7 +27,7 @@ class Inquiries {
   };
 
   // How long a subject must have been held before the question is asked. Shorter than the hold time of the diagnosis
-  // that uses the answer (LOCAL_PV has no hold time: only the answer can raise it).
+  // that uses the answer (LocalVolume has no hold time: only the answer can raise it).
   static Duration asked_after(Kind kind);
 
   // Finds out which subjects are held now: adds new questions, and drops the questions and answers of all others.

@@ -7,10 +7,10 @@
 
 namespace haulout::drain {
 
-// A clock that differs from the server's by more than this is reported as CLOCK_SKEW.
+// A clock that differs from the server's by more than this is reported as ClockSkew.
 inline constexpr Duration clock_skew_limit = std::chrono::seconds(30);
 
-// NODE_NOT_READY, for a node that still has pods that must leave.
+// KubeletNotReady, for a node that still has pods that must leave.
 DiagnosisFact diagnose_not_ready(const std::string& node);
 
 // Appends the diagnoses that hold now to `facts`.

@@ -54,7 +54,7 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
   if (const auto share = k8s::value_at(annotations, max_unavailable_annotation))
     if (const auto parsed = parse_share(*share); !parsed)
       ignored(max_unavailable_annotation, *share, parsed.error().message());
-  if (!message.empty()) facts.push_back({"OVERRIDE_INVALID", controller.text(), std::move(message), {}, advice(pods)});
+  if (!message.empty()) facts.push_back({"OverrideInvalid", controller.text(), std::move(message), {}, advice(pods)});
 }
 
 void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,
@@ -66,11 +66,11 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
         "; --max-unavailable-per-controller does not count its pods, which perhaps nothing replaces, but those with an "
         "annotation {} of their own",
         max_unavailable_annotation);
-  facts.push_back({"REPLICAS_UNKNOWN", controller.text(), std::move(message), {}, advice(pods)});
+  facts.push_back({"ReplicasUnknown", controller.text(), std::move(message), {}, advice(pods)});
 }
 
 void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
-  facts.push_back({"SINGLE_REPLICA",
+  facts.push_back({"OnlyReplicaEvicted",
                    controller.text(),
                    fmt::format("it has a single replica, pod {}: nothing of it runs from its eviction until its "
                                "replacement is Ready; with a second replica for the time being it would be served",
@@ -114,7 +114,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
     if (!controller.replicas) diagnose_unknown(controller, guards, of_it.pods, facts);
     if (together && controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
-      facts.push_back({"LAST_READY_PODS",
+      facts.push_back({"LastReadyPods",
                        controller.text(),
                        fmt::format("all {} of its Ready pods are on this node and no PodDisruptionBudget keeps them "
                                    "from leaving together; --max-unavailable-per-controller does",

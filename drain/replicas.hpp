@@ -9,12 +9,12 @@
 namespace haulout::drain {
 
 // Appends these facts. `pods` is Pipeline::leaving().
-//   SINGLE_REPLICA    The drain evicts the only pod of a controller.
-//   LAST_READY_PODS   All Ready pods of a controller are on this node, and neither a budget nor
+//   OnlyReplicaEvicted    The drain evicts the only pod of a controller.
+//   LastReadyPods   All Ready pods of a controller are on this node, and neither a budget nor
 //                     --max-unavailable-per-controller keeps them from leaving together. Not reported if the drain
 //                     cannot read budgets, since one may exist.
-//   REPLICAS_UNKNOWN  The number of replicas could not be found out.
-//   OVERRIDE_INVALID  An annotation has an invalid value.
+//   ReplicasUnknown  The number of replicas could not be found out.
+//   OverrideInvalid  An annotation has an invalid value.
 // The first two are reported only if Guards::single_replica is not `allow`.
 void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts);

@@ -99,7 +99,7 @@ struct CordonReport {
 };
 
 struct Diagnosis {
-  std::string code;     // "PDB_ZERO", …
+  std::string code;     // "BudgetNeverAllows", …
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
   std::string message;  // what, why and the remedy
   WallTime since{};

@@ -55,7 +55,7 @@ std::string besides(const Findings& findings, Predicate such) {
 }  // namespace
 
 bool uncordoned_meanwhile(const Findings& findings) {
-  return find(findings, [](const Diagnosis& finding) { return finding.code == "UNCORDONED_MEANWHILE"; }) != nullptr;
+  return find(findings, [](const Diagnosis& finding) { return finding.code == "Uncordoned"; }) != nullptr;
 }
 
 void DrainStatus::begin() {
@@ -105,7 +105,7 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 
 const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
   return find(findings, [&](const Diagnosis& finding) {
-    return finding.code == "VOLUME_STUCK" && concerns(finding.scope.volumes, attached_);
+    return finding.code == "VolumeStuck" && concerns(finding.scope.volumes, attached_);
   });
 }
 
@@ -123,7 +123,7 @@ std::string DrainStatus::reason(const Findings& findings) const {
   if (!waits_for_volumes()) {
     if (waits_for_unclear()) return "DetachingVolumes";
     const bool unproved =
-        find(findings, [](const Diagnosis& finding) { return finding.code == "EMPTINESS_UNPROVED"; }) != nullptr;
+        find(findings, [](const Diagnosis& finding) { return finding.code == "EmptinessUnproved"; }) != nullptr;
     return unproved ? "ApiUnavailable" : "Evicting";
   }
   if (attached_.empty()) return "ReattachingVolumes";

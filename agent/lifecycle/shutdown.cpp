@@ -13,13 +13,13 @@ namespace {
 // The part of the delay that the agent keeps for writing what became of the pods.
 constexpr Duration last_words = std::chrono::milliseconds(500);
 
-// Suppresses the diagnosis NODE_NOT_READY. A kubelet with shutdownGracePeriod is not Ready while it terminates the
+// Suppresses the diagnosis KubeletNotReady. A kubelet with shutdownGracePeriod is not Ready while it terminates the
 // pods, and its remedy (to bring the node back) does not apply.
 class WhileItShutsDown final : public drain::DrainObserver {
  public:
   explicit WhileItShutsDown(drain::DrainObserver& observer) : observer_(observer) {}
   void on_event(const drain::Event& event) override {
-    if (!event.diagnosis || event.diagnosis->code != "NODE_NOT_READY") observer_.on_event(event);
+    if (!event.diagnosis || event.diagnosis->code != "KubeletNotReady") observer_.on_event(event);
   }
 
  private:

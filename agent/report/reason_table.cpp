@@ -14,7 +14,7 @@ constexpr std::string_view system = "The operating system and the API server";
 constexpr std::string_view drain = "The drain";
 constexpr std::string_view pods = "Pods that hold a drain up";
 constexpr std::string_view left = "Pods that are left where they are";
-constexpr std::string_view finds = "Findings of a drain: Events on the Node, and the metric haulout_diagnosis";
+constexpr std::string_view finds = "Further diagnoses of a drain";
 constexpr std::string_view hooks = "Hooks";
 constexpr std::string_view boot = "The reboot and what follows it";
 
@@ -147,13 +147,15 @@ constexpr std::array table{
            "The message says why: usually its rights, its owner or its name."},
 
     Reason{"BlockedByBudget", pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
-           "Wait, add a replica, or change the budget; one that can never allow any is found as PDB_ZERO. Its pods are "
+           "Wait, add a replica, or change the budget; one that can never allow any is found as BudgetNeverAllows. Its "
+           "pods are "
            "asked for now and then all the same: a webhook may take that as its sign."},
     Reason{"OverlappingBudgets", pods, trouble,
            "More than one PodDisruptionBudget selects the pod, and the API server then refuses every eviction.",
            "Change their selectors until one is left."},
     Reason{"AdmissionDenied", pods, trouble, "An admission webhook or policy denies the eviction.",
-           "The message has its words; some webhooks deny until they have prepared something."},
+           "The message has its words; some webhooks deny until they have prepared something. If it stays, ask its "
+           "owner."},
     Reason{"Terminating", pods, progress, "The pod is on its way out.", "Nothing."},
     Reason{"NamespaceTerminating", pods, progress, "The pod's namespace is being deleted and takes the pod with it.",
            "Nothing, unless the namespace itself is stuck."},
@@ -167,7 +169,9 @@ constexpr std::array table{
     Reason{"Rejected", pods, trouble, "The server rejects the eviction for a reason that no repetition heals.",
            "The message has its words."},
     Reason{"PodStuckTerminating", pods, trouble, "The pod is still there a minute after its grace period ended.",
-           "See the finalizers in the message, or the kubelet of the node."},
+           "See the finalizers in the message, the Events of the pod and the log of the kubelet: usually a preStop "
+           "hook, a "
+           "process that does not end, or a volume that cannot be unmounted."},
     Reason{"PodPinned", pods, trouble, "A controller brings the pod back to this cordoned node again and again.",
            "Let it stay (`--pinned leave`, or `--leave-pods` with its labels), scale it down, or have its owner remove "
            "the toleration, the nodeName or the scheduler that binds it there. With `--pinned leave` it stays, and the "
@@ -180,7 +184,8 @@ constexpr std::array table{
            "The first pod of its controller was evicted, and its replacement has found no node yet (`--canary`).",
            "Wait: it goes on when the replacement has found one, or none is expected any more."},
     Reason{"ReplacementUnschedulable", pods, trouble,
-           "A replacement for an evicted pod of its controller finds no node, so this one stays (`--canary`).",
+           "A replacement for an evicted pod of its controller finds no node. With `--canary` no further pod of it is "
+           "evicted; with `--max-unavailable-per-controller` alone the replacement counts as missing.",
            "The message has the scheduler's words: make room, or change what the pod asks for."},
     Reason{"ControllerUnknown", pods, progress, "Its controller, or that one's pods, are being looked up.",
            "Nothing, unless it stays: see the rights in docs/guards.md."},
@@ -211,109 +216,85 @@ constexpr std::array table{
            "Nothing."},
 
     Reason{
-        "PDB_ZERO", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
+        "BudgetNeverAllows", finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
         "Change the budget; the Event names the field. Or delete its pods by hand when their owner agrees; pods that "
         "a controller such as a VirtualMachineInstance moves by itself are only to be waited for."},
-    Reason{"PDB_SINGLE_REPLICA", finds, trouble, "A PodDisruptionBudget protects a single pod, which can never go.",
+    Reason{"BudgetOfSinglePod", finds, trouble, "A PodDisruptionBudget protects a single pod, which can never go.",
            "Scale its controller up for as long as the drain takes; or delete the pod by hand when its owner agrees. "
            "One that a controller such as a VirtualMachineInstance moves by itself is only to be waited for."},
-    Reason{"PDB_EQUALS_REPLICAS", finds, trouble, "A PodDisruptionBudget needs all the pods that it has.",
+    Reason{"BudgetNeedsAllPods", finds, trouble, "A PodDisruptionBudget needs all the pods that it has.",
            "Add a replica, or lower what it needs; the Event has the numbers."},
-    Reason{"PDB_MISCONFIGURED", finds, trouble,
+    Reason{"BudgetMisconfigured", finds, trouble,
            "A PodDisruptionBudget counts no pods, or allows nothing although all of them are healthy.",
            "The Event says which. Pods without a controller count only for an integer `minAvailable`."},
-    Reason{"PDB_SYNC_FAILED", finds, trouble, "The disruption controller cannot compute a PodDisruptionBudget.",
+    Reason{"BudgetSyncFailed", finds, trouble, "The disruption controller cannot compute a PodDisruptionBudget.",
            "The Event has its words: usually a controller without the scale subresource. An integer `minAvailable` "
            "needs none."},
-    Reason{"PDB_NOT_OBSERVED", finds, trouble,
+    Reason{"BudgetNotObserved", finds, trouble,
            "The disruption controller does not process a PodDisruptionBudget, or does not end what it counts as gone.",
            "See that kube-controller-manager runs."},
-    Reason{"PDB_UNHEALTHY_DEADLOCK", finds, trouble,
+    Reason{"BudgetUnhealthyDeadlock", finds, trouble,
            "Pods that are not healthy may not leave, because too few of their PodDisruptionBudget are healthy.",
            "Set the budget's `unhealthyPodEvictionPolicy` to `AlwaysAllow`, or repair the pods; the Event names them."},
-    Reason{"PDB_WAITING_REPLACEMENT", finds, waiting,
+    Reason{"BudgetAwaitsReplacement", finds, waiting,
            "A PodDisruptionBudget waits for pods that are not Ready elsewhere, usually replacements.",
            "It opens when they are; the Event names them and what they wait for."},
-    Reason{"PDB_DISRUPTED_PENDING", finds, waiting,
+    Reason{"BudgetDisruptionPending", finds, waiting,
            "A PodDisruptionBudget counts a pod as gone that was let go and is not being deleted; or a new pod of the "
            "same name.",
            "Wait: that ends by itself within two minutes; the Event says when."},
-    Reason{"PDB_MAP_TOO_BIG", finds, trouble,
+    Reason{"BudgetMapTooBig", finds, trouble,
            "So many evictions under a PodDisruptionBudget wait for the disruption controller that no more are taken.",
            "See that kube-controller-manager runs and keeps up."},
-    Reason{"PDB_OVERLAP", finds, trouble, "More than one PodDisruptionBudget selects a pod.",
-           "Change their selectors until one is left."},
-    Reason{"WEBHOOK_DENY", finds, trouble, "An admission webhook denies evictions.",
+    Reason{"WebhookDenied", finds, trouble, "An admission webhook denies evictions.",
            "It may mean \"not yet\": the Event has its words. If it stays, ask the owner of the webhook."},
-    Reason{"ADMISSION_DENY", finds, trouble,
-           "The server's admission denies evictions: a ValidatingAdmissionPolicy, or a plugin of the API server.",
-           "The Event has its words and, where the server tells it, its name. Ask its owner."},
-    Reason{"WEBHOOK_DOWN", finds, trouble,
+    Reason{"WebhookDown", finds, trouble,
            "An admission webhook cannot be called, and its `failurePolicy` has the server refuse the eviction then.",
            "See that the pods behind its Service run; the Event names both, and says when such a pod was on this node. "
            "A webhook's servers that the cordoned node takes with it leave last with the annotation "
            "`haulout.dev/drain-order`."},
-    Reason{"NS_TERMINATING_STUCK", finds, trouble,
+    Reason{"NamespaceStuckTerminating", finds, trouble,
            "A namespace has been dying for more than five minutes; nothing is evicted from one.",
            "The Event says what is left in it, where that may be read; `kubectl get namespace NAME -o yaml` does."},
-    Reason{"POD_STUCK_TERMINATING", finds, trouble, "A pod is still there a minute after its grace period.",
-           "Its Events and the kubelet's log on the node tell why: a hook, a process that does not end, a volume that "
-           "cannot be unmounted."},
-    Reason{"NODE_NOT_READY", finds, trouble,
+    Reason{"KubeletNotReady", finds, trouble,
            "The node's kubelet does not report it Ready; without a kubelet no pod vanishes.",
            "Bring the kubelet back. If the machine is gone for good, delete the Node."},
-    Reason{"LOCAL_PV", finds, trouble,
+    Reason{"LocalVolume", finds, trouble,
            "A pod that is held up has a volume that exists on this node only: its replacement will stay Pending.",
            "Move the data first, or accept that for as long as the maintenance takes."},
-    Reason{"DO_NOT_DISRUPT", finds, waiting, "An annotation protects a pod from being disrupted.",
-           "Wait for its owner to remove it, or for its end; or ignore it: an agent with `--ignore-do-not-disrupt`, "
-           "`haulout drain` without `--respect-do-not-disrupt`."},
-    Reason{"SELF_ONLY", finds, trouble, "Only the pod that Haulout itself runs in is left.",
+    Reason{"OnlyOwnPodLeft", finds, trouble, "Only the pod that Haulout itself runs in is left.",
            "Run it as a DaemonSet pod, or from another node."},
-    Reason{"CLOCK_SKEW", finds, trouble, "The clock of this machine is more than 30 s off the API server's.",
+    Reason{"ClockSkew", finds, trouble, "The clock of this machine is more than 30 s off the API server's.",
            "Set the clock: `timedatectl`, `chronyc tracking`."},
-    Reason{"POD_FINALIZER", finds, trouble, "A pod has ended, and its finalizers keep it.",
+    Reason{"PodFinalizer", finds, trouble, "A pod has ended, and its finalizers keep it.",
            "The controllers that set them have to remove them; the Event names them."},
-    Reason{"POD_PINNED", finds, trouble, "A controller brings its pod back to this cordoned node again and again.",
-           "Let it stay (`--pinned leave`, or `--leave-pods` with its labels), scale it down, or have its owner remove "
-           "the toleration, the nodeName or the scheduler that binds it there."},
-    Reason{"VOLUME_DETACH_ERROR", finds, trouble, "A CSI driver cannot detach a volume from the node.",
+    Reason{"VolumeDetachError", finds, trouble, "A CSI driver cannot detach a volume from the node.",
            "The Event has its words; it tries again by itself. Its controller's log tells more."},
-    Reason{"VOLUME_STUCK", finds, trouble,
-           "A volume is still attached longer than `--volume-limit` after its last pod has gone.",
-           "See that its driver's controller runs, and the kubelet of the node; `kubectl describe volumeattachment` "
-           "tells."},
-    Reason{"VOLUMES_UNSEEN", finds, trouble, "Whether volumes are detached cannot be read from the API server.",
+    Reason{"VolumesUnreadable", finds, trouble, "Whether volumes are detached cannot be read from the API server.",
            "The Event has the server's words; it is asked again."},
-    Reason{"EMPTINESS_UNPROVED", finds, trouble,
+    Reason{"EmptinessUnproved", finds, trouble,
            "No pod is left in the agent's view, and the API server does not confirm it: the list of pods or the Node "
            "cannot be read.",
            "The Event has the server's words and, where it is one, the right that is missing; it is asked again."},
     Reason{
-        "VA_LEAKED", finds, trouble,
+        "VolumeAttachmentLeaked", finds, trouble,
         "A volume is attached to the node though no pod of it was seen to use it, and by the Node's status neither its "
         "kubelet nor kube-controller-manager has it in hand. It is not waited for.",
         "See what the volume is; if nothing needs it, delete the VolumeAttachment that the Event names."},
-    Reason{"REPLACEMENT_UNSCHEDULABLE", finds, trouble,
-           "The replacement of an evicted pod finds no node. With `--canary` no further pod of its controller is "
-           "evicted, with `--max-unavailable-per-controller` alone it counts as missing.",
-           "The Event has the scheduler's words: make room, or change what the pod asks for."},
-    Reason{"SINGLE_REPLICA", finds, waiting, "A pod that is the only one of its controller is evicted.",
+    Reason{"OnlyReplicaEvicted", finds, waiting, "A pod that is the only one of its controller is evicted.",
            "Nothing, if that may be; a second replica would serve meanwhile."},
-    Reason{"LAST_READY_PODS", finds, waiting,
+    Reason{"LastReadyPods", finds, waiting,
            "All Ready pods of a controller are on this node, and no budget keeps them from leaving together.",
            "Give it a PodDisruptionBudget, spread its pods, or set `--max-unavailable-per-controller`."},
-    Reason{"REPLICAS_UNKNOWN", finds, waiting,
+    Reason{"ReplicasUnknown", finds, waiting,
            "How many replicas a controller has could not be found out, so it is taken to have more than one.",
            "The Event says why: often a right that is missing. Pods of a kind without replicas are counted by "
            "`--max-unavailable-per-controller` if they are annotated `haulout.dev/max-unavailable`."},
-    Reason{"OVERRIDE_INVALID", finds, trouble, "An annotation of a guard makes no sense and is ignored.",
+    Reason{"OverrideInvalid", finds, trouble, "An annotation of a guard makes no sense and is ignored.",
            "Correct it; the Event says how."},
-    Reason{"RBAC_DENIED", finds, trouble, "The agent lacks a right that it needs for this drain.",
+    Reason{"RightMissing", finds, trouble, "The agent lacks a right that it needs for this drain.",
            "Give it what the Event names; the shipped RBAC has it."},
-    Reason{"NODE_GONE", finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},
-    Reason{"UNCORDONED_MEANWHILE", finds, waiting, "Somebody made the node schedulable during the drain.",
-           "Nothing; to keep the agent away, pause the node."},
+    Reason{"NodeGone", finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},
     Reason{"UnmanagedPodEvicted", finds, trouble,
            "A pod was evicted that declares no controller: it will not come back.",
            "Create it again if it is missed; `--unmanaged refuse` holds the next drain up instead."},

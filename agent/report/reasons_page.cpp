@@ -25,6 +25,9 @@ No reason means that nothing stands in the node's way. The Event about a state w
 reason: `Unknown`, `Idle`, `Pending`, `Waiting`, `Draining`, `Ready`, `Rebooting`, `Verifying`, `Uncordoning`, `Soaking`,
 `Degraded`. A reason marked ● may not end by itself: have a look. Those are
 Warnings among the Events and in the log.
+
+A diagnosis says why a drain does not get on. It has a reason of this page, too: in the reports of `haulout drain` and
+`haulout explain`, as an Event on the Node, and in the metric `haulout_diagnosis`.
 )";
 
 std::string escaped(std::string_view text) {

@@ -108,7 +108,7 @@ std::string words_of_dying(const k8s::Namespace& ns, WallTime now) {
   return fmt::format(
       "its namespace {} is being deleted and takes the pod with it; until then nothing is evicted from "
       "it{}",
-      ns.name, stuck(ns, now) ? " [NS_TERMINATING_STUCK]" : "");
+      ns.name, stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
 }
 
 std::vector<DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now) {

@@ -70,42 +70,42 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   const Row rows[] = {
       {"open", with(counting(2, 3, 3), [](auto& budget) { budget.disruptions_allowed = 1; }), "", "", {}},
       {"an eviction is under way", counting(2, 3, 4), "", "", {}},
-      {"maxUnavailable 0", zero("0", ""), "PDB_ZERO", "maxUnavailable: 0", 0s},
+      {"maxUnavailable 0", zero("0", ""), "BudgetNeverAllows", "maxUnavailable: 0", 0s},
       {"maxUnavailable 0, of somebody",
-       with(zero("0", ""), [](auto& budget) { budget.managed_by = "Helm, release web"; }), "PDB_ZERO",
+       with(zero("0", ""), [](auto& budget) { budget.managed_by = "Helm, release web"; }), "BudgetNeverAllows",
        "change that field (managed by Helm, release web), or", 0s},
-      {"maxUnavailable 0%", zero("0%", ""), "PDB_ZERO", "maxUnavailable: 0%", 0s},
-      {"minAvailable 100%", zero("", "100%"), "PDB_ZERO", "minAvailable: 100%", 0s},
-      {"one replica", counting(1, 1, 1), "PDB_SINGLE_REPLICA", "scale its controller to 2"},
-      {"one replica, needs more", counting(2, 1, 1), "PDB_SINGLE_REPLICA", "needs 2 healthy of 1"},
-      {"as many as there are", counting(3, 3, 3), "PDB_EQUALS_REPLICAS", "needs 3 healthy of 3 pods"},
-      {"more than there are", counting(5, 3, 3), "PDB_EQUALS_REPLICAS", "needs 5 healthy of 3 pods"},
-      {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "PDB_EQUALS_REPLICAS", "controller to 4"},
+      {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
+      {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
+      {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale its controller to 2"},
+      {"one replica, needs more", counting(2, 1, 1), "BudgetOfSinglePod", "needs 2 healthy of 1"},
+      {"as many as there are", counting(3, 3, 3), "BudgetNeedsAllPods", "needs 3 healthy of 3 pods"},
+      {"more than there are", counting(5, 3, 3), "BudgetNeedsAllPods", "needs 5 healthy of 3 pods"},
+      {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "BudgetNeedsAllPods", "controller to 4"},
       {"counts nothing",
        with(counting(0, 1, 0),
             [](auto& budget) {
               budget.min_available.clear();
               budget.max_unavailable = "1";
             }),
-       "PDB_MISCONFIGURED", "integer minAvailable"},
-      {"healthy and closed", counting(2, 3, 3), "PDB_MISCONFIGURED", "3 of 3, 2 needed"},
-      {"failed", with(counting(1, 1, 1), failed), "PDB_SYNC_FAILED", "no matches for kind"},
-      {"failed and never synced", with(with(counting(0, 0, 0), failed), never_synced), "PDB_SYNC_FAILED", "scale"},
-      {"not processed", with(counting(0, 0, 0), never_synced), "PDB_NOT_OBSERVED",
+       "BudgetMisconfigured", "integer minAvailable"},
+      {"healthy and closed", counting(2, 3, 3), "BudgetMisconfigured", "3 of 3, 2 needed"},
+      {"failed", with(counting(1, 1, 1), failed), "BudgetSyncFailed", "no matches for kind"},
+      {"failed and never synced", with(with(counting(0, 0, 0), failed), never_synced), "BudgetSyncFailed", "scale"},
+      {"not processed", with(counting(0, 0, 0), never_synced), "BudgetNotObserved",
        "has not processed it, and until then no eviction is allowed; see that kube-controller-manager", 60s},
-      {"not processed, and says zero", with(zero("0", ""), never_synced), "PDB_NOT_OBSERVED", "", 60s},
-      {"burnt", with(counting(2, 2, 3), burnt), "PDB_DISRUPTED_PENDING", "shop/db-0, let go at 2026-11-21T12:00:00Z",
+      {"not processed, and says zero", with(zero("0", ""), never_synced), "BudgetNotObserved", "", 60s},
+      {"burnt", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending", "shop/db-0, let go at 2026-11-21T12:00:00Z",
        25s},
-      {"burnt, until when", with(counting(2, 2, 3), burnt), "PDB_DISRUPTED_PENDING",
+      {"burnt, until when", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending",
        "at 2026-11-21T12:02:00Z at the latest", 25s},
-      {"a replacement is not there", counting(2, 2, 3), "PDB_WAITING_REPLACEMENT", "has 2 of 3 pods", 25s},
+      {"a replacement is not there", counting(2, 2, 3), "BudgetAwaitsReplacement", "has 2 of 3 pods", 25s},
       {"too many under way",
        with(counting(2, 3, 3),
             [](auto& budget) {
               budget.disruptions_allowed = 1;
               for (int i = 0; i <= 2000; ++i) budget.disrupted_pods.emplace(std::to_string(i), std::nullopt);
             }),
-       "PDB_MAP_TOO_BIG", "2000"},
+       "BudgetMapTooBig", "2000"},
   };
   const auto held = a_pod("web-0");
   for (const Row& row : rows) {
@@ -127,14 +127,14 @@ TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
     const char* code;
     std::vector<const char*> words;
   } rows[] = {
-      {"young", {{"db-0", *entry + 3s}}, "PDB_DISRUPTED_PENDING", {"at 2026-11-21T12:02:03Z at the latest"}},
-      {"over time by less than the clocks may differ", {{"db-0", *entry + 1s}}, "PDB_DISRUPTED_PENDING", {"Wait"}},
+      {"young", {{"db-0", *entry + 3s}}, "BudgetDisruptionPending", {"at 2026-11-21T12:02:03Z at the latest"}},
+      {"over time by less than the clocks may differ", {{"db-0", *entry + 1s}}, "BudgetDisruptionPending", {"Wait"}},
       {"over time",
        {{"db-0", *entry}},
-       "PDB_NOT_OBSERVED",
+       "BudgetNotObserved",
        {"shop/db-0, let go at 2026-11-21T12:00:00Z", "kube-controller-manager runs (kubectl get lease"}},
-      {"one of them", {{"db-0", *entry}, {"db-1", *entry + 1min}}, "PDB_DISRUPTED_PENDING", {"12:03:00Z"}},
-      {"one without a time", {{"db-0", *entry}, {"db-1", std::nullopt}}, "PDB_DISRUPTED_PENDING", {"Wait"}},
+      {"one of them", {{"db-0", *entry}, {"db-1", *entry + 1min}}, "BudgetDisruptionPending", {"12:03:00Z"}},
+      {"one without a time", {{"db-0", *entry}, {"db-1", std::nullopt}}, "BudgetDisruptionPending", {"Wait"}},
   };
   const auto held = a_pod("web-0");
   for (const auto& row : rows) {
@@ -144,7 +144,7 @@ TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
     ASSERT_TRUE(fact);
     EXPECT_EQ(fact->code, row.code);
     for (const char* words : row.words) EXPECT_THAT(fact->message, HasSubstr(words));
-    EXPECT_EQ(fact->message.find("Wait") == std::string::npos, fact->code == "PDB_NOT_OBSERVED");
+    EXPECT_EQ(fact->message.find("Wait") == std::string::npos, fact->code == "BudgetNotObserved");
   }
 }
 
@@ -211,18 +211,18 @@ TEST(BudgetDiagnosis, SickPodsThatMayNotLeave) {
   const auto short_of_one = counting(2, 1, 3);
   const auto all_sick = diagnose_budget({short_of_one, {&a}, early});
   ASSERT_TRUE(all_sick);
-  EXPECT_EQ(all_sick->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(all_sick->code, "BudgetUnhealthyDeadlock");
   EXPECT_THAT(all_sick->message, AllOf(HasSubstr("AlwaysAllow"), HasSubstr("shop/web-0 is not Ready")));
-  EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}, early})->code, "BudgetUnhealthyDeadlock");
   // With AlwaysAllow the server lets it go; what holds the other one is that there are too few.
   auto lenient = short_of_one;
   lenient.always_allow_unhealthy = true;
-  EXPECT_EQ(diagnose_budget({lenient, {&b}, early})->code, "PDB_WAITING_REPLACEMENT");
+  EXPECT_EQ(diagnose_budget({lenient, {&b}, early})->code, "BudgetAwaitsReplacement");
   // Healthy or not, the second one can never go.
-  EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}, early})->code, "PDB_EQUALS_REPLICAS");
-  EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}, early})->code, "BudgetNeedsAllPods");
+  EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}, early})->code, "BudgetUnhealthyDeadlock");
   // The server's exemption of unhealthy pods wants a budget that needs one.
-  EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}, early})->code, "PDB_UNHEALTHY_DEADLOCK");
+  EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}, early})->code, "BudgetUnhealthyDeadlock");
 }
 
 TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
@@ -231,7 +231,7 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
                                       sick(a_pod("web-2")), sick(testing::terminating(a_pod("web-3")))};
   const auto fact = diagnose_budget({counting(2, 1, 3), {&held}, early, &members});
   ASSERT_TRUE(fact);
-  EXPECT_EQ(fact->code, "PDB_WAITING_REPLACEMENT");
+  EXPECT_EQ(fact->code, "BudgetAwaitsReplacement");
   EXPECT_THAT(fact->message, AllOf(HasSubstr("shop/web-1 is Pending (Unschedulable: 0/3 nodes are available)"),
                                    HasSubstr("shop/web-2 is not Ready"), Not(HasSubstr("web-3"))));
   const std::vector<k8s::Pod> alone{held};
@@ -249,14 +249,15 @@ TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
     return fact ? fact->code + ": " + fact->message : std::string();
   };
   EXPECT_THAT(message(counting(1, 1, 1), machine),
-              AllOf(HasSubstr("PDB_SINGLE_REPLICA: "), HasSubstr("VirtualMachineInstance vm decides when"),
+              AllOf(HasSubstr("BudgetOfSinglePod: "), HasSubstr("VirtualMachineInstance vm decides when"),
                     HasSubstr("do not delete pod virt-launcher-vm by hand"), Not(HasSubstr("scale"))));
-  EXPECT_THAT(
-      message(zero("0", ""), broker),
-      AllOf(HasSubstr("PDB_ZERO: "), HasSubstr("StrimziPodSet kafka decides when"), Not(HasSubstr("or delete"))));
-  EXPECT_THAT(message(counting(2, 2, 2), broker), HasSubstr("PDB_EQUALS_REPLICAS: "));
+  EXPECT_THAT(message(zero("0", ""), broker),
+              AllOf(HasSubstr("BudgetNeverAllows: "), HasSubstr("StrimziPodSet kafka decides when"),
+                    Not(HasSubstr("or delete"))));
+  EXPECT_THAT(message(counting(2, 2, 2), broker), HasSubstr("BudgetNeedsAllPods: "));
   const auto failed = with(zero("1", ""), [](auto& budget) { budget.condition_reason = "SyncFailed"; });
-  EXPECT_THAT(message(failed, broker), AllOf(HasSubstr("PDB_SYNC_FAILED: "), HasSubstr("StrimziPodSet kafka decides")));
+  EXPECT_THAT(message(failed, broker),
+              AllOf(HasSubstr("BudgetSyncFailed: "), HasSubstr("StrimziPodSet kafka decides")));
   EXPECT_THAT(message(zero("0", ""), job), HasSubstr("or delete the pods by hand"));
   machine.annotations["kubevirt.io/evacuationNodeName"] = "n1";
   EXPECT_THAT(message(counting(1, 1, 1), machine),

@@ -23,7 +23,7 @@ TEST_F(DiagnosesTest, PdbZeroIsRaisedForBudgetsThatNeverAllowAnything) {
   budget(never);
   begin();
   pipeline.take_evictions(now);
-  EXPECT_THAT(codes(), ElementsAre("PDB_ZERO"));
+  EXPECT_THAT(codes(), ElementsAre("BudgetNeverAllows"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("maxUnavailable: 0%"));
   never.max_unavailable = "1";
   never.disruptions_allowed = 1;
@@ -47,7 +47,7 @@ TEST_F(DiagnosesTest, ABudgetIsDiagnosedOnceForAllItsPods) {
   begin();
   pipeline.pod_changed(a_pod("web-1"), now);
   pipeline.take_evictions(now);
-  EXPECT_THAT(codes(), ElementsAre("PDB_EQUALS_REPLICAS"));
+  EXPECT_THAT(codes(), ElementsAre("BudgetNeedsAllPods"));
   EXPECT_THAT(diagnose(pipeline, node)[0].scope.pods, ElementsAre(pod.uid, a_pod("web-1").uid));
   budget(a_budget("web", 1));
   EXPECT_THAT(codes(), IsEmpty());
@@ -60,7 +60,7 @@ TEST_F(DiagnosesTest, PdbOverlapNamesAllBudgets) {
   refuse(
       status_error(500, "", "", "",
                    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."));
-  EXPECT_THAT(codes(), ElementsAre("PDB_OVERLAP"));
+  EXPECT_THAT(codes(), ElementsAre("OverlappingBudgets"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("shop/a and shop/b"));
   pipeline.budget_changed(a_budget("b", 1).uid, nullptr, now);
   pipeline.take_evictions(now);
@@ -75,7 +75,7 @@ TEST_F(DiagnosesTest, PodFinalizerOnceItsContainersHaveEnded) {
   EXPECT_THAT(codes(), IsEmpty()) << "still within its grace period";
   pod.deletion_grace_seconds = 0;
   pipeline.pod_changed(pod, now);
-  ASSERT_THAT(codes(), ElementsAre("POD_FINALIZER"));
+  ASSERT_THAT(codes(), ElementsAre("PodFinalizer"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("example.com/backup"));
 }
 
@@ -84,15 +84,15 @@ TEST_F(DiagnosesTest, FinalizersAreNotBlamedWhileContainersRun) {
   pod = terminating(pod);
   begin();
   pipeline.time_passed(now + 90s);
-  ASSERT_THAT(codes(), ElementsAre("POD_STUCK_TERMINATING"));
+  ASSERT_THAT(codes(), ElementsAre("PodStuckTerminating"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("a container that does not end"));
   EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("is the kubelet of this node running?"));
   node.ready = false;
-  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY")) << "nobody knows whether its containers have ended";
+  EXPECT_THAT(codes(), ElementsAre("KubeletNotReady")) << "nobody knows whether its containers have ended";
   node.ready = true;
   pod.containers_terminated = true;
   pipeline.pod_changed(pod, now);
-  EXPECT_THAT(codes(), ElementsAre("POD_FINALIZER"));
+  EXPECT_THAT(codes(), ElementsAre("PodFinalizer"));
 }
 
 TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
@@ -101,7 +101,7 @@ TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
   pod = terminating(pod);
   begin();
   pipeline.time_passed(now + 90s);
-  EXPECT_THAT(codes(), ElementsAre("POD_FINALIZER"));
+  EXPECT_THAT(codes(), ElementsAre("PodFinalizer"));
   EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("held by its finalizers (example.com/backup)"));
 }
 
@@ -116,12 +116,12 @@ TEST_F(DiagnosesTest, TwoBudgetsDoNotHoldAPendingPod) {
   refuse(denied);
   now += 1min;
   refuse(denied);
-  EXPECT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+  EXPECT_THAT(codes(), ElementsAre("WebhookDenied"));
 }
 
 TEST_F(DiagnosesTest, ARefusedViewOfPodsIsToldOnceItHasLasted) {
   node.pods_error = status_error(403, "Forbidden");
-  ASSERT_THAT(codes(), ElementsAre("RBAC_DENIED"));
+  ASSERT_THAT(codes(), ElementsAre("RightMissing"));
   EXPECT_EQ(diagnose(pipeline, node)[0].hold, 15s) << "one refusal right after a reconnect proves nothing";
 }
 
@@ -134,13 +134,13 @@ TEST_F(DiagnosesTest, RbacDeniedFromTheSecondRefusalOn) {
   EXPECT_THAT(codes(), IsEmpty()) << "one refusal right after a reconnect proves nothing";
   now = pipeline.next_wake(now);
   refuse(denied);
-  EXPECT_THAT(codes(), ElementsAre("RBAC_DENIED"));
+  EXPECT_THAT(codes(), ElementsAre("RightMissing"));
 }
 
 TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {
   begin();
   refuse(status_error(403, "Forbidden", "pods", "NamespaceTerminating"));
-  ASSERT_THAT(codes(), ElementsAre("NS_TERMINATING_STUCK"));
+  ASSERT_THAT(codes(), ElementsAre("NamespaceStuckTerminating"));
   const auto fact = diagnose(pipeline, node, {.namespaces = {{"shop", "finalizers remain"}}})[0];
   EXPECT_EQ(fact.subject, "namespace shop");
   EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
@@ -154,13 +154,13 @@ TEST_F(DiagnosesTest, APodThatDoesNotEndAMinuteAfterItsGracePeriod) {
   pipeline.time_passed(now + 89s);
   EXPECT_THAT(codes(), IsEmpty());
   pipeline.time_passed(now + 90s);
-  ASSERT_THAT(codes(), ElementsAre("POD_STUCK_TERMINATING"));
+  ASSERT_THAT(codes(), ElementsAre("PodStuckTerminating"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("preStop"));
   pod.containers_terminated = true;
   pipeline.pod_changed(pod, now);
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("unmounted"));
   node.ready = false;
-  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY")) << "one cause for all pods";
+  EXPECT_THAT(codes(), ElementsAre("KubeletNotReady")) << "one cause for all pods";
   pipeline.pod_gone(pod.uid, now, wall);
   EXPECT_THAT(codes(), IsEmpty());
 }
@@ -169,13 +169,13 @@ TEST_F(DiagnosesTest, ANodeThatIsNotReadyMattersWhilePodsAreToLeave) {
   node.ready = false;
   EXPECT_THAT(codes(), IsEmpty());
   begin();
-  EXPECT_THAT(codes(), ElementsAre("NODE_NOT_READY"));
+  EXPECT_THAT(codes(), ElementsAre("KubeletNotReady"));
 }
 
 TEST_F(DiagnosesTest, DoNotDisruptNamesItsAnnotation) {
   pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
   begin();
-  ASSERT_THAT(codes(), ElementsAre("DO_NOT_DISRUPT"));
+  ASSERT_THAT(codes(), ElementsAre("DoNotDisrupt"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message,
               AllOf(HasSubstr("karpenter.sh/do-not-disrupt=true"), HasSubstr("of an agent --ignore-do-not-disrupt"),
                     HasSubstr("without --respect-do-not-disrupt")));
@@ -191,7 +191,7 @@ TEST_F(DiagnosesTest, SelfOnlyOnceTheOthersHaveGone) {
   pipeline.pod_changed(other, now);
   EXPECT_THAT(codes(), IsEmpty());
   pipeline.pod_gone(other.uid, now, wall);
-  EXPECT_THAT(codes(), ElementsAre("SELF_ONLY"));
+  EXPECT_THAT(codes(), ElementsAre("OnlyOwnPodLeft"));
   pipeline.pod_gone(pod.uid, now, wall);
   EXPECT_THAT(codes(), IsEmpty());
 }
@@ -200,7 +200,7 @@ TEST_F(DiagnosesTest, ClockSkewInBothDirections) {
   node.server_ahead = 30s;
   EXPECT_THAT(codes(), IsEmpty());
   node.server_ahead = 31s;
-  ASSERT_THAT(codes(), ElementsAre("CLOCK_SKEW"));
+  ASSERT_THAT(codes(), ElementsAre("ClockSkew"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("31 s behind"));
   node.server_ahead = -2h;
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("7200 s ahead of"));
@@ -213,7 +213,7 @@ TEST_F(DiagnosesTest, ALocalVolumeIsSaidBesideWhatHoldsThePod) {
   const auto facts = diagnose(pipeline, node, {.local_volumes = {{pod.uid, "bound to n1"}}});
   std::vector<std::string> all;
   for (const auto& fact : facts) all.push_back(fact.code);
-  ASSERT_THAT(all, ElementsAre("LOCAL_PV", "PDB_EQUALS_REPLICAS"));
+  ASSERT_THAT(all, ElementsAre("LocalVolume", "BudgetNeedsAllPods"));
   for (const auto& fact : facts) EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid)) << fact.code;
   EXPECT_FALSE(facts[0].scope.holds) << "it tells what follows after the eviction";
   EXPECT_TRUE(facts[1].scope.holds);
@@ -222,23 +222,23 @@ TEST_F(DiagnosesTest, ALocalVolumeIsSaidBesideWhatHoldsThePod) {
 TEST_F(DiagnosesTest, UncordonedMeanwhileAndNodeGone) {
   begin();
   node.unschedulable = false;
-  EXPECT_THAT(codes(), ElementsAre("UNCORDONED_MEANWHILE"));
+  EXPECT_THAT(codes(), ElementsAre("Uncordoned"));
   node.gone = true;
-  EXPECT_THAT(codes(), ElementsAre("NODE_GONE"));
+  EXPECT_THAT(codes(), ElementsAre("NodeGone"));
 }
 
 TEST(DiagnosisBoard, RaisedOnceAfterItsHoldAndWithdrawnWhenItHeals) {
   DiagnosisBoard board;
   TimePoint now{1h};
   const WallTime wall{1h};
-  const std::vector<DiagnosisFact> facts{{"POD_FINALIZER", "pod a/b", "held", 15s}};
+  const std::vector<DiagnosisFact> facts{{"PodFinalizer", "pod a/b", "held", 15s}};
   EXPECT_THAT(board.update(facts, now, wall).raised, IsEmpty());
   EXPECT_EQ(board.next_due(now), now + 15s);
   EXPECT_THAT(board.update(facts, now + 14s, wall).raised, IsEmpty());
   EXPECT_THAT(board.update(facts, now + 15s, wall).raised, ::testing::SizeIs(1));
   EXPECT_THAT(board.update(facts, now + 16s, wall).raised, IsEmpty());
   EXPECT_THAT(board.active(), ::testing::SizeIs(1));
-  const std::vector<DiagnosisFact> of_two{{"POD_FINALIZER", "pod a/b", "held", 15s, {.pods = {"1", "2"}}}};
+  const std::vector<DiagnosisFact> of_two{{"PodFinalizer", "pod a/b", "held", 15s, {.pods = {"1", "2"}}}};
   EXPECT_THAT(board.update(of_two, now + 16s, wall).raised, IsEmpty());
   EXPECT_THAT(board.active()[0].scope.pods, ElementsAre("1", "2")) << "whom it is about now";
   const auto healed = board.update({}, now + 17s, wall);

@@ -26,7 +26,7 @@ TEST_F(DiagnosesTest, AWebhookThatDeniesIsNamedOnceForAllItsPods) {
     if (i == 0) EXPECT_THAT(codes(), IsEmpty()) << "one denial is its way to say: not yet";
     now += 1min;
   }
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+  ASSERT_THAT(codes(), ElementsAre("WebhookDenied"));
   const auto fact = diagnose(pipeline, node)[0];
   EXPECT_EQ(fact.subject, "webhook a.example.com");
   EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid, other.uid));
@@ -45,7 +45,7 @@ TEST_F(DiagnosesTest, AWebhookThatCannotBeCalled) {
   refuse(down);
   now += 1min;
   refuse(down);
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DOWN"));
+  ASSERT_THAT(codes(), ElementsAre("WebhookDown"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("connection refused"));
   now += 1min;
   refuse(status_error(500, "", "", "", "etcdserver: request timed out"));
@@ -65,7 +65,7 @@ class WebhookServers : public DiagnosesTest {
       now += 1min;
     }
     const auto facts = diagnose(pipeline, node, known);
-    return facts.size() == 1 && facts[0].code == "WEBHOOK_DOWN" ? facts[0].message : "not told";
+    return facts.size() == 1 && facts[0].code == "WebhookDown" ? facts[0].message : "not told";
   }
   k8s::Pod a_server() {
     auto server = testing::owned_by(a_pod("guard-1", "hooks"), "apps/v1", "ReplicaSet", "guard", "guard-uid");
@@ -150,7 +150,7 @@ TEST_F(DiagnosesTest, WhateverElseDeniesIsToldAsWell) {
     now += 1min;
     refuse(row.denied);
     now += 1min;
-    ASSERT_THAT(codes(), ElementsAre("ADMISSION_DENY")) << row.subject;
+    ASSERT_THAT(codes(), ElementsAre("AdmissionDenied")) << row.subject;
     const auto fact = diagnose(pipeline, node)[0];
     EXPECT_EQ(fact.subject, row.subject);
     EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
@@ -168,9 +168,9 @@ TEST_F(DiagnosesTest, ALostAnswerTakesNoDiagnosisBack) {
     refuse(denied);
     now += 1min;
   }
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY"));
+  ASSERT_THAT(codes(), ElementsAre("WebhookDenied"));
   refuse(Error(Errc::reset, "the connection was closed before the answer came"));
-  ASSERT_THAT(codes(), ElementsAre("WEBHOOK_DENY")) << "nobody has said that it would let the pod go";
+  ASSERT_THAT(codes(), ElementsAre("WebhookDenied")) << "nobody has said that it would let the pod go";
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("not yet"));
 }
 

@@ -48,7 +48,7 @@ class VolumeBookTest : public ::testing::Test {
     std::vector<std::string> result;
     for (const auto& fact : facts) {
       EXPECT_THAT(fact.scope.volumes, ElementsAre("csi-pv-data")) << fact.code;
-      EXPECT_EQ(fact.scope.holds, fact.code != "VA_LEAKED") << "that one is not waited for";
+      EXPECT_EQ(fact.scope.holds, fact.code != "VolumeAttachmentLeaked") << "that one is not waited for";
       result.push_back(fact.code);
     }
     return result;
@@ -102,7 +102,7 @@ TEST_F(VolumeBookTest, WhatNobodyUsesIsLeakedAfterAWhile) {
   book.node_holds({}, start + VolumeBook::leak_hold);
   EXPECT_FALSE(book.asks_for_node(start + VolumeBook::leak_hold));
   EXPECT_EQ(outcome({}, VolumeBook::leak_hold), VolumeOutcome::leaked);
-  EXPECT_THAT(codes(VolumeBook::leak_hold), ElementsAre("VA_LEAKED"));
+  EXPECT_THAT(codes(VolumeBook::leak_hold), ElementsAre("VolumeAttachmentLeaked"));
   EXPECT_TRUE(book.all_detached());
   gone(an_attachment());
   EXPECT_THAT(told, IsEmpty()) << "it was not waited for";
@@ -149,7 +149,7 @@ TEST_F(VolumeBookTest, WhatWasLeakedBeforeIsLeakedInAResumedRun) {
   see(an_attachment());
   EXPECT_EQ(outcome({}), VolumeOutcome::leaked);
   EXPECT_TRUE(book.all_detached());
-  EXPECT_THAT(codes(0s), ElementsAre("VA_LEAKED"));
+  EXPECT_THAT(codes(0s), ElementsAre("VolumeAttachmentLeaked"));
   see(an_attachment("pv-other"));
   book.look({}, start, wall);
   EXPECT_EQ(book.count(VolumeOutcome::detaching), 1u) << "of this one nobody knows";
@@ -241,7 +241,7 @@ TEST_F(VolumeBookTest, TheLimitCountsFromTheLastUser) {
               ::testing::AllOf(::testing::HasSubstr("PersistentVolume pv-data (claim " + claim + ")"),
                                ::testing::HasSubstr("120 s"), ::testing::HasSubstr("--volume-limit"),
                                ::testing::HasSubstr("volumeattachment " + an_attachment().name)));
-  EXPECT_THAT(codes(12min), ElementsAre("VOLUME_STUCK"));
+  EXPECT_THAT(codes(12min), ElementsAre("VolumeStuck"));
   EXPECT_FALSE(book.all_detached()) << "no time makes it detached";
   outcome({.leaving = {claim}}, 13min);
   EXPECT_EQ(book.past_limit(start + 13min), std::nullopt) << "it is in use again";
@@ -264,7 +264,7 @@ TEST_F(VolumeBookTest, WhatTheDriverSaysIsDiagnosedWhileItIsWaitedFor) {
   outcome({.staying = {claim}});
   EXPECT_THAT(codes(0s), IsEmpty());
   outcome({.left = {claim}});
-  EXPECT_THAT(codes(0s), ElementsAre("VOLUME_DETACH_ERROR"));
+  EXPECT_THAT(codes(0s), ElementsAre("VolumeDetachError"));
   EXPECT_THAT(book.reports().front().message, ::testing::HasSubstr("device is busy"));
   attachment.detach_error.clear();
   see(attachment);

@@ -206,7 +206,7 @@ func volumesTold(t *testing.T) {
 		}
 		if event.Diagnosis != nil {
 			volume, _ := strings.CutPrefix(event.Diagnosis.Subject, "PersistentVolume ")
-			if event.Diagnosis.Code != "VOLUME_DETACH_ERROR" || !strings.Contains(event.Diagnosis.Message, arrayIsBusy) {
+			if event.Diagnosis.Code != "VolumeDetachError" || !strings.Contains(event.Diagnosis.Message, arrayIsBusy) {
 				t.Errorf("%s: %+v", event.Type, event.Diagnosis)
 			}
 			seen["diagnosis of "+volume] = append(seen["diagnosis of "+volume], event.Type)
@@ -304,7 +304,7 @@ func volumesStuck(t *testing.T) {
 	}
 	stuck := 0
 	for _, diagnosis := range report.Diagnoses {
-		if diagnosis.Code == "VOLUME_STUCK" {
+		if diagnosis.Code == "VolumeStuck" {
 			stuck++
 			if volume, _ := strings.CutPrefix(diagnosis.Subject, "PersistentVolume "); got[volume] != "detaching" ||
 				!strings.Contains(result.Stderr, volume) {

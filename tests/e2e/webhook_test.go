@@ -173,7 +173,7 @@ func TestWebhookWithoutItsService(t *testing.T) {
 
 	report, err := run(t, w, 1, haulout, "drain", w.Node("old"), "--settle=0", "--timeout=25s", "-o", "json").Report()
 	must(t, err)
-	if len(report.Diagnoses) != 1 || report.Diagnoses[0].Code != "WEBHOOK_DOWN" ||
+	if len(report.Diagnoses) != 1 || report.Diagnoses[0].Code != "WebhookDown" ||
 		!strings.Contains(report.Diagnoses[0].Message, "its Service "+w.Name+"/guard does not exist") {
 		t.Errorf("diagnoses %+v", report.Diagnoses)
 	}

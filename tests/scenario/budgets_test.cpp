@@ -62,9 +62,10 @@ TEST_F(Budgets, S20_PdbZeroIsSaidWithin30SecondsAndOthersLeave) {
   options.timeout = 5min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  ASSERT_TRUE(told.raised("PDB_ZERO"));
-  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "PDB_ZERO") - *told.time_of(EventType::parked, "shop/web-0"),
-            30s);
+  ASSERT_TRUE(told.raised("BudgetNeverAllows"));
+  EXPECT_LE(
+      *told.time_of(EventType::diagnosis_raised, "BudgetNeverAllows") - *told.time_of(EventType::parked, "shop/web-0"),
+      30s);
   EXPECT_THAT(pods_on("n1"), SizeIs(3));
   EXPECT_GE(took(), 5min);
   EXPECT_LE(took(), 5min + 1s) << "the cordon is taken back, that is all";
@@ -99,7 +100,7 @@ TEST_F(Budgets, S22_BudgetCreatedInTheMiddle) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_GE(took(), 10min);
-  EXPECT_TRUE(told.raised("PDB_ZERO"));
+  EXPECT_TRUE(told.raised("BudgetNeverAllows"));
 }
 
 TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {
@@ -137,8 +138,8 @@ TEST_F(Budgets, S24_BudgetEditedByItsOwner) {
   after(70s, [this] { replace_budget({{"maxUnavailable", 2}}); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("PDB_ZERO"));
-  EXPECT_TRUE(told.withdrawn("PDB_ZERO"));
+  EXPECT_TRUE(told.raised("BudgetNeverAllows"));
+  EXPECT_TRUE(told.withdrawn("BudgetNeverAllows"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
@@ -151,12 +152,13 @@ TEST_F(Budgets, S25_OverlappingBudgetsAreNamedAndAskedSlowly) {
   after(5min, [this] { replace_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  ASSERT_TRUE(told.raised("PDB_OVERLAP"));
-  EXPECT_TRUE(told.withdrawn("PDB_OVERLAP"));
-  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "PDB_OVERLAP") - *told.time_of(EventType::parked, "shop/web-0"),
-            30s);
+  ASSERT_TRUE(told.raised("OverlappingBudgets"));
+  EXPECT_TRUE(told.withdrawn("OverlappingBudgets"));
+  EXPECT_LE(
+      *told.time_of(EventType::diagnosis_raised, "OverlappingBudgets") - *told.time_of(EventType::parked, "shop/web-0"),
+      30s);
   for (const auto& entry : told.entries)
-    if (entry.diagnosis == "PDB_OVERLAP")
+    if (entry.diagnosis == "OverlappingBudgets")
       EXPECT_THAT(entry.message, ::testing::AllOf(HasSubstr("shop/all"), HasSubstr("shop/web")));
   EXPECT_LE(evictions().size(), 18u) << "at least 20 s between two tries";
 }

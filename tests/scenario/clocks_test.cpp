@@ -42,7 +42,7 @@ class Clocks : public Scenario {
     after(70s, [this] { cluster.delete_gracefully("pods", "shop", "leaving"); });
     const auto report = drain();
     EXPECT_THAT(report, Ended(Outcome::drained));
-    EXPECT_FALSE(told.raised("POD_STUCK_TERMINATING"));
+    EXPECT_FALSE(told.raised("PodStuckTerminating"));
     EXPECT_EQ(accepted_evictions(), 2u);
     EXPECT_GE(took(), 500s);
     EXPECT_LT(took(), 510s) << "one pod after the other";
@@ -74,10 +74,10 @@ TEST_F(Clocks, AWrongOneIsToldUntilItIsSet) {
   own.wrong_by = -1h;
   add(a_pod("slow", {.grace = 600}));
   after(2min, [this] { own.wrong_by = {}; });
-  after(4min, [this] { EXPECT_TRUE(told.withdrawn("CLOCK_SKEW")); });
+  after(4min, [this] { EXPECT_TRUE(told.withdrawn("ClockSkew")); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  ASSERT_TRUE(told.raised("CLOCK_SKEW"));
+  ASSERT_TRUE(told.raised("ClockSkew"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
   for (const auto& entry : told.entries)
     if (entry.type == EventType::diagnosis_raised) EXPECT_THAT(entry.message, HasSubstr(" s behind the API server's"));
@@ -86,7 +86,7 @@ TEST_F(Clocks, AWrongOneIsToldUntilItIsSet) {
 TEST_F(Clocks, OneThatGoesWrongInTheMiddleIsTold) {
   add(a_pod("slow", {.grace = 600}));
   after(2min, [this] { own.wrong_by = 1h; });
-  after(4min, [this] { EXPECT_TRUE(told.raised("CLOCK_SKEW")); });
+  after(4min, [this] { EXPECT_TRUE(told.raised("ClockSkew")); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
 }
 

@@ -59,9 +59,9 @@ TEST_F(Diagnoses, ABudgetThatNeedsAllOfItsPods) {
   add_deployment(3);
   add(a_budget("web", {{"minAvailable", 3}}));
   after(60s, [this] { scale(4); });
-  expect_raised_and_healed(drain(), "PDB_EQUALS_REPLICAS");
-  EXPECT_LE(told_after("PDB_EQUALS_REPLICAS"), 30s);
-  EXPECT_THAT(told.message_of("PDB_EQUALS_REPLICAS"), HasSubstr("needs 3 healthy of 3 pods"));
+  expect_raised_and_healed(drain(), "BudgetNeedsAllPods");
+  EXPECT_LE(told_after("BudgetNeedsAllPods"), 30s);
+  EXPECT_THAT(told.message_of("BudgetNeedsAllPods"), HasSubstr("needs 3 healthy of 3 pods"));
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 1u) << "one budget, one finding";
 }
 
@@ -69,26 +69,26 @@ TEST_F(Diagnoses, ABudgetOfASingleReplica) {
   add_deployment(1);
   add(a_budget("web", {{"minAvailable", 1}}));
   after(60s, [this] { scale(2); });
-  expect_raised_and_healed(drain(), "PDB_SINGLE_REPLICA");
-  EXPECT_LE(told_after("PDB_SINGLE_REPLICA"), 30s);
-  EXPECT_FALSE(told.raised("PDB_EQUALS_REPLICAS"));
+  expect_raised_and_healed(drain(), "BudgetOfSinglePod");
+  EXPECT_LE(told_after("BudgetOfSinglePod"), 30s);
+  EXPECT_FALSE(told.raised("BudgetNeedsAllPods"));
 }
 
 TEST_F(Diagnoses, ABudgetThatCountsNoPods) {
   add_pods(1, {.owner_kind = ""});
   add(a_budget("web", {{"maxUnavailable", 1}}));
   after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
-  expect_raised_and_healed(drain(), "PDB_MISCONFIGURED");
-  EXPECT_LE(told_after("PDB_MISCONFIGURED"), 30s);
+  expect_raised_and_healed(drain(), "BudgetMisconfigured");
+  EXPECT_LE(told_after("BudgetMisconfigured"), 30s);
 }
 
 TEST_F(Diagnoses, ABudgetThatCannotBeComputed) {
   add_pods(1, {.owner_kind = "Foo", .owner_api = "example.com/v1"});
   add(a_budget("web", {{"maxUnavailable", 1}}));
   after(60s, [this] { change_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
-  expect_raised_and_healed(drain(), "PDB_SYNC_FAILED");
-  EXPECT_LE(told_after("PDB_SYNC_FAILED"), 30s);
-  EXPECT_THAT(told.message_of("PDB_SYNC_FAILED"), HasSubstr("no matches for kind \"Foo\""));
+  expect_raised_and_healed(drain(), "BudgetSyncFailed");
+  EXPECT_LE(told_after("BudgetSyncFailed"), 30s);
+  EXPECT_THAT(told.message_of("BudgetSyncFailed"), HasSubstr("no matches for kind \"Foo\""));
 }
 
 TEST_F(Diagnoses, ABudgetThatItsControllerDoesNotSee) {
@@ -96,8 +96,8 @@ TEST_F(Diagnoses, ABudgetThatItsControllerDoesNotSee) {
   cluster.stop_disruption_controller();
   add(a_budget("web", {{"maxUnavailable", 1}}));
   after(2min, [this] { cluster.start_disruption_controller(); });
-  expect_raised_and_healed(drain(), "PDB_NOT_OBSERVED");
-  EXPECT_GE(told_after("PDB_NOT_OBSERVED"), 60s);
+  expect_raised_and_healed(drain(), "BudgetNotObserved");
+  EXPECT_GE(told_after("BudgetNotObserved"), 60s);
   std::map<std::string, TimePoint> asked;
   for (const auto& entry : evictions()) {
     const auto before = std::exchange(asked[entry.name], entry.time);
@@ -116,17 +116,17 @@ TEST_F(Diagnoses, ABudgetThatWaitsForTheDeletionOfTooManyPods) {
     cluster.patch("poddisruptionbudgets", "shop", "web", {{"status", {{"disruptedPods", disrupted}}}});
   });
   after(2min, [this] { cluster.start_disruption_controller(); });
-  expect_raised_and_healed(drain(), "PDB_MAP_TOO_BIG");
-  EXPECT_LE(told_after("PDB_MAP_TOO_BIG"), 30s);
+  expect_raised_and_healed(drain(), "BudgetMapTooBig");
+  EXPECT_LE(told_after("BudgetMapTooBig"), 30s);
 }
 
 TEST_F(Diagnoses, SickPodsUnderABudgetThatTheyKeepClosed) {
   add_deployment(2, {{"sim.haulout.dev/never-ready", "true"}});
   add(a_budget("web", {{"minAvailable", 1}}));
   after(60s, [this] { change_budget({{"unhealthyPodEvictionPolicy", "AlwaysAllow"}}); });
-  expect_raised_and_healed(drain(), "PDB_UNHEALTHY_DEADLOCK");
-  EXPECT_LE(told_after("PDB_UNHEALTHY_DEADLOCK"), 30s);
-  EXPECT_THAT(told.message_of("PDB_UNHEALTHY_DEADLOCK"), HasSubstr("AlwaysAllow"));
+  expect_raised_and_healed(drain(), "BudgetUnhealthyDeadlock");
+  EXPECT_LE(told_after("BudgetUnhealthyDeadlock"), 30s);
+  EXPECT_THAT(told.message_of("BudgetUnhealthyDeadlock"), HasSubstr("AlwaysAllow"));
 }
 
 TEST_F(Diagnoses, S28_SickPodsThatMayAlwaysLeave) {
@@ -143,9 +143,9 @@ TEST_F(Diagnoses, AReplacementElsewhereThatDoesNotBecomeReady) {
   add(a_workload("Deployment", "canary", 1, {},
                  {{"sim.haulout.dev/prefers-node", "n2"}, {"sim.haulout.dev/starts-after", "240s"}}));
   add(a_budget("web", {{"minAvailable", 2}}));
-  expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
-  EXPECT_LE(told_after("PDB_WAITING_REPLACEMENT"), 30s);
-  EXPECT_THAT(told.message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("shop/canary"));
+  expect_raised_and_healed(drain(), "BudgetAwaitsReplacement");
+  EXPECT_LE(told_after("BudgetAwaitsReplacement"), 30s);
+  EXPECT_THAT(told.message_of("BudgetAwaitsReplacement"), HasSubstr("shop/canary"));
   EXPECT_LE(requests("list", "pods").size(), 8u) << "asked ever more rarely";
 }
 
@@ -156,8 +156,8 @@ TEST_F(Diagnoses, WithoutTheRightToSeeOtherPodsItIsSaidWithoutThem) {
   add(a_budget("web", {{"minAvailable", 2}}));
   after(1s, [this] { cluster.forbid("list", "pods"); });
   after(9min, [this] { cluster.permit("list", "pods"); });
-  expect_raised_and_healed(drain(), "PDB_WAITING_REPLACEMENT");
-  EXPECT_THAT(told.message_of("PDB_WAITING_REPLACEMENT"), HasSubstr("kubectl get pods -n shop"));
+  expect_raised_and_healed(drain(), "BudgetAwaitsReplacement");
+  EXPECT_THAT(told.message_of("BudgetAwaitsReplacement"), HasSubstr("kubectl get pods -n shop"));
 }
 
 TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
@@ -169,9 +169,9 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
         "poddisruptionbudgets", "shop", "web",
         {{"status", {{"disruptionsAllowed", 0}, {"disruptedPods", {{name, k8s::format_time(clock.wall_now())}}}}}});
   });
-  expect_raised_and_healed(drain(), "PDB_DISRUPTED_PENDING");
-  EXPECT_LE(told_after("PDB_DISRUPTED_PENDING"), 30s);
-  EXPECT_THAT(told.message_of("PDB_DISRUPTED_PENDING"), HasSubstr("at the latest"));
+  expect_raised_and_healed(drain(), "BudgetDisruptionPending");
+  EXPECT_LE(told_after("BudgetDisruptionPending"), 30s);
+  EXPECT_THAT(told.message_of("BudgetDisruptionPending"), HasSubstr("at the latest"));
 }
 
 // It has let one go, and its controller takes no notice of that any more.
@@ -180,27 +180,27 @@ TEST_F(Diagnoses, AnEvictionThatNobodyCountsAnyMore) {
   add(a_budget("web", {{"minAvailable", 2}}));
   after(0s, [this] { cluster.stop_disruption_controller(); });
   after(140s, [this] {
-    EXPECT_TRUE(told.raised("PDB_DISRUPTED_PENDING"));
-    EXPECT_FALSE(told.raised("PDB_NOT_OBSERVED"));
+    EXPECT_TRUE(told.raised("BudgetDisruptionPending"));
+    EXPECT_FALSE(told.raised("BudgetNotObserved"));
   });
   after(175s, [this] {
-    EXPECT_TRUE(told.raised("PDB_NOT_OBSERVED"));
-    EXPECT_TRUE(told.withdrawn("PDB_DISRUPTED_PENDING"));
+    EXPECT_TRUE(told.raised("BudgetNotObserved"));
+    EXPECT_TRUE(told.withdrawn("BudgetDisruptionPending"));
   });
   after(5min, [this] { cluster.start_disruption_controller(); });
-  expect_raised_and_healed(drain(), "PDB_NOT_OBSERVED");
+  expect_raised_and_healed(drain(), "BudgetNotObserved");
 }
 
 TEST_F(Diagnoses, AWebhookThatDenies) {
   refuse_evictions(2min, 400, "", "admission webhook \"a.example.com\" denied the request: migrating");
-  expect_one_denial("WEBHOOK_DENY", "migrating");
+  expect_one_denial("WebhookDenied", "migrating");
 }
 
 TEST_F(Diagnoses, APolicyThatDenies) {
   refuse_evictions(2min, 422, "Invalid",
                    "pods \"web-0\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'keep-all' denied "
                    "request: not on a Friday");
-  expect_one_denial("ADMISSION_DENY", "not on a Friday");
+  expect_one_denial("AdmissionDenied", "not on a Friday");
 }
 
 TEST_F(Diagnoses, AWebhookThatIsDown) {
@@ -208,8 +208,8 @@ TEST_F(Diagnoses, AWebhookThatIsDown) {
   refuse_evictions(2min, 500, "InternalError",
                    "Internal error occurred: failed calling webhook \"a.example.com\": failed to call "
                    "webhook: connect: connection refused");
-  expect_raised_and_healed(drain(), "WEBHOOK_DOWN");
-  EXPECT_LE(told_after("WEBHOOK_DOWN"), 30s);
+  expect_raised_and_healed(drain(), "WebhookDown");
+  EXPECT_LE(told_after("WebhookDown"), 30s);
 }
 
 TEST_F(Diagnoses, ANamespaceThatDoesNotDie) {
@@ -225,22 +225,22 @@ TEST_F(Diagnoses, ANamespaceThatDoesNotDie) {
                         {"message", "example.com/x in 1 resource instances"}}}}}}});
   });
   after(10min, [this] { cluster.remove("pods", "shop", "web-0"); });
-  expect_raised_and_healed(drain(), "NS_TERMINATING_STUCK");
-  EXPECT_THAT(told.message_of("NS_TERMINATING_STUCK"), HasSubstr("example.com/x in 1 resource instances"));
+  expect_raised_and_healed(drain(), "NamespaceStuckTerminating");
+  EXPECT_THAT(told.message_of("NamespaceStuckTerminating"), HasSubstr("example.com/x in 1 resource instances"));
 }
 
 TEST_F(Diagnoses, APodThatDoesNotEnd) {
   add(a_pod("db", {.annotations = {{"sim.haulout.dev/never-terminates", "true"}}}));
   after(5min, [this] { cluster.remove("pods", "shop", "db"); });
-  expect_raised_and_healed(drain(), "POD_STUCK_TERMINATING");
+  expect_raised_and_healed(drain(), "PodStuckTerminating");
 }
 
 TEST_F(Diagnoses, ANodeWhoseKubeletIsSilent) {
   add_pods(2, {.grace = 5});
   after(2s, [this] { cluster.node_down("n1"); });
   after(3min, [this] { cluster.node_up("n1"); });
-  expect_raised_and_healed(drain(), "NODE_NOT_READY");
-  EXPECT_FALSE(told.raised("POD_STUCK_TERMINATING")) << "one cause for all pods";
+  expect_raised_and_healed(drain(), "KubeletNotReady");
+  EXPECT_FALSE(told.raised("PodStuckTerminating")) << "one cause for all pods";
 }
 
 TEST_F(Diagnoses, AVolumeThatExistsOnThisNodeOnly) {
@@ -252,17 +252,17 @@ TEST_F(Diagnoses, AVolumeThatExistsOnThisNodeOnly) {
   add(a_budget("web", {{"maxUnavailable", 0}}));
   after(60s, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
   options.volumes = drain::VolumeWait::off;
-  expect_raised_and_healed(drain(), "LOCAL_PV");
-  EXPECT_LE(told_after("LOCAL_PV"), 30s);
-  EXPECT_THAT(told.message_of("LOCAL_PV"), HasSubstr("pv-data"));
+  expect_raised_and_healed(drain(), "LocalVolume");
+  EXPECT_LE(told_after("LocalVolume"), 30s);
+  EXPECT_THAT(told.message_of("LocalVolume"), HasSubstr("pv-data"));
   EXPECT_EQ(requests("get", "persistentvolumeclaims").size(), 1u);
 }
 
 TEST_F(Diagnoses, APodThatIsNotToBeDisrupted) {
   add(a_pod("batch", {.annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
   after(60s, [this] { cluster.patch("pods", "shop", "batch", {{"metadata", {{"annotations", nullptr}}}}); });
-  expect_raised_and_healed(drain(), "DO_NOT_DISRUPT");
-  EXPECT_LE(told_after("DO_NOT_DISRUPT"), 30s);
+  expect_raised_and_healed(drain(), "DoNotDisrupt");
+  EXPECT_LE(told_after("DoNotDisrupt"), 30s);
 }
 
 TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
@@ -274,8 +274,8 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
     cluster.patch("statefulsets", "shop", "db", {{"spec", {{"replicas", 0}}}});
     cluster.delete_gracefully("pods", "shop", "db-0");
   });
-  expect_raised_and_healed(drain(), "POD_PINNED");
-  EXPECT_THAT(told.message_of("POD_PINNED"),
+  expect_raised_and_healed(drain(), "PodPinned");
+  EXPECT_THAT(told.message_of("PodPinned"),
               AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("--pinned leave")));
 }
 
@@ -284,16 +284,16 @@ TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {
   add_pods(3, {.grace = 5});
   after(2s, [this] { cluster.forbid("create", "pods/eviction"); });
   after(5min, [this] { cluster.permit("create", "pods/eviction"); });
-  expect_raised_and_healed(drain(), "RBAC_DENIED");
-  EXPECT_LE(told_after("RBAC_DENIED"), 30s);
-  EXPECT_THAT(told.message_of("RBAC_DENIED"), HasSubstr("grant verb create on resource pods/eviction"));
+  expect_raised_and_healed(drain(), "RightMissing");
+  EXPECT_LE(told_after("RightMissing"), 30s);
+  EXPECT_THAT(told.message_of("RightMissing"), HasSubstr("grant verb create on resource pods/eviction"));
 }
 
 TEST_F(Diagnoses, OnlyHauloutItselfIsLeft) {
   add_pods(2);
   add(a_pod("haulout", {.grace = 60, .metadata = {{"uid", "own-uid"}}}));
   options.own_pod_uid = "own-uid";
-  expect_raised_and_healed(drain(), "SELF_ONLY");
+  expect_raised_and_healed(drain(), "OnlyOwnPodLeft");
 }
 
 TEST_F(Diagnoses, ADrainThatNothingHoldsUpAsksNothingMore) {

@@ -268,11 +268,11 @@ TEST_F(Guards, ACanaryThatFindsNoNodeKeepsTheOthers) {
   options.guards.canary = 30s;
   after(3min, [this] {
     EXPECT_EQ(accepted_evictions(), 1u);
-    EXPECT_TRUE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+    EXPECT_TRUE(told.raised("ReplacementUnschedulable"));
     cluster.uncordon("n2");
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.withdrawn("REPLACEMENT_UNSCHEDULABLE"));
+  EXPECT_TRUE(told.withdrawn("ReplacementUnschedulable"));
   EXPECT_THAT(parked_with("ReplacementUnschedulable"), HasSubstr("shop/web-"));
   for (const auto& entry : told.entries)
     if (entry.type == EventType::diagnosis_raised) EXPECT_THAT(entry.message, HasSubstr("nodes are available"));
@@ -285,11 +285,11 @@ TEST_F(Guards, AReplacementWithoutANodeIsDiagnosedWithoutACanaryToo) {
   options.guards.max_unavailable = drain::Share{1, false};
   after(3min, [this] {
     EXPECT_EQ(accepted_evictions(), 1u);
-    EXPECT_TRUE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+    EXPECT_TRUE(told.raised("ReplacementUnschedulable"));
     cluster.uncordon("n2");
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.withdrawn("REPLACEMENT_UNSCHEDULABLE"));
+  EXPECT_TRUE(told.withdrawn("ReplacementUnschedulable"));
 }
 
 TEST_F(Guards, ACanaryThatFindsANodeCostsHardlyAnyTime) {
@@ -298,7 +298,7 @@ TEST_F(Guards, ACanaryThatFindsANodeCostsHardlyAnyTime) {
   options.guards.canary = 30s;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 8s);
-  EXPECT_FALSE(told.raised("REPLACEMENT_UNSCHEDULABLE"));
+  EXPECT_FALSE(told.raised("ReplacementUnschedulable"));
 }
 
 TEST_F(Guards, ACanaryThatNobodyReplacesHoldsForItsTime) {

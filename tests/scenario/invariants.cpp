@@ -341,8 +341,7 @@ void Invariants::on_event(const drain::Event& event) {
   if (event.pod && event.type == drain::EventType::signal_sent) pods_[event.pod->uid].signal = true;
   if (event.pod) check_pinned(event);
   if (event.pod && event.type == drain::EventType::left) told_left_.insert(event.pod->uid);
-  if (event.diagnosis && event.type == drain::EventType::diagnosis_raised &&
-      event.diagnosis->code == "REPLICAS_UNKNOWN")
+  if (event.diagnosis && event.type == drain::EventType::diagnosis_raised && event.diagnosis->code == "ReplicasUnknown")
     unknown_controllers_.insert(event.diagnosis->subject);
   if (event.type != drain::EventType::cordoned) return;
   cordon_claimed_ = clock_.now();

@@ -37,7 +37,7 @@ TEST_F(KubeletScenario, S67_WithAKubeletsCredentialTheNodeIsDrained) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   for (const auto& one : report.pods) EXPECT_EQ(one.outcome, PodOutcome::evicted) << one.name;
   EXPECT_THAT(said, HasSubstr("PodDisruptionBudget of namespace shop"));
-  EXPECT_TRUE(told.raised("RBAC_DENIED")) << "volumes are not waited for, and that is said";
+  EXPECT_TRUE(told.raised("RightMissing")) << "volumes are not waited for, and that is said";
   for (const auto& entry : cluster.audit()) EXPECT_EQ(entry.user, "system:node:n1");
   EXPECT_THAT(pods_on("n2"), SizeIs(1));
 }

@@ -16,9 +16,9 @@ TEST_F(Scenario, S42_AHumanUncordons) {
   after(100s, [this] { cluster.cordon("n1"); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("UNCORDONED_MEANWHILE"));
-  EXPECT_TRUE(told.withdrawn("UNCORDONED_MEANWHILE"));
-  const auto raised = *told.time_of(EventType::diagnosis_raised, "UNCORDONED_MEANWHILE");
+  EXPECT_TRUE(told.raised("Uncordoned"));
+  EXPECT_TRUE(told.withdrawn("Uncordoned"));
+  const auto raised = *told.time_of(EventType::diagnosis_raised, "Uncordoned");
   for (const auto& entry : told.entries)
     if (entry.type == EventType::eviction_sent) EXPECT_TRUE(entry.at < raised || entry.at > raised + 80s);
 }
@@ -41,7 +41,7 @@ TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   after(5min, [this] { cluster.cordon("n1"); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("UNCORDONED_MEANWHILE"));
+  EXPECT_TRUE(told.raised("Uncordoned"));
   const auto sent = told.time_of(EventType::eviction_sent, "shop/new");
   ASSERT_TRUE(sent);
   EXPECT_GE(*sent - told.entries.front().at, 299s);
@@ -70,7 +70,7 @@ TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_GE(took(), 60s + options.settle) << "it is the later cordon that has to settle";
-  EXPECT_FALSE(told.raised("UNCORDONED_MEANWHILE"));
+  EXPECT_FALSE(told.raised("Uncordoned"));
   EXPECT_EQ(accepted_evictions(), 6u) << "each of them twice";
 }
 

@@ -36,7 +36,7 @@ TEST_F(Scenario, S40_NodeDeletedInTheMiddle) {
   after(5s, [this] { cluster.remove("nodes", "", "n1"); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::node_gone));
-  EXPECT_TRUE(told.raised("NODE_GONE"));
+  EXPECT_TRUE(told.raised("NodeGone"));
   EXPECT_THAT(requests("patch", "nodes"), SizeIs(1));
 }
 
@@ -147,7 +147,7 @@ TEST_F(Scenario, S37_RightsRemovedInTheMiddle) {
   after(12s, [this] { cluster.forbid("create", "pods/eviction"); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.raised("RightMissing"));
   EXPECT_FALSE(unschedulable());
   ASSERT_THAT(report.diagnoses, Not(IsEmpty()));
   for (const auto& diagnosis : report.diagnoses)

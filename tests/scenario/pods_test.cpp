@@ -52,7 +52,7 @@ TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   options.timeout = 10min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_TRUE(told.raised("POD_PINNED"));
+  EXPECT_TRUE(told.raised("PodPinned"));
   EXPECT_EQ(accepted_evictions(), 3u) << "slow, and db-0 twice";
   EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
 }
@@ -65,7 +65,7 @@ TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
   options.policy.pinned = drain::Treatment::skip;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("POD_PINNED"));
+  EXPECT_FALSE(told.raised("PodPinned"));
   EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
   EXPECT_GE(told.count(EventType::left, "shop/db-0"), 1u);
   const auto left = std::find_if(report.pods.begin(), report.pods.end(),
@@ -119,10 +119,9 @@ TEST_F(Scenario, S15_FinalizerHoldsOnePodOthersGoOn) {
   options.timeout = 2min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_TRUE(told.raised("POD_FINALIZER"));
-  EXPECT_LE(
-      *told.time_of(EventType::diagnosis_raised, "POD_FINALIZER") - *told.time_of(EventType::evicted, "shop/held"),
-      32s);
+  EXPECT_TRUE(told.raised("PodFinalizer"));
+  EXPECT_LE(*told.time_of(EventType::diagnosis_raised, "PodFinalizer") - *told.time_of(EventType::evicted, "shop/held"),
+            32s);
   EXPECT_THAT(pods_on("n1"), ElementsAre("held"));
   EXPECT_EQ(pod(report, "held").outcome, PodOutcome::terminating);
 }
@@ -132,7 +131,7 @@ TEST_F(Scenario, S15_FinalizerRemovedLater) {
   after(60s, [this] { cluster.patch("pods", "shop", "held", {{"metadata", {{"finalizers", nullptr}}}}); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.withdrawn("POD_FINALIZER"));
+  EXPECT_TRUE(told.withdrawn("PodFinalizer"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 

@@ -38,7 +38,7 @@ TEST_F(Proof, AListThatFailsForLongIsTold) {
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_THAT(report.message, HasSubstr("its pods could not be listed"));
   EXPECT_THAT(report.message, HasSubstr("401"));
-  EXPECT_THAT(diagnosis(report, "EMPTINESS_UNPROVED"), HasSubstr("401"));
+  EXPECT_THAT(diagnosis(report, "EmptinessUnproved"), HasSubstr("401"));
   EXPECT_EQ(told.count(EventType::disconnected), 1u) << "and the same is not told twice";
   EXPECT_LE(*told.time_of(EventType::disconnected, "") - *told.time_of(EventType::settling, ""), 20s);
 }
@@ -61,14 +61,14 @@ TEST_F(Proof, ANodeThatCannotBeReadIsTold) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_THAT(report.message, HasSubstr("the Node could not be read"));
-  EXPECT_THAT(diagnosis(report, "EMPTINESS_UNPROVED"), HasSubstr("grant verb get on resource nodes"));
+  EXPECT_THAT(diagnosis(report, "EmptinessUnproved"), HasSubstr("grant verb get on resource nodes"));
 }
 
 TEST_F(Proof, WhatHealsIsWithdrawn) {
   add_pods(1, {.grace = 2});
   spoil_final_list({.kind = FaultKind::server_error, .code = 504}, 60s);
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_TRUE(told.raised("EmptinessUnproved"));
   EXPECT_EQ(told.count(EventType::disconnected), 1u);
   EXPECT_EQ(told.count(EventType::reconnected), 1u);
 }
@@ -80,14 +80,14 @@ TEST_F(Proof, SilenceIsTold) {
   spoil_final_list({FaultKind::stall});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_TRUE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_TRUE(told.raised("EmptinessUnproved"));
   EXPECT_THAT(report.message, HasSubstr("has not answered"));
 }
 
 TEST_F(Proof, AProofThatSucceedsAtOnceIsNoNews) {
   add_pods(3, {.grace = 2});
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("EMPTINESS_UNPROVED"));
+  EXPECT_FALSE(told.raised("EmptinessUnproved"));
   EXPECT_EQ(told.count(EventType::disconnected), 0u);
 }
 

@@ -84,7 +84,7 @@ TEST_F(Signals, S78_FiveOfThemAtOnceAndTheMigrationIsNamed) {
   options.max_concurrent = 1;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 60s + 7s);
-  const std::string told_of = told.message_of("PDB_SINGLE_REPLICA");
+  const std::string told_of = told.message_of("BudgetOfSinglePod");
   EXPECT_THAT(told_of, AllOf(HasSubstr("is being migrated away"), Not(HasSubstr("by hand"))));
 }
 
@@ -108,7 +108,7 @@ TEST_F(Signals, S79_AnOperatorRollsThePodsThatItsWebhookHasNoted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_LT(took(), 150s + 10s);
-  EXPECT_THAT(told.message_of("PDB_SYNC_FAILED"),
+  EXPECT_THAT(told.message_of("BudgetSyncFailed"),
               AllOf(HasSubstr("StrimziPodSet kafka decides when"), Not(HasSubstr("or delete"))));
   for (const auto& entry : told.entries)
     if (entry.type == EventType::vanished && entry.pod.starts_with("shop/free"))

@@ -55,22 +55,22 @@ TEST_F(Guards, WhatIsWarnedOfIsWhatIsSoWhenTheTurnComes) {
     if (entry.type == drain::EventType::eviction_sent) break;
     if (entry.type == drain::EventType::diagnosis_raised) before.push_back(entry.diagnosis + " " + entry.message);
   }
-  EXPECT_THAT(before, ::testing::ElementsAre(::testing::AllOf(HasSubstr("SINGLE_REPLICA"), HasSubstr("shop/web"))));
+  EXPECT_THAT(before, ::testing::ElementsAre(::testing::AllOf(HasSubstr("OnlyReplicaEvicted"), HasSubstr("shop/web"))));
 }
 
 TEST_F(Guards, ASingleReplicaIsWarnedOf) {
   deploy("web", 1);
   options.guards.single_replica = SingleReplica::warn;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("SINGLE_REPLICA"));
-  EXPECT_TRUE(told.withdrawn("SINGLE_REPLICA"));
+  EXPECT_TRUE(told.raised("OnlyReplicaEvicted"));
+  EXPECT_TRUE(told.withdrawn("OnlyReplicaEvicted"));
 }
 
 TEST_F(Guards, AnAnnotationOfTheControllerAllowsIt) {
   deploy("web", 1, {{"haulout.dev/single-replica", "allow"}});
   options.guards.single_replica = SingleReplica::block;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("SINGLE_REPLICA"));
+  EXPECT_FALSE(told.raised("OnlyReplicaEvicted"));
 }
 
 TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
@@ -78,8 +78,8 @@ TEST_F(Guards, AnAnnotationThatMakesNoSenseIsSaid) {
   options.guards.single_replica = SingleReplica::warn;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.advised("OVERRIDE_INVALID"));
-  EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID")) << "it is about pods that have gone";
+  EXPECT_TRUE(told.advised("OverrideInvalid"));
+  EXPECT_TRUE(told.withdrawn("OverrideInvalid")) << "it is about pods that have gone";
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
@@ -87,7 +87,7 @@ TEST_F(Guards, OfSeveralAnnotationsThatMakeNoSenseAllAreNamed) {
   deploy("web", 2, {{"haulout.dev/single-replica", "perhaps"}, {"haulout.dev/max-unavailable", "many"}});
   options.guards.single_replica = SingleReplica::warn;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_THAT(told.message_of("OVERRIDE_INVALID"),
+  EXPECT_THAT(told.message_of("OverrideInvalid"),
               AllOf(HasSubstr("single-replica=perhaps"), HasSubstr("max-unavailable=many")));
 }
 
@@ -96,8 +96,8 @@ TEST_F(Guards, SoItIsWithAnyGuard) {
   start_slowly(5s);
   options.guards.max_unavailable = drain::Share{1, false};
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
-  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+  EXPECT_TRUE(told.raised("OverrideInvalid"));
+  EXPECT_FALSE(told.raised("LastReadyPods"));
 }
 
 TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
@@ -106,8 +106,8 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.advised("LAST_READY_PODS"));
-  EXPECT_TRUE(told.withdrawn("LAST_READY_PODS"));
+  EXPECT_TRUE(told.advised("LastReadyPods"));
+  EXPECT_TRUE(told.withdrawn("LastReadyPods"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
@@ -118,7 +118,7 @@ TEST_F(Guards, WhereBudgetsCannotBeSeenNoneIsSaidToBeMissing) {
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
   for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "poddisruptionbudgets");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+  EXPECT_FALSE(told.raised("LastReadyPods"));
 }
 
 TEST_F(Guards, WhatIsAdvisedIsNotAdvisedWhereItIsDone) {
@@ -128,7 +128,7 @@ TEST_F(Guards, WhatIsAdvisedIsNotAdvisedWhereItIsDone) {
   options.guards.max_unavailable = drain::Share{1, false};
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("LAST_READY_PODS"));
+  EXPECT_FALSE(told.raised("LastReadyPods"));
 }
 
 TEST_F(Guards, AnAnnotationThatIsCorrectedIsNotToldAnyMore) {
@@ -136,12 +136,12 @@ TEST_F(Guards, AnAnnotationThatIsCorrectedIsNotToldAnyMore) {
   start_slowly(3min);
   options.guards.max_unavailable = drain::Share{1, false};
   after(30s, [this] {
-    EXPECT_TRUE(told.raised("OVERRIDE_INVALID"));
+    EXPECT_TRUE(told.raised("OverrideInvalid"));
     cluster.patch("deployments", "shop", "web",
                   {{"metadata", {{"annotations", {{"haulout.dev/max-unavailable", "2"}}}}}});
   });
   after(30s + 45s, [this] {
-    EXPECT_TRUE(told.withdrawn("OVERRIDE_INVALID"));
+    EXPECT_TRUE(told.withdrawn("OverrideInvalid"));
     EXPECT_EQ(accepted_evictions(), 2u);
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
@@ -154,10 +154,10 @@ TEST_F(Guards, ABudgetForTheLastReadyPodsEndsTheWarning) {
   options.guards.single_replica = SingleReplica::warn;
   cluster.patch("deployments", "shop", "web", {{"status", {{"readyReplicas", 2}}}});
   after(30s, [this] {
-    EXPECT_TRUE(told.raised("LAST_READY_PODS"));
+    EXPECT_TRUE(told.raised("LastReadyPods"));
     add(a_budget("web", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
   });
-  after(32s, [this] { EXPECT_TRUE(told.withdrawn("LAST_READY_PODS")); });
+  after(32s, [this] { EXPECT_TRUE(told.withdrawn("LastReadyPods")); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
 }
 
@@ -186,7 +186,7 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   options.guards.single_replica = SingleReplica::block;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.withdrawn("REPLICAS_UNKNOWN"));
+  EXPECT_TRUE(told.withdrawn("ReplicasUnknown"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
   // And before anything is done.
   const auto first_of = [this](drain::EventType type) {
@@ -195,7 +195,7 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   };
   const auto raised = first_of(drain::EventType::diagnosis_raised);
   ASSERT_NE(raised, told.entries.end());
-  EXPECT_EQ(raised->diagnosis, "REPLICAS_UNKNOWN");
+  EXPECT_EQ(raised->diagnosis, "ReplicasUnknown");
   EXPECT_LT(raised, first_of(drain::EventType::eviction_sent));
 }
 
@@ -208,7 +208,7 @@ TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::refused));
   EXPECT_THAT(report.message, AllOf(HasSubstr("shop/web-"), Not(HasSubstr("shop/pair-"))));
-  EXPECT_FALSE(told.raised("REPLICAS_UNKNOWN"));
+  EXPECT_FALSE(told.raised("ReplicasUnknown"));
 }
 
 // A ReplicaSet may be one of several below what has the number: a canary of one beside the four that serve.
@@ -218,8 +218,8 @@ TEST_F(Guards, NoReplicaSetAnswersForWhatMerelyMayNotBeRead) {
   deploy("web", 1, Json::object(), "ReplicaSet");
   put_below("web", "v1", "ReplicationController");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("REPLICAS_UNKNOWN"));
-  EXPECT_THAT(told.message_of("REPLICAS_UNKNOWN"), HasSubstr("replicationcontrollers/scale"));
+  EXPECT_TRUE(told.raised("ReplicasUnknown"));
+  EXPECT_THAT(told.message_of("ReplicasUnknown"), HasSubstr("replicationcontrollers/scale"));
 }
 
 TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
@@ -227,7 +227,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
   options.guards.max_unavailable = drain::Share{1, false};
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   const auto raised = std::find_if(told.entries.begin(), told.entries.end(),
-                                   [](const auto& entry) { return entry.diagnosis == "REPLICAS_UNKNOWN"; });
+                                   [](const auto& entry) { return entry.diagnosis == "ReplicasUnknown"; });
   ASSERT_NE(raised, told.entries.end());
   EXPECT_THAT(raised->message, AllOf(HasSubstr("v1 Service cannot be scaled"),
                                      HasSubstr("--max-unavailable-per-controller does not count its pods"),
@@ -241,7 +241,7 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   options.guards.max_unavailable = drain::Share{1, false};
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 2min);
-  EXPECT_THAT(told.message_of("REPLICAS_UNKNOWN"),
+  EXPECT_THAT(told.message_of("ReplicasUnknown"),
               AllOf(HasSubstr("core.strimzi.io/v1beta2 is not served"),
                     HasSubstr("--max-unavailable-per-controller does not count its pods")));
 }

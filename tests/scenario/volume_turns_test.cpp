@@ -197,7 +197,7 @@ TEST_F(VolumeTurns, WithoutTheRightsAnAgentSaysSoAndTakesNoTurns) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   for (const char* name : {"a-0", "a-1", "a-2"}) EXPECT_LT(evicted_after(name), 1s);
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.raised("RightMissing"));
 }
 
 TEST_F(VolumeTurns, WhoAskedForTurnsIsToldBeforeAnythingIsTouched) {

@@ -20,8 +20,8 @@ TEST_F(Volumes, S64_DetachTakesNinetySecondsAndFailsOnce) {
   EXPECT_EQ(attached_to("n1"), 0u);
   EXPECT_GE(took(), 100s) << "10 s of grace, 90 s of detaching";
   EXPECT_LT(took(), 102s) << "the end is seen, not polled for";
-  EXPECT_TRUE(told.raised("VOLUME_DETACH_ERROR"));
-  EXPECT_TRUE(told.withdrawn("VOLUME_DETACH_ERROR"));
+  EXPECT_TRUE(told.raised("VolumeDetachError"));
+  EXPECT_TRUE(told.withdrawn("VolumeDetachError"));
   const auto& data = volume(report, "pv-data");
   EXPECT_EQ(data.outcome, VolumeOutcome::detached);
   EXPECT_EQ(data.claim, "shop/data");
@@ -61,7 +61,7 @@ TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   EXPECT_LT(took(), 40s);
   EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
   EXPECT_EQ(volume(report, "pv-of-nobody").outcome, VolumeOutcome::leaked);
-  EXPECT_TRUE(told.raised("VA_LEAKED"));
+  EXPECT_TRUE(told.raised("VolumeAttachmentLeaked"));
   EXPECT_THAT(report.diagnoses, SizeIs(2));
   EXPECT_EQ(attached_to("n1"), 2u) << "nobody deletes them but a human";
 }
@@ -92,10 +92,10 @@ TEST_F(Volumes, ALeakedAttachmentThatSomebodyRemovesIsNoDiagnosisAnyMore) {
   add(a_volume("data"));
   add_pod_with("db-0", "data", {.grace = 90});
   after(60s, [this] {
-    EXPECT_TRUE(told.raised("VA_LEAKED"));
+    EXPECT_TRUE(told.raised("VolumeAttachmentLeaked"));
     cluster.remove("volumeattachments", "", "csi-pv-old-n1");
   });
-  after(62s, [this] { EXPECT_TRUE(told.withdrawn("VA_LEAKED")); });
+  after(62s, [this] { EXPECT_TRUE(told.withdrawn("VolumeAttachmentLeaked")); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_THAT(report.diagnoses, ::testing::IsEmpty());
@@ -140,11 +140,11 @@ TEST_F(Volumes, S68_PastItsLimitItIsSaidAndWaitedFor) {
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  const auto raised = told.time_of(EventType::diagnosis_raised, "VOLUME_STUCK");
+  const auto raised = told.time_of(EventType::diagnosis_raised, "VolumeStuck");
   ASSERT_TRUE(raised);
   EXPECT_GE(*raised - *volume(report, "pv-data").unused_at, options.volume_limit);
   EXPECT_LE(*raised - *volume(report, "pv-data").unused_at, options.volume_limit + 1s);
-  EXPECT_TRUE(told.withdrawn("VOLUME_STUCK"));
+  EXPECT_TRUE(told.withdrawn("VolumeStuck"));
 }
 
 TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
@@ -210,7 +210,7 @@ TEST_F(Volumes, S64_TheNextDrainWaitsForWhatIsNeitherUnmountedNorBeingDetached) 
   auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detaching);
-  EXPECT_FALSE(told.raised("VA_LEAKED"));
+  EXPECT_FALSE(told.raised("VolumeAttachmentLeaked"));
   after(30s, [this] {
     cluster.patch("persistentvolumes", "", "pv-data",
                   {{"metadata", {{"annotations", {{"sim.haulout.dev/unmounts-after", "1s"}}}}}});

@@ -31,7 +31,7 @@ TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   add_pod_with("db-0", "data");
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
+  EXPECT_TRUE(told.raised("RightMissing"));
   ASSERT_THAT(report.diagnoses, SizeIs(1));
   EXPECT_THAT(report.diagnoses.front().message, HasSubstr("volumeattachments"));
 }
@@ -74,8 +74,8 @@ TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_GE(took(), 5min);
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
-  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+  EXPECT_TRUE(told.raised("RightMissing"));
+  EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
 TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
@@ -89,7 +89,7 @@ TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
     for (const char* verb : {"list", "watch"}) cluster.permit(verb, "volumeattachments");
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_FALSE(told.raised("RBAC_DENIED"));
+  EXPECT_FALSE(told.raised("RightMissing"));
 }
 
 TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
@@ -103,7 +103,7 @@ TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
   });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_TRUE(told.raised("VolumesUnreadable"));
   EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
 }
 
@@ -134,8 +134,8 @@ TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   after(2min, [this] { cluster.permit("get", "persistentvolumes"); });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(attached_to("n1"), 0u);
-  EXPECT_TRUE(told.raised("RBAC_DENIED"));
-  EXPECT_TRUE(told.withdrawn("RBAC_DENIED"));
+  EXPECT_TRUE(told.raised("RightMissing"));
+  EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
 // Which claim it is that has the name cannot be seen: then it is waited for.
@@ -175,8 +175,8 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
     const std::string volume = std::string("pv-") + name;
     EXPECT_EQ(told.time_of(EventType::volume_waiting, volume).has_value(), volume != *unreadable) << volume;
   }
-  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
-  EXPECT_TRUE(told.withdrawn("VOLUMES_UNSEEN")) << "it has gone, whosever it was";
+  EXPECT_TRUE(told.raised("VolumesUnreadable"));
+  EXPECT_TRUE(told.withdrawn("VolumesUnreadable")) << "it has gone, whosever it was";
   EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
 }
 
@@ -188,7 +188,7 @@ TEST_F(Volumes, TheDeadlineIsNoTroubleOfTheServer) {
   options.timeout = 10min;
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
   EXPECT_GE(requests("list", "volumeattachments").size(), 2u);
-  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
 TEST_F(Volumes, AListThatTheDeadlineCutsOffIsNoTroubleOfTheServer) {
@@ -200,7 +200,7 @@ TEST_F(Volumes, AListThatTheDeadlineCutsOffIsNoTroubleOfTheServer) {
   after(1min, [&] { slow.add(slower("list", "volumeattachments")); });
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
   EXPECT_THAT(slow.struck(), SizeIs(1));
-  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
 TEST_F(Volumes, NorAQuestionWhoseAVolumeIs) {
@@ -212,7 +212,7 @@ TEST_F(Volumes, NorAQuestionWhoseAVolumeIs) {
   slow.add(slower("get", "persistentvolumes"));
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
   EXPECT_THAT(slow.struck(), SizeIs(1));
-  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
 TEST_F(Volumes, NorAQuestionWhatTheNodeHas) {
@@ -224,7 +224,7 @@ TEST_F(Volumes, NorAQuestionWhatTheNodeHas) {
   after(10s, [&] { slow.add(slower("get", "nodes")); });
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
   EXPECT_FALSE(slow.struck().empty());
-  EXPECT_FALSE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
 TEST_F(Volumes, AServerThatFallsSilentBeforeTheDeadlineIsTold) {
@@ -237,7 +237,7 @@ TEST_F(Volumes, AServerThatFallsSilentBeforeTheDeadlineIsTold) {
     silent.add({.verb = "list", .resource = "volumeattachments", .fault = {.kind = sim::FaultKind::stall}});
   });
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
-  EXPECT_TRUE(told.raised("VOLUMES_UNSEEN"));
+  EXPECT_TRUE(told.raised("VolumesUnreadable"));
 }
 
 TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {

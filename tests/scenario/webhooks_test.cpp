@@ -52,7 +52,7 @@ class Webhooks : public Scenario {
     EXPECT_EQ(pod(report, "db").outcome, PodOutcome::waiting);
     EXPECT_EQ(pod(report, "db").reason, "AdmissionDenied");
     ASSERT_THAT(report.diagnoses, SizeIs(1));
-    EXPECT_EQ(report.diagnoses[0].code, "WEBHOOK_DENY");
+    EXPECT_EQ(report.diagnoses[0].code, "WebhookDenied");
     EXPECT_THAT(report.diagnoses[0].message, AllOf(HasSubstr("shop/db"), HasSubstr("never")));
     EXPECT_LE(evictions().size(), 8u + 20u) << "15 s to 30 s between two tries in the end";
   }
@@ -121,9 +121,9 @@ TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   for (const auto& each : report.pods) EXPECT_EQ(each.outcome, PodOutcome::evicted) << each.name;
-  EXPECT_TRUE(told.raised("WEBHOOK_DOWN"));
-  EXPECT_TRUE(told.withdrawn("WEBHOOK_DOWN"));
-  EXPECT_THAT(told.message_of("WEBHOOK_DOWN"), HasSubstr("of them is leaving this node before pods that it judges"));
+  EXPECT_TRUE(told.raised("WebhookDown"));
+  EXPECT_TRUE(told.withdrawn("WebhookDown"));
+  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("of them is leaving this node before pods that it judges"));
   EXPECT_LE(requests("get", "services").size(), 3u);
   EXPECT_THAT(report.diagnoses, IsEmpty());
   EXPECT_EQ(accepted_evictions(), 7u);
@@ -156,7 +156,7 @@ TEST_F(Webhooks, WhoMayNotReadServicesIsToldWithoutThem) {
   after(5min, [&] { down = false; });
   webhook([&](const sim::AuditEntry&) { return down ? std::optional(cannot_be_called()) : std::nullopt; });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_THAT(told.message_of("WEBHOOK_DOWN"), HasSubstr("see that the pods behind its Service run;"));
+  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("see that the pods behind its Service run;"));
   EXPECT_THAT(requests("get", "services"), SizeIs(2)) << "one refusal right after a reconnect proves nothing";
 }
 

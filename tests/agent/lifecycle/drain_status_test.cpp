@@ -46,11 +46,11 @@ drain::Diagnosis advice(std::string code, std::string subject, std::string messa
 TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   see_pod(EventType::parked);
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
-  findings = {
-      of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says maxUnavailable: 0; change that", {"v", "u"})};
+  findings = {of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web", "it says maxUnavailable: 0; change that",
+                      {"v", "u"})};
   EXPECT_EQ(message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says maxUnavailable: 0; change that");
   EXPECT_EQ(reason(), "BlockedByBudget");
-  findings = {of_pods("RBAC_DENIED", "pod shop/web-0", "grant the verb")};
+  findings = {of_pods("RightMissing", "pod shop/web-0", "grant the verb")};
   EXPECT_EQ(message(), "pod shop/web-0: grant the verb");
   findings.clear();
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
@@ -61,9 +61,9 @@ TEST_F(DrainStatusTest, ADiagnosisIsKnownByThePodsThatItIsAbout) {
   pod.reason = "AdmissionDenied";
   pod.message = "admission webhook \"a.example.com\" denied the request: not yet";
   see_pod(EventType::parked);
-  findings = {of_pods("WEBHOOK_DENY", "webhook a.example.com", "it denies; ask its owner")};
+  findings = {of_pods("WebhookDenied", "webhook a.example.com", "it denies; ask its owner")};
   EXPECT_EQ(message(), "pod shop/web-0 waits for webhook a.example.com: it denies; ask its owner");
-  findings = {of_pods("NS_TERMINATING_STUCK", "namespace shop", "it does not end; see what is left in it", {"w"})};
+  findings = {of_pods("NamespaceStuckTerminating", "namespace shop", "it does not end; see what is left in it", {"w"})};
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message) << "it is about another one";
 }
 
@@ -97,33 +97,37 @@ TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
 }
 
 TEST_F(DrainStatusTest, TheDrainKnowsThatItsCordonHasGone) {
-  EXPECT_FALSE(uncordoned_meanwhile({of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says no")}));
-  EXPECT_TRUE(uncordoned_meanwhile({{"UNCORDONED_MEANWHILE", "node n1", "somebody made it schedulable again", {}}}));
+  EXPECT_FALSE(uncordoned_meanwhile({of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web", "it says no")}));
+  EXPECT_TRUE(uncordoned_meanwhile({{"Uncordoned", "node n1", "somebody made it schedulable again", {}}}));
 }
 
 TEST_F(DrainStatusTest, ADiagnosisOfAnotherBudgetSaysNothingOfThisPod) {
   see_pod(EventType::parked);
-  findings = {of_pods("PDB_ZERO", "PodDisruptionBudget shop/web2", "it says no", {"w"}),
-              {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}, {.volumes = {"csi-1"}, .holds = false}}};
+  findings = {of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web2", "it says no", {"w"}),
+              {"VolumeAttachmentLeaked",
+               "VolumeAttachment csi-1",
+               "nobody uses it",
+               {},
+               {.volumes = {"csi-1"}, .holds = false}}};
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
 }
 
 TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
-  const auto local = advice("LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {"u"});
+  const auto local = advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"});
   const std::string beside = "; besides, pod shop/web-0: its volume exists on this node only";
   findings = {local};
   EXPECT_EQ(message(), "looking for pods that must leave" + beside);
   see_pod(EventType::parked);
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + beside);
-  findings = {local, of_pods("PDB_ZERO", "PodDisruptionBudget shop/web", "it says no")};
+  findings = {local, of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web", "it says no")};
   EXPECT_EQ(message(), "pod shop/web-0 waits for PodDisruptionBudget shop/web: it says no" + beside);
 }
 
 TEST_F(DrainStatusTest, OfSeveralFindingsBesideOneIsToldAndTheOthersAreCounted) {
   see_pod(EventType::parked);
-  findings = {advice("CLOCK_SKEW", "clock", "set it"),
-              advice("LOCAL_PV", "pod shop/web-0", "its volume exists on this node only", {"u"}),
-              {"NODE_NOT_READY", "node n1", "its kubelet is silent", {}}};
+  findings = {advice("ClockSkew", "clock", "set it"),
+              advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"}),
+              {"KubeletNotReady", "node n1", "its kubelet is silent", {}}};
   EXPECT_EQ(message(),
             "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 findings more)");
 }
@@ -154,13 +158,13 @@ TEST_F(DrainStatusVolumesTest, AVolumeThatIsStuckIsSomebodysWorkAndComesFirst) {
   EXPECT_EQ(reason(), "DetachingVolumes");
   EXPECT_EQ(message(),
             "volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it (and 1 volume more)");
-  findings = {of_volume("VOLUME_DETACH_ERROR", "csi-1")};
+  findings = {of_volume("VolumeDetachError", "csi-1")};
   EXPECT_EQ(reason(), "DetachingVolumes") << "the driver tries again by itself";
   EXPECT_EQ(message(),
-            "PersistentVolume of csi-1: VOLUME_DETACH_ERROR of csi-1; look at its controller (and 1 volume more)");
-  findings.push_back(of_volume("VOLUME_STUCK", "csi-2"));
+            "PersistentVolume of csi-1: VolumeDetachError of csi-1; look at its controller (and 1 volume more)");
+  findings.push_back(of_volume("VolumeStuck", "csi-2"));
   EXPECT_EQ(reason(), "VolumeStuck");
-  EXPECT_EQ(message(), "PersistentVolume of csi-2: VOLUME_STUCK of csi-2; look at its controller (and 1 volume more)");
+  EXPECT_EQ(message(), "PersistentVolume of csi-2: VolumeStuck of csi-2; look at its controller (and 1 volume more)");
   see_pod(EventType::parked);
   EXPECT_EQ(reason(), "BlockedByBudget") << "the pods come first";
 }
@@ -182,7 +186,7 @@ TEST_F(DrainStatusTest, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWaitedFor) {
   see(3, 1);
   EXPECT_EQ(reason(), "DetachingVolumes");
   EXPECT_EQ(message(), "1 volume is still attached, and it is not known yet whether a pod of the node has used it");
-  findings = {{"VOLUMES_UNSEEN", "volumes of node n1", "whether they are detached cannot be seen: timeout", {}}};
+  findings = {{"VolumesUnreadable", "volumes of node n1", "whether they are detached cannot be seen: timeout", {}}};
   EXPECT_EQ(message(), "volumes of node n1: whether they are detached cannot be seen: timeout");
   see(3, 0);
   EXPECT_EQ(reason(), "Evicting");
@@ -202,14 +206,18 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
 
 // P8: the pods have gone, and nothing confirms it.
 TEST_F(DrainStatusTest, AnEmptyNodeThatIsNotProvedEmptyWaitsForTheApiServer) {
-  findings = {{"EMPTINESS_UNPROVED", "node n1", "its pods could not be listed: 401", {}}};
+  findings = {{"EmptinessUnproved", "node n1", "its pods could not be listed: 401", {}}};
   EXPECT_EQ(reason(), "ApiUnavailable");
   EXPECT_EQ(message(), "node n1: its pods could not be listed: 401");
 }
 
 TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidFirstWhenNoPodWaits) {
-  findings = {{"NODE_NOT_READY", "node n1", "its kubelet is silent", {}},
-              {"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", {}, {.volumes = {"csi-1"}, .holds = false}}};
+  findings = {{"KubeletNotReady", "node n1", "its kubelet is silent", {}},
+              {"VolumeAttachmentLeaked",
+               "VolumeAttachment csi-1",
+               "nobody uses it",
+               {},
+               {.volumes = {"csi-1"}, .holds = false}}};
   EXPECT_EQ(message(), "node n1: its kubelet is silent; besides, VolumeAttachment csi-1: nobody uses it");
   see_pod(EventType::parked);
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent");

@@ -42,18 +42,18 @@ TEST_F(DrainTallyTest, APodWaitsForOneReasonUntilItLeaves) {
 
 TEST_F(DrainTallyTest, DiagnosesAreCountedByCodeUntilTheyAreWithdrawn) {
   using enum drain::EventType;
-  diagnosis_event(diagnosis_raised, "PDB_ZERO", "PodDisruptionBudget shop/web");
-  diagnosis_event(diagnosis_raised, "PDB_ZERO", "PodDisruptionBudget shop/api");
-  diagnosis_event(diagnosis_raised, "PDB_ZERO", "PodDisruptionBudget shop/api");
-  EXPECT_THAT(tally.diagnoses_by_code(), ElementsAre(Pair("PDB_ZERO", 2)));
-  diagnosis_event(diagnosis_withdrawn, "PDB_ZERO", "PodDisruptionBudget shop/web");
-  EXPECT_THAT(tally.diagnoses_by_code(), ElementsAre(Pair("PDB_ZERO", 1)));
+  diagnosis_event(diagnosis_raised, "BudgetNeverAllows", "PodDisruptionBudget shop/web");
+  diagnosis_event(diagnosis_raised, "BudgetNeverAllows", "PodDisruptionBudget shop/api");
+  diagnosis_event(diagnosis_raised, "BudgetNeverAllows", "PodDisruptionBudget shop/api");
+  EXPECT_THAT(tally.diagnoses_by_code(), ElementsAre(Pair("BudgetNeverAllows", 2)));
+  diagnosis_event(diagnosis_withdrawn, "BudgetNeverAllows", "PodDisruptionBudget shop/web");
+  EXPECT_THAT(tally.diagnoses_by_code(), ElementsAre(Pair("BudgetNeverAllows", 1)));
 }
 
 TEST_F(DrainTallyTest, ANewDrainBeginsWithNothing) {
   using enum drain::EventType;
   pod_event(parked, "a", "BlockedByBudget");
-  diagnosis_event(diagnosis_raised, "PDB_ZERO", "x");
+  diagnosis_event(diagnosis_raised, "BudgetNeverAllows", "x");
   tally.see({.type = planned, .at = {}, .node = node, .message = {}, .progress = {.to_evict = 7}});
   EXPECT_THAT(tally.waiting_by_reason(), IsEmpty());
   EXPECT_THAT(tally.diagnoses_by_code(), IsEmpty());

@@ -23,7 +23,7 @@ class MetricsTest : public ::testing::Test {
     metrics.show_authority("impersonation");
     metrics.show_drain({.to_evict = 10, .vanished = 3, .terminating = 2, .waiting = 1, .skipped = 4});
     metrics.show_waiting_pods({{"BlockedByBudget", 1}});
-    metrics.show_diagnoses({{"PDB_ZERO", 2}});
+    metrics.show_diagnoses({{"BudgetNeverAllows", 2}});
     metrics.drain_ended(true, 90s);
     metrics.update_ended("succeeded");
     metrics.count_request("patch", "nodes", "200");
@@ -90,7 +90,7 @@ TEST_F(MetricsTest, Values) {
            "haulout_drain_pods{node=\"n1\",phase=\"queued\"} 4\n",
            "haulout_drain_pods{node=\"n1\",phase=\"vanished\"} 3\n",
            "haulout_drain_waiting_pods{node=\"n1\",reason=\"BlockedByBudget\"} 1\n",
-           "haulout_diagnosis{node=\"n1\",code=\"PDB_ZERO\",concern=\"trouble\"} 2\n",
+           "haulout_diagnosis{node=\"n1\",code=\"BudgetNeverAllows\",concern=\"trouble\"} 2\n",
            "haulout_drain_duration_seconds_bucket{node=\"n1\",result=\"drained\",le=\"120\"} 1\n",
            "haulout_drain_duration_seconds_sum{node=\"n1\",result=\"drained\"} 90\n",
            "haulout_updates_total{node=\"n1\",result=\"succeeded\"} 1\n",

@@ -74,7 +74,7 @@ TEST(SourcesTest, EveryReasonInTheSourcesIsInTheTable) {
 }
 
 TEST(SourcesTest, EveryDiagnosisIsInTheTable) {
-  const std::regex code("\\{\"([A-Z]+_[A-Z_]+)\"");
+  const std::regex code("\\{\"([A-Z][a-z]+[A-Z][A-Za-z]+)\",");
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(HAULOUT_SOURCE_DIR "/drain")) {
     const std::string text = read(entry.path());

@@ -61,7 +61,7 @@ class DrainWordsTest : public ::testing::Test {
 
   std::string node = "n1";
   drain::PodReport pod = a_pod();
-  drain::Diagnosis diagnosis{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows a disruption", {}};
+  drain::Diagnosis diagnosis{"BudgetNeverAllows", "PodDisruptionBudget shop/web", "it never allows a disruption", {}};
 };
 
 TEST_F(DrainWordsTest, APodThatWaitsIsOneLineWithItsReason) {
@@ -76,7 +76,7 @@ TEST_F(DrainWordsTest, ADiagnosisIsAWarning) {
   const auto note = event_of(event(drain::EventType::diagnosis_raised));
   ASSERT_TRUE(note);
   EXPECT_EQ(note->type, k8s::NodeEvent::Type::warning);
-  EXPECT_EQ(note->reason, "PDB_ZERO");
+  EXPECT_EQ(note->reason, "BudgetNeverAllows");
   EXPECT_EQ(note->note, "PodDisruptionBudget shop/web: it never allows a disruption");
   EXPECT_EQ(log_entry_of(event(drain::EventType::diagnosis_raised))->severity, Severity::warning);
 }

@@ -23,7 +23,7 @@ drain::Report sample() {
   report.message = "1 pod is left";
   report.pods.front().message = "not evicted";
   report.cordon = {false, true, "haulout"};
-  report.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
+  report.diagnoses.push_back({"BudgetNeverAllows", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   report.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
   report.volumes.front().unused_at = samples::at(33);
   report.fits = {
@@ -100,7 +100,7 @@ constexpr const char* golden = R"({
   ],
   "diagnoses": [
     {
-      "code": "PDB_ZERO",
+      "code": "BudgetNeverAllows",
       "subject": "PodDisruptionBudget shop/web",
       "message": "raise it",
       "since": "2026-03-04T05:00:09.000000Z"
@@ -184,10 +184,10 @@ TEST(EventJsonTest, WhatBecomesOfAVolumeElsewhereIsSaidWhereItIsLookedAt) {
 }
 
 TEST(EventJsonTest, DiagnosisEvents) {
-  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)};
+  const drain::Diagnosis zero{"BudgetNeverAllows", "PodDisruptionBudget shop/web", "raise it", samples::at(9)};
   const auto json =
       nlohmann::json::parse(event_json(samples::event(drain::EventType::diagnosis_raised, 3, nullptr, &zero)));
-  EXPECT_EQ(json["diagnosis"]["code"], "PDB_ZERO");
+  EXPECT_EQ(json["diagnosis"]["code"], "BudgetNeverAllows");
   EXPECT_FALSE(json.contains("pod"));
 }
 

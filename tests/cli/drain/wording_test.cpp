@@ -39,7 +39,8 @@ TEST(WordingTest, OneLinePerEvent) {
   const auto finished = pod("web-0", PodOutcome::skipped, "Finished", "has succeeded, nothing of it runs");
   const auto parked =
       pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
-  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
+  const drain::Diagnosis zero{"BudgetNeverAllows", "PodDisruptionBudget shop/web", "it never allows one",
+                              samples::at(0)};
   const std::vector<std::pair<drain::Event, std::optional<std::string>>> rows = {
       {event(EventType::planned, 0, nullptr, nullptr, "", {12, 0, 0, 0, 3}), "node/n1: 12 pods to evict, 3 skipped"},
       {event(EventType::cordoned), std::nullopt},
@@ -57,8 +58,9 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::left, 0, &finished), "pod shop/web-0 stays: has succeeded, nothing of it runs [Finished]"},
       {event(EventType::late_pod, 0, &first), "pod shop/web-0 has come to the node meanwhile"},
       {event(EventType::diagnosis_raised, 0, nullptr, &zero),
-       "problem: PDB_ZERO PodDisruptionBudget shop/web: it never allows one"},
-      {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero), "healed: PDB_ZERO PodDisruptionBudget shop/web"},
+       "problem: BudgetNeverAllows PodDisruptionBudget shop/web: it never allows one"},
+      {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero),
+       "healed: BudgetNeverAllows PodDisruptionBudget shop/web"},
       {event(EventType::throttled, 0, nullptr, nullptr, "the server answered 429 Too Many Requests"),
        "evictions wait: the server answered 429 Too Many Requests"},
       {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "waiting for the API server: reset"},
@@ -109,11 +111,11 @@ TEST(WordingTest, SummaryWithVolumes) {
   drain::Report done = report(Outcome::drained, {pod("a", PodOutcome::evicted)});
   done.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detached),
                   samples::volume("pv-2", drain::VolumeOutcome::leaked)};
-  done.diagnoses = {{"VA_LEAKED", "VolumeAttachment csi-1", "nobody uses it", samples::at(0)}};
+  done.diagnoses = {{"VolumeAttachmentLeaked", "VolumeAttachment csi-1", "nobody uses it", samples::at(0)}};
   const Summary good = summary(done, {});
   EXPECT_THAT(good.out, ElementsAre("node/n1 drained"));
   EXPECT_THAT(good.errors, ElementsAre("1 pod gone, 0 skipped, 1 volume detached, took 1m05s",
-                                       "Warning: VA_LEAKED VolumeAttachment csi-1: nobody uses it"));
+                                       "Warning: VolumeAttachmentLeaked VolumeAttachment csi-1: nobody uses it"));
   drain::Report stuck = report(Outcome::blocked, {pod("a", PodOutcome::evicted)});
   stuck.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
   EXPECT_THAT(summary(stuck, {}).errors,
@@ -210,7 +212,7 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
   auto waiting = pod("web-0", PodOutcome::waiting, "BlockedByBudget", "needs 3 healthy, has 3");
   waiting.controller = "StatefulSet/web";
   drain::Report blocked = report(Outcome::blocked, {pod("a", PodOutcome::evicted), stuck, waiting});
-  blocked.diagnoses.push_back({"PDB_ZERO", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
+  blocked.diagnoses.push_back({"BudgetNeverAllows", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   blocked.cordon.after = true;
   EXPECT_THAT(
       summary(blocked, {}).errors,
@@ -218,7 +220,7 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                   "  pod shop/db-1 terminating: was evicted 1m00s ago and has not vanished; 'kubectl -n shop describe "
                   "pod db-1' may show what holds it",
                   "  pod shop/web-0 (StatefulSet/web) waiting: needs 3 healthy, has 3 [BlockedByBudget]",
-                  "  PDB_ZERO PodDisruptionBudget shop/web: raise it",
+                  "  BudgetNeverAllows PodDisruptionBudget shop/web: raise it",
                   "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
 }
 
@@ -233,10 +235,10 @@ TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
 TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
   const auto held = pod("db-1", PodOutcome::terminating);
   drain::Report blocked = report(Outcome::blocked, {held});
-  blocked.diagnoses.push_back({"POD_FINALIZER", "pod shop/db-1", "its finalizers hold it", samples::at(9)});
+  blocked.diagnoses.push_back({"PodFinalizer", "pod shop/db-1", "its finalizers hold it", samples::at(9)});
   EXPECT_THAT(summary(blocked, {}).errors,
               ElementsAre(HasSubstr("was not drained"), HasSubstr("1 left"),
-                          "  pod shop/db-1 terminating: its finalizers hold it [POD_FINALIZER]"));
+                          "  pod shop/db-1 terminating: its finalizers hold it [PodFinalizer]"));
 }
 
 TEST(WordingTest, ADryRunThatIsBlockedNamesOnlyWhatBlocksIt) {

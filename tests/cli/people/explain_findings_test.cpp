@@ -89,7 +89,7 @@ TEST_F(ExplainFindings, ANamespaceThatDoesNotDieHoldsItsPods) {
   add_pod("web-0", "web");
   add_pod("db-0", "db", "", "well");
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("NamespaceTerminating"), HasSubstr("[NS_TERMINATING_STUCK]"),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("NamespaceTerminating"), HasSubstr("[NamespaceStuckTerminating]"),
                                HasSubstr("kubectl get namespace shop -o yaml"), Not(HasSubstr("namespace well"))));
 }
 
@@ -103,8 +103,8 @@ TEST_F(ExplainFindings, VolumesThatAreStuckFailOrAreNobodys) {
   attach("nobodys");
   cluster.forbid("get", "statefulsets");
   EXPECT_THAT(codes(),
-              ElementsAre("VA_LEAKED VolumeAttachment csi-nobodys", "VOLUME_DETACH_ERROR PersistentVolume pv-failing",
-                          "VOLUME_STUCK PersistentVolume pv-stuck"));
+              ElementsAre("VolumeAttachmentLeaked VolumeAttachment csi-nobodys",
+                          "VolumeDetachError PersistentVolume pv-failing", "VolumeStuck PersistentVolume pv-stuck"));
   EXPECT_EQ(command({"explain", "n1"}), 0);
   EXPECT_THAT(text.text, AllOf(HasSubstr("\nFindings:\n"), HasSubstr("device busy"),
                                HasSubstr("kubectl describe volumeattachment csi-stuck")));
@@ -123,7 +123,7 @@ TEST_F(ExplainFindings, AVolumeOfThisNodeOnly) {
   add_pod("db-0", "db", "here");
   add_pod("db-1", "db", "there");
   cluster.forbid("get", "statefulsets");
-  EXPECT_THAT(codes(), ElementsAre("LOCAL_PV pod shop/db-0"));
+  EXPECT_THAT(codes(), ElementsAre("LocalVolume pod shop/db-0"));
 }
 
 TEST_F(ExplainFindings, PodsThatAreTheOnlyOnesOfTheirControllers) {
@@ -131,7 +131,7 @@ TEST_F(ExplainFindings, PodsThatAreTheOnlyOnesOfTheirControllers) {
   add_stateful_set("three", 3);
   add_pod("one-0", "one");
   add_pod("three-0", "three");
-  EXPECT_THAT(codes(), ElementsAre("SINGLE_REPLICA StatefulSet shop/one"));
+  EXPECT_THAT(codes(), ElementsAre("OnlyReplicaEvicted StatefulSet shop/one"));
 }
 
 TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {

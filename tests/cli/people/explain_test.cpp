@@ -75,7 +75,7 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
                                            "shop/twice blocked OverlappingBudgets", "shop/web-0 evict ",
                                            "shop/daemon stay DaemonSetManaged", "shop/done stay Finished"));
   EXPECT_THAT(views[0].message, AllOf(HasSubstr("emptyDir"), HasSubstr("no controller")));
-  EXPECT_THAT(views[1].message, AllOf(HasSubstr("shop/closed"), HasSubstr("[PDB_EQUALS_REPLICAS]")));
+  EXPECT_THAT(views[1].message, AllOf(HasSubstr("shop/closed"), HasSubstr("[BudgetNeedsAllPods]")));
   EXPECT_THAT(views[2].message, HasSubstr("example.com/backup"));
   std::vector<std::string> evictable;
   for (const PodView& view : views) evictable.emplace_back(to_string(view.evictable));
@@ -119,8 +119,8 @@ TEST(PodViewsTest, WhatKeepsAPodThatIsOnItsWay) {
     }
     return codes;
   };
-  EXPECT_THAT(told(true), ElementsAre("shop/going", "shop/held [POD_FINALIZER]", "shop/stuck [POD_STUCK_TERMINATING]"));
-  EXPECT_THAT(told(false), ElementsAre("shop/going", "shop/held [POD_FINALIZER]", "shop/stuck"))
+  EXPECT_THAT(told(true), ElementsAre("shop/going", "shop/held [PodFinalizer]", "shop/stuck [PodStuckTerminating]"));
+  EXPECT_THAT(told(false), ElementsAre("shop/going", "shop/held [PodFinalizer]", "shop/stuck"))
       << "that is said of the node";
 }
 
@@ -180,8 +180,8 @@ TEST(ExplanationTest, NothingToDo) {
 TEST(ExplanationTest, ANodeWithoutAKubeletKeepsItsPods) {
   k8s::Node node = node_in("n1", agent::State::idle);
   node.ready = false;
-  EXPECT_THAT(explain({.node = node}, now).why.front(), Not(HasSubstr("NODE_NOT_READY")));
-  EXPECT_THAT(explain({.node = node, .pods = {pod("web-0")}}, now).why.front(), HasSubstr("[NODE_NOT_READY]"));
+  EXPECT_THAT(explain({.node = node}, now).why.front(), Not(HasSubstr("KubeletNotReady")));
+  EXPECT_THAT(explain({.node = node, .pods = {pod("web-0")}}, now).why.front(), HasSubstr("[KubeletNotReady]"));
 }
 
 TEST(ExplanationTest, TheAuthorityOfItsAgent) {

@@ -80,78 +80,80 @@ struct Row {
 
 std::map<std::string, Row> rows() {
   return {
-      {"PDB_ZERO", {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change that field"}},
-      {"PDB_SINGLE_REPLICA",
+      {"BudgetNeverAllows", {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change that field"}},
+      {"BudgetOfSinglePod",
        {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
         "delete the pod by hand"}},
-      {"PDB_EQUALS_REPLICAS", {of_budget([](auto& budget) { budget.expected_pods = 2; }), "lower minAvailable"}},
-      {"PDB_MISCONFIGURED", {of_budget([](auto& budget) { budget.expected_pods = 0; }), "give the pods a controller"}},
-      {"PDB_SYNC_FAILED",
+      {"BudgetNeedsAllPods", {of_budget([](auto& budget) { budget.expected_pods = 2; }), "lower minAvailable"}},
+      {"BudgetMisconfigured",
+       {of_budget([](auto& budget) { budget.expected_pods = 0; }), "give the pods a controller"}},
+      {"BudgetSyncFailed",
        {of_budget([](auto& budget) { budget.condition_reason = "SyncFailed"; }), "use an integer minAvailable"}},
-      {"PDB_NOT_OBSERVED",
+      {"BudgetNotObserved",
        {of_budget([](auto& budget) { budget.generation = 2; }), "see that kube-controller-manager"}},
-      {"PDB_UNHEALTHY_DEADLOCK",
+      {"BudgetUnhealthyDeadlock",
        {[](cli::NodeFacts& facts) {
           facts.pods[0].ready = false;
           facts.budgets = {a_budget()};
           facts.budgets[0].current_healthy = 1;
         },
         "AlwaysAllow"}},
-      {"PDB_WAITING_REPLACEMENT", {of_budget([](auto&) {}), "kubectl get pods -n shop"}},
-      {"PDB_DISRUPTED_PENDING",
+      {"BudgetAwaitsReplacement", {of_budget([](auto&) {}), "kubectl get pods -n shop"}},
+      {"BudgetDisruptionPending",
        {of_budget([](auto& budget) { budget.disrupted_pods = {{"web-1", now}}; }), "ends by itself"}},
-      {"PDB_MAP_TOO_BIG",
+      {"BudgetMapTooBig",
        {of_budget([](auto& budget) {
           for (int i = 0; i < 2001; ++i) budget.disrupted_pods["old-" + std::to_string(i)] = now;
         }),
         "keeps up"}},
-      {"PDB_OVERLAP",
+      {"OverlappingBudgets",
        {[](cli::NodeFacts& facts) {
           facts.budgets = {a_budget(), a_budget()};
           facts.budgets[1].name = facts.budgets[1].uid = "other";
         },
         "narrow the selector"}},
-      {"NS_TERMINATING_STUCK",
+      {"NamespaceStuckTerminating",
        {[](cli::NodeFacts& facts) {
           facts.asked.dying["shop"] = {.name = "shop", .uid = "", .conditions = {}, .deletion_timestamp = now - 6min};
         },
         "kubectl get namespace shop -o yaml"}},
-      {"POD_STUCK_TERMINATING",
+      {"PodStuckTerminating",
        {[](cli::NodeFacts& facts) { facts.pods[0].deletion_timestamp = now - 2min; }, "kubectl describe pod web-0"}},
-      {"POD_FINALIZER",
+      {"PodFinalizer",
        {[](cli::NodeFacts& facts) {
           facts.pods[0].deletion_timestamp = now;
           facts.pods[0].containers_terminated = true;
           facts.pods[0].finalizers = {"example.com/backup"};
         },
         "has to remove them"}},
-      {"NODE_NOT_READY", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
-      {"DO_NOT_DISRUPT",
+      {"KubeletNotReady", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
+      {"DoNotDisrupt",
        {[](cli::NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
         "remove the annotation"}},
-      {"LOCAL_PV",
+      {"LocalVolume",
        {[](NodeFacts& facts) { facts.asked.local_volumes = {{"u", "its volume is here; move it"}}; }, "move it"}},
-      {"VOLUME_DETACH_ERROR",
+      {"VolumeDetachError",
        {of_volume([](auto& attachment) {
           attachment.detach_error = "busy";
           attachment.deletion_timestamp = now;
         }),
         "look at the log of its controller"}},
-      {"VOLUME_STUCK",
+      {"VolumeStuck",
        {of_volume([](auto& attachment) { attachment.deletion_timestamp = now - 3min; }),
         "kubectl describe volumeattachment csi-1"}},
-      {"VA_LEAKED", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
-      {"SINGLE_REPLICA", {of_controller([](auto& controller) { controller.replicas = 1; }), "with a second replica"}},
-      {"LAST_READY_PODS",
+      {"VolumeAttachmentLeaked", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
+      {"OnlyReplicaEvicted",
+       {of_controller([](auto& controller) { controller.replicas = 1; }), "with a second replica"}},
+      {"LastReadyPods",
        {of_controller([](auto& controller) {
           controller.replicas = 2;
           controller.ready_replicas = 1;
         }),
         "--max-unavailable-per-controller"}},
-      {"REPLICAS_UNKNOWN",
+      {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
         "it does not exist any more"}},
-      {"OVERRIDE_INVALID",
+      {"OverrideInvalid",
        {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
         "it is none of allow, warn and block"}},
   };
@@ -159,18 +161,18 @@ std::map<std::string, Row> rows() {
 
 // The agent's message, which explain shows, tells them.
 const std::map<std::string, std::string> only_of_a_drain{
-    {"WEBHOOK_DENY", "only who asks for an eviction hears of it"},
-    {"ADMISSION_DENY", "only who asks for an eviction hears of it"},
-    {"WEBHOOK_DOWN", "only who asks for an eviction hears of it"},
-    {"POD_PINNED", "it has come back during the drain"},
-    {"REPLACEMENT_UNSCHEDULABLE", "of a pod that the drain has evicted"},
-    {"VOLUMES_UNSEEN", "what explain cannot see it says itself"},
-    {"EMPTINESS_UNPROVED", "only who drains has to prove it"},
-    {"RBAC_DENIED", "the agent's rights are not those of who asks"},
-    {"SELF_ONLY", "only the agent knows which pod it runs in"},
-    {"CLOCK_SKEW", "of the agent's clock"},
-    {"NODE_GONE", "there is nothing to explain then"},
-    {"UNCORDONED_MEANWHILE", "since the drain has cordoned it"},
+    {"WebhookDenied", "only who asks for an eviction hears of it"},
+    {"AdmissionDenied", "only who asks for an eviction hears of it"},
+    {"WebhookDown", "only who asks for an eviction hears of it"},
+    {"PodPinned", "it has come back during the drain"},
+    {"ReplacementUnschedulable", "of a pod that the drain has evicted"},
+    {"VolumesUnreadable", "what explain cannot see it says itself"},
+    {"EmptinessUnproved", "only who drains has to prove it"},
+    {"RightMissing", "the agent's rights are not those of who asks"},
+    {"OnlyOwnPodLeft", "only the agent knows which pod it runs in"},
+    {"ClockSkew", "of the agent's clock"},
+    {"NodeGone", "there is nothing to explain then"},
+    {"Uncordoned", "since the drain has cordoned it"},
     {"UnmanagedPodEvicted", "an Event of what has happened"},
 };
 

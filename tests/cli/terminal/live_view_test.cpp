@@ -42,7 +42,8 @@ TEST(LiveViewTest, ShowsProgressAndWhatHoldsItUp) {
 
 TEST(LiveViewTest, FitsEverySize) {
   LiveState state = sample_state();
-  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", std::string(200, 'x'), samples::at(0)};
+  const drain::Diagnosis zero{"BudgetNeverAllows", "PodDisruptionBudget shop/web", std::string(200, 'x'),
+                              samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 21, nullptr, &zero, "", half));
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, std::string(200, 'y'), half));
   std::string wide;
@@ -72,11 +73,12 @@ TEST(LiveViewTest, SaysHowManyPodsDoNotFit) {
 
 TEST(LiveViewTest, ProblemsStandBelowAndGoWhenTheyHeal) {
   LiveState state = sample_state();
-  const drain::Diagnosis zero{"PDB_ZERO", "PodDisruptionBudget shop/web", "it never allows one", samples::at(0)};
+  const drain::Diagnosis zero{"BudgetNeverAllows", "PodDisruptionBudget shop/web", "it never allows one",
+                              samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 21, nullptr, &zero));
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
   const auto with = render(state, {80, 24, true, false}, samples::at(72));
-  EXPECT_THAT(with, Contains("  PDB_ZERO PodDisruptionBudget shop/web: it never allows one"));
+  EXPECT_THAT(with, Contains("  BudgetNeverAllows PodDisruptionBudget shop/web: it never allows one"));
   EXPECT_THAT(with, Contains("  waiting for the API server: reset"));
   state.apply(event(EventType::diagnosis_withdrawn, 23, nullptr, &zero));
   state.apply(event(EventType::reconnected, 24));
@@ -101,12 +103,12 @@ TEST(LiveViewTest, AProblemOfAPodIsToldOnceAndInFull) {
   const auto web = pod("web-0", PodOutcome::waiting, "OverlappingBudgets", "pod shop/web-0 is selected by several");
   state.apply(event(EventType::parked, 0, &web, nullptr, "", half));
   const drain::Diagnosis overlap{
-      "PDB_OVERLAP", "pod shop/web-0",
+      "OverlappingBudgets", "pod shop/web-0",
       "pod shop/web-0 is selected by several PodDisruptionBudgets; narrow the selector of all but one", samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 1, nullptr, &overlap, "", half));
   EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(9)),
               ElementsAre(::testing::_, "  waiting     shop/web-0     9s  OverlappingBudgets",
-                          "  PDB_OVERLAP pod shop/web-0: selected by several PodDisruptionBudgets;",
+                          "  OverlappingBudgets pod shop/web-0: selected by several PodDisruptionBudgets;",
                           "      narrow the selector of all but one"));
   EXPECT_THAT(render(state, {80, 5, true, false}, samples::at(9)).back(), ::testing::EndsWith("\u2026"))
       << "on a small screen it leaves room to the pods";
