@@ -21,7 +21,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-// A log whose reader was slow once is offered to it again; rarely, since an idle agent sleeps.
+// Retries the output that a slow reader of the log has not taken yet. Only every 30 s, so that an idle agent sleeps.
 awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(30));
@@ -39,7 +39,8 @@ bool writes_to_journal(const agent::Process& process) {
   return agent::is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO);
 }
 
-// Runs to a signal; a service that ends by itself has said why.
+// Runs `work` to its end or until a signal arrives, and returns the exit code. A service that ends by itself has
+// already logged why.
 awaitable<int> to_the_end(agent::Process& process, agent::AgentService& service, awaitable<void> work) {
   agent::Signals signals(process.executor);
   const std::optional<int> signal = co_await until_signal(signals, std::move(work), helpers(process));
@@ -61,7 +62,7 @@ class Program {
       log_.write(agent::Severity::warning, warning);
     auto connection = k8s::discover_for_agent(config_.kubeconfig, process_.environment,
                                               agent::kubelet_kubeconfigs(config_.host_root));
-    // Whatever the way to the cluster is like.
+    // The configuration is valid even if no connection to the cluster is found.
     if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),

@@ -43,7 +43,8 @@ boost::asio::awaitable<void> CordonJob::run() {
     if (const auto state = agent_state(result->before); !on && state)
       tools_.console.warn(
           fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node.name, *state));
-    // An answer that was lost leaves the change to be found when the request is repeated.
+    // If the answer to a first request was lost, its repetition finds nothing to change. The Node that was read at the
+    // start shows that this command changed it.
     const bool changed = result->changed || node.unschedulable != on;
     tools_.console.say(cordon_line(node.name, changed, on, settings_.drain.dry_run));
   }
@@ -51,7 +52,7 @@ boost::asio::awaitable<void> CordonJob::run() {
 
 int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
-  // The request may have been carried out, although nobody has waited for the answer.
+  // The server may have applied the request, although the signal came before its answer.
   if (changing_) {
     tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front().name));
     left_.erase(left_.begin());

@@ -1,5 +1,5 @@
-// `haulout cordon` and `haulout uncordon`: all nodes are looked up first, and where one cannot be, none is touched;
-// then one after the other is changed, and one failure does not stop the next.
+// `haulout cordon` and `haulout uncordon`. The job looks up all nodes first, and changes none if a look-up fails. Then
+// it changes one node after the other; a failure does not stop the next change.
 #pragma once
 
 #include "cli/program/job.hpp"
@@ -19,8 +19,8 @@ class CordonJob final : public Job {
 
   Tools tools_;
   Settings settings_;
-  std::vector<k8s::Node> left_;  // not yet done
-  bool changing_ = false;        // the first of them is being changed
+  std::vector<k8s::Node> left_;  // nodes that are not done yet
+  bool changing_ = false;        // a change of the first node in left_ is in flight; never true in a dry run
   int exit_code_ = 0;
 };
 

@@ -23,7 +23,8 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
 
 DrainJob::~DrainJob() = default;
 
-// A Job that drains the node it runs on would otherwise end itself half-way.
+// Makes the pod in which this process runs the last one of its node, and that node the last one of all. Otherwise a
+// Kubernetes Job that drains its own node would end itself half-way.
 static void go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
   options.own_pod_uid = self.pod_uid;
   const auto own = std::find(names.begin(), names.end(), self.node_name);
@@ -60,15 +61,16 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::evict);
 }
 
-// Of several nodes each is looked up before the first is touched; a single one's drain says itself that it is not
-// there.
+// The names to drain. Several given names are looked up first, and a missing node is an error, so that nothing is
+// touched. A single name needs no look-up: its drain reports that the node does not exist.
 Task<std::vector<std::string>> DrainJob::node_names() {
   const Duration limit = std::max(call_limit, settings_.drain.timeout.value_or(Duration::max()));
   if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, limit));
   co_return co_await resolve_nodes(tools_, settings_, saturating_add(tools_.clock.now(), limit));
 }
 
-// Nothing, and a warning, where the server does not say. As patient as the first contact of a drain.
+// Asks the server in which pod this process runs. If the server answers with an error status, warns and returns
+// nothing. Retries for as long as the first contact of a drain.
 Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
   auto self =
@@ -111,7 +113,7 @@ void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
     tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
 }
 
-// What went to the wire since the last time belongs to the node that is worked on.
+// Adds the requests that were sent since the last call to the counts of the current node, if there is one.
 void DrainJob::charge_requests() {
   const drain::RequestCounts& now = tools_.ledger.counts();
   if (current_ != nullptr) agent::add(current_->requests, agent::difference(now, charged_));
@@ -135,7 +137,7 @@ void DrainJob::summarise(NodeDrain& node) {
   for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
 }
 
-// The drain is what it is, whether or not its picture can be kept.
+// Writes the picture for --timeline. A failure is only a warning: it does not change the outcome of the drain.
 void DrainJob::draw() {
   if (nodes_.empty()) return;
   std::vector<std::string> names;

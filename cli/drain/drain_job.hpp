@@ -1,7 +1,7 @@
-// `haulout drain`: every node is preflighted, then cordoned, then evicted one after the other; one failure does not
-// stop the next, but a name that does not exist stops all before anything is touched. The pod that it runs in, if any,
-// is the last of its node, and that node the last. Each node's summary is printed when it is done with; an interruption
-// prints those of the rest.
+// `haulout drain`: preflights all nodes, then cordons all, then evicts the pods of one node after the other. A failure
+// of one node does not stop the next. A name that does not exist stops the command before it touches anything. If the
+// command runs in a pod, that pod is evicted last, and its node is drained last. The summary of a node is printed when
+// its drain ends; after an interruption, finish() prints the remaining summaries.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace haulout::cli {
 
 class DrainJob final : public Job {
  public:
-  // `view` shows progress as text; `live` is the same object if it is a live view, else nullptr.
+  // `view` shows progress as text; `live` is the same object if it is a live view, else nullptr. Borrows both.
   DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live);
   ~DrainJob() override;
   boost::asio::awaitable<void> run() override;
@@ -26,8 +26,8 @@ class DrainJob final : public Job {
   struct NodeDrain {
     std::unique_ptr<drain::Drain> drain;
     drain::RequestCounts requests;
-    bool ended = false;       // a stage said so, or the last one is over
-    bool summarised = false;  // for people
+    bool ended = false;       // a stage has ended the drain, or the last stage is over
+    bool summarised = false;  // its summary has been printed
   };
   enum class Stage { preflight, cordon, evict };
 
@@ -48,9 +48,9 @@ class DrainJob final : public Job {
   Observers observers_;
   LiveView* live_;
   std::vector<NodeDrain> nodes_;
-  NodeDrain* current_ = nullptr;          // its requests are being counted
-  drain::RequestCounts charged_;          // counts that have been given to a node
-  std::optional<int> failure_exit_code_;  // ended before there was a node to drain
+  NodeDrain* current_ = nullptr;          // the node whose requests are being counted; nullptr between stages
+  drain::RequestCounts charged_;          // the counts of the ledger at the last charge_requests()
+  std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 
 }  // namespace haulout::cli

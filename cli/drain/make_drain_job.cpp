@@ -32,7 +32,7 @@ View make_view(agent::Process& process, Console& console, const Settings& settin
   return view;
 }
 
-// A drain with the view that shows it.
+// The job of `haulout drain`, together with the view that shows its progress.
 class ViewedDrainJob final : public Job {
  public:
   ViewedDrainJob(agent::Process& process, Tools tools, const Settings& settings)

@@ -1,4 +1,5 @@
-// The jobs of `haulout drain`, `cordon` and `uncordon`, with the view that suits where their text goes.
+// Makes the jobs of `haulout drain`, `cordon` and `uncordon`. A drain gets a live view if its text goes to a terminal,
+// else a view that prints one line per change.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 namespace haulout::cli {
 
-// A MakeJob. `settings.command` is one of the above.
+// A MakeJob (program.hpp). `settings.command` must be one of these three.
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
 }  // namespace haulout::cli

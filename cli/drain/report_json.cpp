@@ -88,7 +88,7 @@ Json report_object(const drain::Report& report) {
           {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
 }
 
-// The server's text may hold bytes that are not UTF-8; they are replaced, not thrown over.
+// Texts from the server may hold bytes that are not UTF-8. The dump replaces them instead of throwing.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

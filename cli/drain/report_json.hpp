@@ -1,5 +1,5 @@
-// Reports and events as JSON, fields in a fixed order, as docs/output.md promises. Times are RFC 3339 in UTC with
-// microseconds, or null. Pure.
+// Formats reports and events as JSON, with the fields in the fixed order that docs/output.md promises. Times are RFC
+// 3339 in UTC with microseconds, or null. Pure.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace haulout::cli {
 
-// kind DrainReport, indented, ends with a line break.
+// One object of kind DrainReport, indented, with a line break at its end.
 std::string report_json(const drain::Report& report);
-// kind DrainReportList.
+// One object of kind DrainReportList, indented, with a line break at its end.
 std::string report_list_json(const std::vector<drain::Report>& reports);
-// One event on one line, without a line break.
+// One event on a single line, without a line break.
 std::string event_json(const drain::Event& event);
 
 }  // namespace haulout::cli

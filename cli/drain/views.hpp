@@ -1,5 +1,5 @@
-// The observers that tell a user what a drain does while it does it: a line per change, or one JSON object per event.
-// The live view of a terminal is in live_view.hpp.
+// Observers that show the user the progress of a drain: one line per change, or one JSON object per event. The live
+// view for terminals is in live_view.hpp.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace haulout::cli {
 
-// One line per change: kubectl's own as results, all others beside them. Borrows the console.
+// Prints one line per change: lines that kubectl prints, too, as results (Console::say), all others as warnings
+// (Console::warn). Borrows the console.
 class LineView final : public drain::DrainObserver {
  public:
   LineView(Console& console, Wording wording) : console_(console), wording_(std::move(wording)) {}
@@ -22,7 +23,7 @@ class LineView final : public drain::DrainObserver {
   Wording wording_;
 };
 
-// One JSON object per event and line (docs/output.md). Borrows the sink.
+// Writes one JSON object per event, each on its own line (docs/output.md). Borrows the sink.
 class JsonlView final : public drain::DrainObserver {
  public:
   explicit JsonlView(agent::Sink& sink) : sink_(sink) {}
@@ -32,7 +33,7 @@ class JsonlView final : public drain::DrainObserver {
   agent::Sink& sink_;
 };
 
-// Hands every event on, in order of addition. Borrows its observers.
+// Passes every event to its observers, in the order in which they were added. Borrows the observers.
 class Observers final : public drain::DrainObserver {
  public:
   void add(drain::DrainObserver& observer) { observers_.push_back(&observer); }

@@ -20,7 +20,7 @@ using drain::Verdict;
 
 struct Kind {
   const char* reason;
-  const char* skipped;  // "Warning: ignoring …: a, b"
+  const char* skipped;  // inserted in "Warning: ignoring …: a, b"; empty: no warning
   const char* refused;
 };
 constexpr Kind kinds[] = {
@@ -36,7 +36,7 @@ constexpr Kind kinds[] = {
     {"PodPinned", "Pods that come back to the node whenever they are evicted", ""},
     {"Finished", "finished Pods", ""},
     {"TerminatingTooLong", "Pods that have been terminating for long", ""},
-    {"MirrorPod", "", ""},  // static pods: nobody expects them to go
+    {"MirrorPod", "", ""},  // no warning: static pods always stay on their node
 };
 
 const Kind* kind_of(const std::string& reason) {
@@ -45,7 +45,7 @@ const Kind* kind_of(const std::string& reason) {
   return nullptr;
 }
 
-// Keys of the pods with one outcome, by reason.
+// Keys ("namespace/name") of the pods with this outcome, grouped by reason.
 std::map<std::string, std::vector<std::string>> by_reason(const Report& report, PodOutcome outcome) {
   std::map<std::string, std::vector<std::string>> groups;
   for (const PodReport& pod : report.pods)
@@ -63,7 +63,7 @@ bool is_left(const PodReport& pod) {
          (pod.outcome == PodOutcome::planned && pod.verdict != Verdict::skip);
 }
 
-// The default grace period: before that nothing holds a pod up that is worth a look.
+// Kubernetes' default grace period. A pod that was evicted more recently is terminating normally and needs no advice.
 constexpr Duration long_to_terminate = std::chrono::seconds(30);
 
 std::string cause_of(const PodReport& pod, WallTime now) {
@@ -76,8 +76,8 @@ std::string cause_of(const PodReport& pod, WallTime now) {
                      pod.name);
 }
 
-// A pod's diagnoses say more about what holds it than its state does; the others stand below the pods. In a dry run
-// only what is held up is worth a line.
+// Appends one line per pod that is left. Its diagnoses replace its state, because they explain more. Below follow pods
+// that were not tried yet (not in a dry run), volumes that are still attached, and diagnoses of other subjects.
 void add_left_pods(std::vector<std::string>& lines, const Report& report, bool dry) {
   std::set<const drain::Diagnosis*> told;
   std::vector<std::string> untried;
@@ -134,7 +134,8 @@ std::string volumes_detached(const Report& report) {
   return detached == 0 ? "" : fmt::format(", {} detached", count_of(static_cast<std::size_t>(detached), "volume"));
 }
 
-// kubectl's: it deletes nothing in a dry run of its own, and so does not say so.
+// The line of kubectl for a pod in a dry run. kubectl prints "deleted" only in a server-side dry run, because in a
+// client-side one it sends no deletion.
 std::string dry_run_line(const PodReport& pod, const Wording& wording) {
   if (wording.deleting && wording.dry_run == DryRunMode::server)
     return fmt::format("pod/{} deleted{}", pod.name, dry_run_suffix(wording.dry_run));
@@ -153,7 +154,7 @@ Summary drained(const Report& report, const Wording& wording) {
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),
                     format_duration(report.finished_at - report.started_at)));
-  // What the drain could do nothing about, and somebody should.
+  // Conditions that the drain could not change, and that a person should look at.
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,
                                         without_subject(printable(diagnosis.message), diagnosis.subject)));
@@ -197,7 +198,7 @@ std::vector<std::string> skip_warnings(const Report& report) {
     const std::string what = kind == nullptr ? "Pods (" + reason + ")" : kind->skipped;
     if (!what.empty()) lines.push_back(fmt::format("Warning: ignoring {}: {}", what, joined(keys, ", ")));
   }
-  // They were forced, in kubectl's words; a finished pod is no loss.
+  // Nothing replaces pods without a controller: warn in kubectl's words. The deletion of a finished pod is no loss.
   std::vector<std::string> lost;
   for (const PodReport& pod : report.pods)
     if (pod.outcome == PodOutcome::planned && pod.verdict == Verdict::evict && pod.controller.empty() &&

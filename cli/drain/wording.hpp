@@ -1,4 +1,4 @@
-// Events and reports as sentences, in kubectl's words where kubectl has some. Pure.
+// Turns events and reports into sentences, in kubectl's words if kubectl prints a line for the same thing. Pure.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,33 @@ namespace haulout::cli {
 
 struct Wording {
   drain::DryRunMode dry_run = drain::DryRunMode::none;
-  bool deleting = false;  // --disable-eviction
+  bool deleting = false;  // --disable-eviction is given: the drain deletes pods instead of evicting them
   std::string program = "haulout";
 };
 
-// The line for one event; nothing when it is not worth one.
+// Returns the line for one event, or nothing if this event has no line.
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
-// kubectl has that line, too, and prints it on stdout, where scripts read it. All others belong on stderr.
+// Whether kubectl prints this line, too. Such lines belong on stdout, where scripts read them, all others on stderr.
 bool is_line_of_kubectl(drain::EventType type);
 
-// After the preflight: which pods stay, grouped by reason.
+// Warnings after the preflight: the skipped pods, grouped by reason, and the pods to evict that nothing will replace.
 std::vector<std::string> skip_warnings(const drain::Report& report);
-// Pods that would find no room elsewhere, or may find none, as clauses: "pod shop/web-0 …".
+// One clause for each pod that fits on no other node, or is not known to fit: "pod shop/web-0 …".
 std::vector<std::string> fit_findings(const drain::Report& report);
-// The same as warnings.
+// The same clauses, each with "Warning: " in front.
 std::vector<std::string> fit_warnings(const drain::Report& report);
 
-// "node/n1 cordoned", "node/n1 already cordoned".
+// "node/n1 cordoned" or "node/n1 already cordoned"; "uncordoned" if `on` is false.
 std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);
 
 struct Summary {
-  std::vector<std::string> out;     // kubectl's lines
-  std::vector<std::string> errors;  // how it went; what is wrong, each pod that is left with its cause and the way out
+  std::vector<std::string> out;     // lines that kubectl prints, too
+  std::vector<std::string> errors;  // the outcome, what is wrong, and each pod that is left, with cause and remedy
 };
 Summary summary(const drain::Report& report, const Wording& wording);
 
-// What kubectl says about pods that policy refuses, with the flag that allows them. Empty for reasons it does not know.
+// Words for the pods that policy refuses for this reason, like kubectl's, with the flag that allows them. Empty if the
+// reason has none.
 std::string refusal_of(const std::string& reason);
 
 }  // namespace haulout::cli

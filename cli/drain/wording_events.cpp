@@ -11,7 +11,8 @@ using drain::EventType;
 using drain::PodOutcome;
 using drain::PodReport;
 
-// The engine words what holds a pod as the end of "pod … is" where that makes a sentence: "blocked by …", "held by …".
+// Completes the sentence "pod … is". Some messages of the drain already do that ("blocked by …", "held by …"); others
+// follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
   for (const char* beginning : {"blocked by ", "selected by ", "held by ", "protected by "})
     if (pod.message.starts_with(beginning)) return because(pod);
@@ -29,7 +30,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
   switch (event.type) {
     case EventType::eviction_sent:
     case EventType::signal_sent:
-      if (pod.attempts > 1) return std::nullopt;  // said once per pod
+      if (pod.attempts > 1) return std::nullopt;  // one line per pod, not per attempt
       return fmt::format("{} pod {}{}", wording.deleting ? "deleting" : "evicting", pod.key(),
                          dry_run_suffix(wording.dry_run));
     case EventType::parked: return fmt::format("pod {} is {}", pod.key(), why_it_waits(pod));
@@ -115,12 +116,12 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
     case EventType::planned:
       return fmt::format("node/{}: {} to evict, {} skipped", event.node, count_of(event.progress.to_evict, "pod"),
                          event.progress.skipped);
-    case EventType::fit_checked:  // see fit_warnings
-    case EventType::cordoned:     // said with what was there before: see cordon_line
-    case EventType::evicted:      // kubectl speaks when the pod has vanished
-    case EventType::resumed:      // followed by something worth a line
+    case EventType::fit_checked:  // fit_warnings() reports it
+    case EventType::cordoned:     // cordon_line() reports it, because it depends on the state before
+    case EventType::evicted:      // kubectl prints its line when the pod is deleted
+    case EventType::resumed:      // a later event of the pod has a line
     case EventType::settling:
-    case EventType::finished: return std::nullopt;  // see summary
+    case EventType::finished: return std::nullopt;  // summary() reports the end
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What the lines for events and those at the end have in common. Pure.
+// Phrases that both the lines for events and the final summary use. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace haulout::cli {
 
-// " (dry run)"; nothing when it is none.
+// " (dry run)" or " (server dry run)"; empty if it is no dry run.
 std::string dry_run_suffix(drain::DryRunMode mode);
-// Why a pod has not gone, with the reason's name.
+// Why a pod is not deleted yet: its message with the reason in brackets, or the reason alone.
 std::string because(const drain::PodReport& pod);
-// What became of a volume that is to be attached elsewhere.
+// The line about a detached volume that another node is expected to attach.
 std::string reattach_line(const drain::VolumeReport& volume);
 
 }  // namespace haulout::cli

@@ -5,7 +5,8 @@
 namespace haulout::cli {
 namespace {
 
-// The table is also a page, where "[guards](guards.md)" is a link; a terminal shows its words.
+// Replaces each Markdown link by the path of its target: "[guards](guards.md)" becomes "docs/guards.md". The table of
+// options is also the source of a page of the documentation, but a terminal has no links.
 std::string without_links(std::string text) {
   for (std::size_t middle = text.find("]("); middle != std::string::npos; middle = text.find("](", middle)) {
     const std::size_t begin = text.rfind('[', middle);

@@ -1,5 +1,5 @@
-// The flags of `haulout agent`, made from the table of options. They are only noted (Settings::agent_options): what
-// they mean depends on the file and the environment, too. Pure.
+// The flags of `haulout agent`, made from the agent's table of options (option_table.hpp). Applying a flag only records
+// it in Settings::agent_options, because its effect also depends on the configuration file and the environment. Pure.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct FlagGroup {
 };
 
 std::vector<FlagGroup> agent_flag_groups();
-// All of them in their order.
+// The flags of all groups, in the order of the table.
 std::vector<Flag> agent_flags();
 
 }  // namespace haulout::cli

@@ -4,8 +4,8 @@ namespace haulout::cli {
 namespace {
 
 struct Spelling {
-  const Flag* flag = nullptr;  // none: a word, or a flag that nobody knows
-  bool bare = false;           // neither "=" nor a value behind the letter
+  const Flag* flag = nullptr;  // nullptr: the argument is a word or an unknown flag
+  bool bare = false;           // without "=" and without a value behind the letter
   std::size_t equals = std::string::npos;
 };
 

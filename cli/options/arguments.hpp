@@ -1,10 +1,11 @@
-// What CLI11 does not read as pflag (and so kubectl) does, rewritten into what it reads. Pure.
+// Rewrites the arguments that CLI11 reads differently from pflag (and so from kubectl), so that both read the same.
+// Pure.
 //
 //   -l=a=b            -l a=b               CLI11 would keep the "="
-//   --pod-selector=   --pod-selector ""    CLI11 would take the next argument for the value
-//   --force           --force true         Booleans are options like all others, and never take the next argument
-//   --dry-run         --dry-run ""         never takes the next argument either; the empty value is then refused
-//   -- x y            words x y            CLI11 ends a command there, and reads on in its parent
+//   --pod-selector=   --pod-selector ""    CLI11 would take the next argument as the value
+//   --force           --force true         for CLI11 a Boolean has a value, too; it never takes the next argument
+//   --dry-run         --dry-run ""         it never takes the next argument; the parser then refuses the empty value
+//   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
 #pragma once
 
 #include <string>
@@ -15,11 +16,11 @@
 namespace haulout::cli {
 
 struct Arguments {
-  std::vector<std::string> args;   // for CLI11
-  std::vector<std::string> words;  // what stood behind "--"
+  std::vector<std::string> args;   // the arguments for CLI11
+  std::vector<std::string> words;  // the arguments behind "--"
 };
 
-// `flags`: all that may occur; a flag is of one kind in all commands.
+// `flags` holds the flags of all commands. A flag must have the same kind in every command that has it.
 Arguments normalise_arguments(const std::vector<Flag>& flags, const std::vector<std::string>& args);
 
 }  // namespace haulout::cli

@@ -15,11 +15,11 @@
 namespace haulout::cli {
 namespace {
 
-// One of CLI11's apps (the program, or a command) and the flags that it has been given from the table.
+// A CLI11 app (the program or one command) and the flags that it accepts. Borrows the app.
 class Syntax {
  public:
   Syntax(CLI::App& app, std::vector<Flag> flags) : app_(app), flags_(std::move(flags)) {
-    app.set_help_flag();  // CLI11's own would print CLI11's help
+    app.set_help_flag();  // removes CLI11's own flag, which would print CLI11's help
     app.allow_extras();
     help_ = app.add_flag("-h,--help");
     for (const Flag& flag : flags_) {
@@ -32,7 +32,7 @@ class Syntax {
   CLI::App& app() const { return app_; }
   bool help() const { return help_->count() != 0; }
 
-  // Everything that is no flag. Returns what is wrong.
+  // Appends every argument that is not a flag to `words`. Returns an error message, or an empty string.
   std::string words(std::vector<std::string>& words) const {
     for (const std::string& extra : app_.remaining()) {
       if (extra.size() > 1 && extra[0] == '-') return unknown_flag(extra);
@@ -41,7 +41,8 @@ class Syntax {
     return {};
   }
 
-  // Repeated flags in their order, so that the last one wins. Returns what is wrong.
+  // Applies the given flags. Applies a repeated flag in the order given, so that the last value wins. Returns an error
+  // message, or an empty string.
   std::string apply(Settings& settings) const {
     for (std::size_t i = 0; i < flags_.size(); ++i)
       for (const std::string& value : options_[i]->results()) {
@@ -51,8 +52,8 @@ class Syntax {
     return {};
   }
 
-  // What was given here, as if it had been given to `command`, whose flags of the same name or letter mean the same.
-  // Returns what is wrong.
+  // Applies the flags that this app was given as if `command` had been given them. Flags of `command` with the same
+  // name or letter have the same meaning. Returns an error message, or an empty string.
   std::string apply_as(const Syntax& command, Settings& settings) const {
     for (std::size_t i = 0; i < flags_.size(); ++i) {
       if (options_[i]->count() == 0) continue;
@@ -91,7 +92,7 @@ class Syntax {
 
   CLI::App& app_;
   std::vector<Flag> flags_;
-  std::vector<CLI::Option*> options_;  // of the same index
+  std::vector<CLI::Option*> options_;  // by the index of the flag in flags_
   CLI::Option* help_ = nullptr;
 };
 
@@ -113,13 +114,14 @@ std::string unknown_command(const std::string& word) {
   return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
 }
 
-// A default must not use up the time that somebody gives the drain.
+// Limits the default of --settle to half of --timeout. Otherwise it could use up the whole time of the drain.
 void fit_settle(Settings& settings) {
   if (settings.drain.timeout && !settings.settle_given)
     settings.drain.settle = std::min(settings.drain.settle, *settings.drain.timeout / 2);
 }
 
-// Flags that could do nothing without another one, or never come to an end beside it.
+// Returns an error message if a flag has no effect without another one, or if two flags together let no drain succeed;
+// else an empty string.
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
   const auto timeout = settings.drain.timeout;
@@ -134,11 +136,11 @@ std::string contradiction(const Settings& settings) {
   return "--reattach-limit does nothing by itself: add --wait-volumes, --serialize-volumes, or both";
 }
 
-// The program's command line: connection flags, a command, and behind it that command's flags and words.
+// The grammar of the command line: connection flags, a command, and then the flags and words of that command.
 class Grammar {
  public:
   explicit Grammar(std::string called) : called_(std::move(called)), program_(app_, connection_flags()) {
-    app_.require_subcommand(0, 1);  // one at most: a node may be called like a command
+    app_.require_subcommand(0, 1);  // at most one: a node may have the name of a command
     version_ = app_.add_flag("--version");
     std::vector<std::string> names = command_names();
     names.emplace_back(to_string(Command::complete_nodes));
@@ -175,10 +177,11 @@ class Grammar {
   }
 
  private:
-  // Returns what is wrong; what has been read by then is kept.
+  // Lets CLI11 read the arguments. Returns an error message, or an empty string. After an error, the arguments that
+  // CLI11 has read until then stay valid.
   std::string read(std::vector<std::string> args) {
     const std::string last = args.empty() ? "" : args.back();
-    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
+    std::reverse(args.begin(), args.end());  // CLI11 reads the vector from its end
     try {
       app_.parse(std::move(args));
     } catch (const CLI::ArgumentMismatch&) {

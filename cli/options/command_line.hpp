@@ -1,6 +1,7 @@
-// From argv to Settings, with the grammar of kubectl (pflag): flags and node names in any order, `--flag value`,
-// `--flag=value`, `-l value`, `-l=value`, `-lvalue`, `--` ends the flags, the last of a repeated flag wins, a Boolean
-// takes no separate value. Pure: everything that is wrong with the usage is found here, before any connection.
+// Parses argv into Settings, with the grammar of kubectl (pflag). Flags and node names may come in any order. A flag is
+// written `--flag value`, `--flag=value`, `-l value`, `-l=value` or `-lvalue`; `--` ends the flags. Of a repeated flag
+// the last value wins, unless the flag collects values. A Boolean takes no separate value. Errors of the command line
+// are found here, before any connection is made. Pure.
 #pragma once
 
 #include <string>
@@ -11,17 +12,17 @@
 
 namespace haulout::cli {
 
-// The program has nothing to do but to say this.
+// The answer to a command line that needs no further work (help, version, a usage error): print this and exit.
 struct Immediate {
   int exit_code = 0;
   std::string out;  // for stdout
   std::string err;  // for stderr
 };
 
-// How the user calls us, from argv[0]: "haulout", or "kubectl haulout" when we are a kubectl plugin.
+// How the user calls the program, from argv[0]: "kubectl haulout" if it runs as a kubectl plugin, else "haulout".
 std::string program_name(std::string_view argv0);
 
-// `program` is argv[0].
+// `program` is argv[0], `args` are the arguments after it. Usage errors are returned as Immediate.
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args);
 
 }  // namespace haulout::cli

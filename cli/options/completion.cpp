@@ -42,7 +42,7 @@ std::string spellings(const std::vector<Flag>& flags) {
   return joined(all, " ");
 }
 
-// Flags whose value is the next word.
+// All spellings of the flags, of any command, whose value is the next word.
 std::string valued() {
   std::set<std::string> all;
   for (const CommandRow& row : command_rows())
@@ -64,7 +64,7 @@ std::string in_quotes(std::string_view text, std::string_view escaped_quote) {
   return result + "'";
 }
 
-// Flags need no more than a line.
+// Returns the help text up to its first full stop or semicolon: the completion shows only one line per flag.
 std::string first_sentence(const std::string& help) {
   return help.substr(0, std::min(help.find(". "), help.find(';')));
 }

@@ -1,7 +1,7 @@
 // Completion scripts for shells, made from the tables of commands and flags. Pure.
 //
-// The scripts know commands and flags; the names of nodes they ask `haulout __complete` for, which says nothing when
-// the cluster does not answer at once.
+// The scripts contain the commands and flags. To complete the name of a node, they run `haulout __complete`, which
+// prints nothing if the cluster does not answer within 2 s.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace haulout::cli {
 
 std::vector<std::string> completion_shells();
-// `shell` is one of them.
+// `shell` must be one of completion_shells().
 std::string completion_script(std::string_view shell);
 
 }  // namespace haulout::cli

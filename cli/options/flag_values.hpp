@@ -1,4 +1,5 @@
-// What the values of flags are, and how they are applied: each makes the function that a Flag carries. Pure.
+// Functions that make Flag::apply for each type of value: it parses and checks the text and stores the value in the
+// Settings. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -64,7 +65,7 @@ inline Apply duration(std::function<void(Settings&, Duration)> set) {
   };
 }
 
-// A bare number is seconds.
+// Like duration(), but also takes a number without a unit, which means seconds.
 inline Apply duration_or_seconds(std::function<void(Settings&, Duration)> set) {
   return [apply = duration(std::move(set))](Settings& settings, const std::string& value) {
     const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
@@ -87,7 +88,7 @@ Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Se
   };
 }
 
-// -l, --selector: of nodes.
+// The flag -l, --selector, which selects nodes by label.
 Flag selector_flag();
 
 }  // namespace haulout::cli::flag_values

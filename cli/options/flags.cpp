@@ -70,7 +70,7 @@ Flag dry_run_flag() {
                          [](Settings& s, DryRunMode mode) { s.drain.dry_run = mode; })};
 }
 
-// The flags of kubectl drain.
+// The flags that kubectl drain has, too.
 std::vector<Flag> kubectl_drain_flags() {
   using drain::Treatment;
   using Kind = Flag::Kind;
@@ -111,7 +111,7 @@ std::vector<Flag> kubectl_drain_flags() {
       {"timeout", 0, Kind::value, "0s",
        "Give up on a node after this time (90s, 5m, 1h30m); 0: never; negative: at once, as kubectl.",
        any_duration([](Settings& s, Duration d) {
-         // It has passed when the drain begins.
+         // A negative timeout becomes the shortest one, which has passed when the drain begins.
          if (d < Duration::zero()) d = Duration(1);
          s.drain.timeout = d == Duration::zero() ? std::nullopt : std::optional<Duration>(d);
        })},
@@ -127,7 +127,7 @@ Flag timeline_flag() {
           text([](Settings& settings) -> std::string& { return settings.timeline; })};
 }
 
-// What is to be protected beyond budgets.
+// The flags of the guards, which protect pods beside budgets.
 std::vector<Flag> guard_flags() {
   using drain::SingleReplica;
   using Kind = Flag::Kind;
@@ -150,7 +150,7 @@ std::vector<Flag> guard_flags() {
   };
 }
 
-// What kubectl drain has not.
+// Flags that kubectl drain does not have.
 std::vector<Flag> own_drain_flags() {
   using drain::Treatment;
   using Kind = Flag::Kind;
@@ -258,7 +258,7 @@ std::vector<Flag> command_flags(Command command) {
 
 namespace {
 
-// Scripts give them to kubectl; here is nothing that they could change.
+// Flags that are accepted because scripts pass them to kubectl. They have no effect in Haulout.
 std::vector<Flag> flags_without_effect() {
   using Kind = Flag::Kind;
   const auto accept = [](std::string name, Kind kind) {
@@ -351,7 +351,7 @@ std::vector<Flag> connection_flags() {
 
 std::vector<Flag> all_flags(Command command) {
   std::vector<Flag> flags = command_flags(command);
-  if (command == Command::agent) return flags;  // its connection is part of its configuration
+  if (command == Command::agent) return flags;  // the agent's connection is part of its configuration
   for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
   return flags;
 }

@@ -1,4 +1,4 @@
-// Help texts: what a command does, examples, and its flags from the table. Pure.
+// Builds the help texts: what a command does, examples, and its flags from the table (flags.hpp). Pure.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace haulout::cli {
 
-// Nothing: the overview. `program` is how the user calls us: "haulout" or "kubectl haulout".
+// Without a command, returns the overview. `program` is how the user calls it: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
 std::string version_text();
 
-// The commands in the order of the overview, without the hidden one.
+// The commands in the order of the overview, without the hidden one (`__complete`).
 struct CommandRow {
   Command command;
   std::string_view name;
@@ -24,7 +24,7 @@ const std::vector<CommandRow>& command_rows();
 
 std::string_view to_string(Command command);
 std::optional<Command> command_of(std::string_view word);
-// What may be typed; "help", too.
+// The names of all commands that the help lists, and "help".
 std::vector<std::string> command_names();
 
 }  // namespace haulout::cli

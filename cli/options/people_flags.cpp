@@ -25,7 +25,8 @@ std::string apply_until(Settings& settings, const std::string& value) {
   return {};
 }
 
-// A label's value: that of the agents' --pool-label. The key of a ConfigMap is made of it ("pause.<pool>").
+// Accepts only valid values of labels, because the name of a pool may come from a label of the Node (--pool-label of
+// the agents). The name becomes part of a key in a ConfigMap ("pause.<pool>").
 std::string apply_pool(Settings& settings, const std::string& value) {
   const auto alphanumeric = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

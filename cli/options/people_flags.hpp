@@ -1,4 +1,4 @@
-// The flags of the commands that look at a fleet and steer it: status, explain, pause, resume, request-reboot.
+// The flags of the commands that show and control a fleet: status, explain, pause, resume, request-reboot. Pure.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What help says of the commands that look at a fleet and steer it, before their flags. Pure.
+// The help texts of the commands that show and control a fleet, up to the list of flags, and of `completion`. Pure.
 #pragma once
 
 #include <string>

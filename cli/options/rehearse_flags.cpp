@@ -11,7 +11,8 @@ using flag_values::duration;
 using flag_values::one_of;
 using Kind = Flag::Kind;
 
-// Remembered by its name: agents drain as their configuration says.
+// Makes a flag of a drain also record its name. With --all such a flag is an error, because the agents drain as their
+// configuration says.
 Flag of_a_drain(Flag flag) {
   flag.apply = [apply = std::move(flag.apply), name = flag.name](Settings& settings, const std::string& value) {
     settings.rehearse.drain_flags.push_back(name);

@@ -1,4 +1,4 @@
-// The flags of `haulout rehearse`.
+// The flags of `haulout rehearse`. Pure.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace haulout::cli {
 
-// Those of a drain, but for what has no meaning without a server; and its own, of which some are about fleets alone.
+// Returns the flags of a drain, without those that make no sense in a rehearsal, and the flags of rehearse itself. Some
+// of the latter apply only to fleets (--all).
 std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags);
 
 }  // namespace haulout::cli

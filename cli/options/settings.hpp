@@ -1,4 +1,4 @@
-// What the command line asks for, as plain data; the defaults are those of `kubectl drain`.
+// What the command line asks for, as plain data. The defaults of a drain are those of `kubectl drain`.
 #pragma once
 
 #include <optional>
@@ -25,60 +25,60 @@ enum class Command {
   agent,
   rehearse,
   completion,
-  complete_nodes,  // hidden: what the completion of a shell asks for
+  complete_nodes,  // hidden; prints the names of nodes for the completion of a shell
   version,
 };
 enum class OutputFormat { text, wide, json, jsonl };
 
-// Of the commands that look at a fleet and steer it.
+// Settings of the commands that show and control a fleet.
 struct PeopleSettings {
   bool watch = false;
   bool check_fit = false;
-  // What a pause is about, unless it is about nodes: exactly one of these.
+  // The target of `pause` and `resume`, unless nodes are given: either `all`, or `pool`.
   bool all = false;
   std::string pool;
   std::string reason;
-  std::optional<std::variant<Duration, WallTime>> until;  // unset: until somebody resumes
+  std::optional<std::variant<Duration, WallTime>> until;  // end of a pause; unset: until a person resumes
 };
 
-// Of `rehearse`: what is drained is in `nodes`, `selector` and `drain`, unless it is all.
+// Settings of `rehearse`. Unless `all` is set, `nodes`, `selector` and `drain` of Settings say what to drain and how.
 struct RehearseSettings {
-  bool all = false;                      // the agents of the whole fleet
-  std::string config_file;               // theirs; empty: the defaults
-  std::string max_unavailable;           // before what that file says; empty: as it says
-  std::optional<Duration> reboot_time;   // unset: what is assumed without
-  std::vector<std::string> drain_flags;  // names of those given that are about a single drain
-  std::vector<std::string> snapshots;    // files, "-" is stdin; none: the cluster of the connection
+  bool all = false;                      // rehearse the update of the whole fleet by its agents
+  std::string config_file;               // configuration of the agents; empty: their defaults
+  std::string max_unavailable;           // overrides that file; empty: the value of the file
+  std::optional<Duration> reboot_time;   // unset: the default of rehearse::FleetInput
+  std::vector<std::string> drain_flags;  // names of the given flags that apply only to a single drain
+  std::vector<std::string> snapshots;    // files, "-" is stdin; empty: read the cluster of the connection
   Duration ready_after = std::chrono::seconds(30);
   std::optional<Duration> terminate_within;
-  std::optional<Duration> detach_within, attach_within;  // unset: what is assumed without
+  std::optional<Duration> detach_within, attach_within;  // unset: the defaults of rehearse::Assumptions
 };
 
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
-  std::optional<Duration> request_timeout;  // per request; unset: each operation's own
-  std::vector<std::string> nodes;           // names, each once, in the order given
-  std::string selector;                     // instead of names
-  bool selects = false;                     // --selector was given, be it empty
-  bool in_a_pod = false;                    // the credential is that of the pod that this runs in
+  std::optional<Duration> request_timeout;  // limit per request; unset: the limit of each operation
+  std::vector<std::string> nodes;           // names without duplicates, in the order given
+  std::string selector;                     // selects nodes by label, instead of `nodes`
+  bool selects = false;                     // --selector was given, even if it is empty
+  bool in_a_pod = false;                    // the credential belongs to the pod in which this process runs
   drain::Options drain = kubectl_defaults();
-  bool settle_given = false;  // --settle; its default gives way to --timeout
+  bool settle_given = false;  // --settle was given; otherwise --timeout limits its default
   PeopleSettings people;
   RehearseSettings rehearse;
   std::string timeline;  // file for the picture of a drain; empty: none
   OutputFormat output = OutputFormat::text;
-  bool warnings_as_errors = false;  // what the server warns of makes a success a failure
+  bool warnings_as_errors = false;  // a warning of the server turns success into failure
   unsigned verbosity = 0;
   agent::LogFormat log_format = agent::LogFormat::text;
-  // Of `agent`: its flags as they were given, name and value; load_config() joins them with the other sources.
+  // The flags that were given to `agent`, as names and values; load_config() merges them with the other sources.
   std::vector<std::pair<std::string, std::string>> agent_options;
 
-  // Where Haulout's ConfigMap and Leases are: -n, or the agent's default. Not the kubeconfig's namespace, which is
-  // about somebody's work.
+  // The namespace of Haulout's ConfigMap and Leases: -n, or the agent's default. The namespace of the kubeconfig is not
+  // used, because it belongs to the user's own work.
   std::string haulout_namespace() const { return connection.ns.empty() ? "haulout" : connection.ns; }
 
-  // The engine's defaults are an agent's; a person who types a command gets what kubectl would do.
+  // The defaults in drain::Options are an agent's. A person who types a command gets the behaviour of kubectl instead.
   static drain::Options kubectl_defaults();
 };
 

@@ -9,7 +9,7 @@
 namespace haulout::cli {
 namespace {
 
-// Takes "n1" and, as kubectl does, "node/n1". Returns what is wrong.
+// Accepts "n1" and, as kubectl does, "node/n1". Returns an error message, or an empty string.
 std::string take_node(Settings& settings, const std::string& word) {
   std::string name = word;
   const std::size_t slash = word.find('/');
@@ -36,7 +36,8 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
   return {};
 }
 
-// For its own commands in kubectl's words.
+// Returns an error message if no node is given and no selector, else an empty string. For commands that kubectl has,
+// too, the message is in kubectl's words.
 std::string need_nodes(const Settings& settings) {
   if (!settings.nodes.empty() || !settings.selector.empty()) return {};
   if (settings.selects)
@@ -51,7 +52,7 @@ std::string needs_all(const std::string& flag) {
   return flag + " is about the agents of a fleet: add --all to rehearse their update, or leave it out";
 }
 
-// Of `rehearse`.
+// For `rehearse`: returns an error message unless the target is either nodes or --all and the flags fit it.
 std::string need_nodes_or_all(const Settings& settings) {
   const RehearseSettings& rehearse = settings.rehearse;
   if (!rehearse.all) {
@@ -72,7 +73,7 @@ std::string need_nodes_or_all(const Settings& settings) {
   return {};
 }
 
-// Of `pause` and `resume`.
+// For `pause` and `resume`: returns an error message unless the target is exactly one of nodes, --pool and --all.
 std::string need_one_target(const Settings& settings) {
   const bool nodes = !settings.nodes.empty() || !settings.selector.empty();
   const int given = (nodes ? 1 : 0) + (settings.people.pool.empty() ? 0 : 1) + (settings.people.all ? 1 : 0);
@@ -105,7 +106,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   std::string problem = take_nodes(settings, words);
   if (!problem.empty()) return problem;
   switch (settings.command) {
-    case Command::status: return {};  // none: all of them
+    case Command::status: return {};  // no node given: all nodes
     case Command::explain:
       return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows them all";
     case Command::pause:

@@ -1,4 +1,4 @@
-// What stands on the command line beside flags: nodes, and whatever else a command is about. Pure.
+// Handles the arguments that are not flags: the names of nodes, or the shell for `completion`. Pure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace haulout::cli {
 
-// Takes the words of `settings.command` into the settings, whose flags have been applied. Returns what is wrong with
-// both together, or nothing.
+// Stores the words that were given to `settings.command` in the settings, in which the flags are already applied.
+// Returns an error message if the words, or words and flags together, are invalid; else an empty string.
 std::string take_words(Settings& settings, const std::vector<std::string>& words);
 
 }  // namespace haulout::cli

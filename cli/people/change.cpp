@@ -11,7 +11,7 @@ namespace {
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
-// False: no time is left for another try.
+// Waits for the backoff. Returns false, without waiting, if the deadline leaves no time for another attempt.
 boost::asio::awaitable<bool> another_try(k8s::Client& client, Backoff& backoff, Rng& rng, TimePoint deadline) {
   const TimePoint next = client.clock().now() + backoff.next(rng);
   if (next >= deadline) co_return false;
@@ -19,7 +19,8 @@ boost::asio::awaitable<bool> another_try(k8s::Client& client, Backoff& backoff, 
   co_return true;
 }
 
-// Writes the entry on the ConfigMap as it was read, or creates it.
+// Patches the entry of the ConfigMap, guarded by the resourceVersion of `found`. If `found` is unset, creates the
+// ConfigMap; `value` must be set then.
 Task<k8s::ConfigMap> write_entry(k8s::Client& client, std::optional<k8s::ConfigMap> found, std::string ns,
                                  std::string key, std::optional<std::string> value, TimePoint deadline) {
   if (found) {
@@ -66,7 +67,7 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
                             false};
     auto written = co_await write_entry(client, std::move(map), ns, key, value, deadline);
     if (written) co_return EntryChange{std::move(written->data), std::move(before), true};
-    // Somebody created, changed or removed it meanwhile.
+    // Another writer has created or changed the ConfigMap since it was read.
     const bool raced = k8s::is_conflict(written.error()) || k8s::is_already_exists(written.error());
     if (!raced) co_return std::move(written).error();
     if (!co_await another_try(client, backoff, rng, deadline)) co_return std::move(written).error();

@@ -1,6 +1,7 @@
-// Changes what people write to steer agents: one annotation of a Node, or one key of the ConfigMap `haulout`. Guarded
-// by what was read; whoever writes in between makes it read again, until the deadline. Nothing is sent when it stands
-// there already. Failures are those of the client. Cancellable.
+// Changes what people write to control agents: one annotation of a Node, or one key of the ConfigMap `haulout`. Each
+// write is guarded by the resourceVersion that was read. After a conflict it reads again and retries, until the
+// deadline. Sends no write if the value is already there. Failures are those of the client. Cancellable. Borrows the
+// client and the generator of random numbers.
 #pragma once
 
 #include <optional>
@@ -14,20 +15,20 @@ namespace haulout::cli {
 inline constexpr std::string_view config_map_name = "haulout";
 
 struct NodeChange {
-  k8s::Node node;                     // as it is now
-  std::optional<std::string> before;  // the value that stood there
+  k8s::Node node;                     // after the change
+  std::optional<std::string> before;  // the value before the change; unset: none
   bool changed = false;
 };
-// No value: the annotation goes.
+// Sets the annotation, or removes it if `value` is unset.
 Task<NodeChange> change_annotation(k8s::Client& client, Rng& rng, std::string node, std::string key,
                                    std::optional<std::string> value, TimePoint deadline);
 
 struct EntryChange {
-  std::map<std::string, std::string> data;  // of the whole ConfigMap, as it is now
+  std::map<std::string, std::string> data;  // all entries of the ConfigMap after the change
   std::optional<std::string> before;
   bool changed = false;
 };
-// No value: the key goes. A ConfigMap that is not there is created when there is a value.
+// Sets the key, or removes it if `value` is unset. Creates the ConfigMap if it does not exist and `value` is set.
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
 

@@ -13,7 +13,8 @@ Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;
   CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
-  // Before the pods: one that has come since is among them, and its volumes are not nobody's.
+  // Listed before the pods. A pod that arrives in between is then in the list of pods, so that its volumes do not look
+  // unused.
   auto attachments = co_await tools_.client.list_volume_attachments(
       [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; }, deadline());
   auto pods = co_await tools_.client.list_pods_on(node, deadline());

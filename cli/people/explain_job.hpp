@@ -1,5 +1,5 @@
-// `haulout explain`: reads, judges, prints; changes nothing. What may not be read is said, and no failure, but for the
-// Node itself.
+// `haulout explain`: reads, judges and prints; changes nothing. Fails only if the Node itself cannot be read. If other
+// objects cannot be read, the output says so.
 #pragma once
 
 #include "cli/people/explanation.hpp"

@@ -45,7 +45,8 @@ std::optional<agent::Pause> entry_pause(const FleetFacts& fleet, const std::stri
   return value ? std::optional(agent::parse_pause_json(key, *value)) : std::nullopt;
 }
 
-// Which pool a node is in, its agent knows; a label of the Node or its turn may tell.
+// Only the agent always knows the pool of its node. Here it is known from a label of the Node or of the Lease of its
+// slot, if there is one.
 GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) {
   if (!node.pool.empty())
     return pause_gate("pause-pool", "pool " + node.pool, entry_pause(fleet, agent::pause_key(node.pool)), now);
@@ -77,14 +78,15 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
   const std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
   if (node.reason == "WaitingForSlot") return {"turn", GateState::closed, node.message + " (" + message + ")"};
-  // Its agent alone knows max-unavailable.
+  // Only the agent has the value of max-unavailable.
   return {"turn", GateState::unknown,
           message +
               "; its agent asks for one when it is due, and other nodes that are not Ready or that people have "
               "cordoned count against max-unavailable, too"};
 }
 
-// Windows, blockers, alerts, the reboot brake, hooks: they are judged where they are configured.
+// The gates that only the agent can judge, because they are in its configuration: maintenance windows, blocking pods,
+// alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
   constexpr std::string_view scope = "windows, blockers and the reboot brake are its agent's";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, and none has reported", scope)};

@@ -1,4 +1,4 @@
-// Everything that can be said about one node from outside its agent, and why it is not updated now. Pure.
+// Explains one node: everything that is known without asking its agent, and why it is not updated now. Pure.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ struct GateView {
   bool operator==(const GateView&) const = default;
 };
 
-// What was read. A problem: why it cannot be read; then nothing is known.
+// The objects that were read. A `…_problem` says why the objects before it cannot be read; nothing is known of them
+// then.
 struct NodeFacts {
   k8s::Node node;
   FleetFacts fleet{};
@@ -31,7 +32,7 @@ struct NodeFacts {
   std::vector<k8s::PodDisruptionBudget> budgets{};
   std::optional<std::string> budgets_problem{};
   drain::DaemonSetStates daemon_sets{};
-  // Whether the pods fit elsewhere, where that was asked for.
+  // Whether the pods fit on other nodes; only with --fit.
   bool fit_asked = false;
   std::vector<placement::PodFit> fits{};
   std::optional<std::string> fits_problem{};
@@ -42,7 +43,7 @@ struct Explanation {
   WallTime at{};
   NodeView node;
   std::optional<agent::Record> record;
-  std::string cordon;  // whose it is; empty: there is none
+  std::string cordon;  // who cordoned the node; empty: it is not cordoned
   std::vector<GateView> gates;
   std::vector<PodView> pods;
   std::optional<std::string> pods_problem;
@@ -50,20 +51,20 @@ struct Explanation {
   std::optional<std::string> fits_problem;
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
-  std::vector<drain::DiagnosisFact> findings;  // besides those that stand in the messages of pods and in `why`
-  std::vector<std::string> not_known;          // of what they are about
-  std::vector<std::string> why;                // it is not updated now: the first is what decides; never empty
+  std::vector<drain::DiagnosisFact> findings;  // diagnoses that are not in the messages of pods or in `why`
+  std::vector<std::string> not_known;          // what could not be found out, and why
+  std::vector<std::string> why;                // why it is not updated now, the deciding reason first; never empty
 };
 
-// UIDs of the pods about which it is worth to know whether they fit elsewhere.
+// UIDs of the pods that a drain has yet to evict. Only for these it matters whether they fit on other nodes.
 std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
-// Pods are judged by an agent's default policy.
+// Judges the pods by an agent's default policy.
 Explanation explain(const NodeFacts& facts, WallTime now);
 
-// As `kubectl describe` would show it.
+// The lines of the explanation, in the style of `kubectl describe`.
 std::vector<std::string> explanation_text(const Explanation& explanation);
-// kind NodeExplanation, indented, ends with a line break.
+// JSON of kind NodeExplanation, indented, with a line break at its end.
 std::string explanation_json(const Explanation& explanation);
 
 }  // namespace haulout::cli

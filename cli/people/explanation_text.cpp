@@ -14,7 +14,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "<none>" : printable(text);
 }
 
-// Columns as wide as needed, two blanks before each line.
+// Appends the rows as lines with two blanks in front. Each column is as wide as its widest cell.
 void add_table(Lines& lines, const std::vector<Cells>& rows) {
   std::vector<std::size_t> widths;
   for (const Cells& row : rows) {
@@ -107,7 +107,7 @@ std::string budget_cell(const Explanation& about, const PodView& pod) {
   return or_none(joined(parts, ", "));
 }
 
-// About pods that leave and come back elsewhere; nobody asks about the others.
+// Appends whether pods fit on other nodes. Only pods that are evicted and replaced elsewhere have such a result.
 void add_fits(Lines& lines, const Explanation& about) {
   if (!about.fit_asked || about.pods_problem) return;
   lines.emplace_back();

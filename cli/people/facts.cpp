@@ -9,7 +9,7 @@ namespace haulout::cli {
 
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
   FleetFacts facts;
-  // Whatever carries a pool's label is a turn.
+  // Every Lease with a pool label is a slot.
   auto turns = co_await client.list_leases(ns, std::string(agent::pool_label), deadline);
   if (turns)
     facts.turns = std::move(turns->items);

@@ -1,5 +1,5 @@
-// Reads what concerns the whole fleet: the turns and the ConfigMap. Neither is needed to see the nodes, so what cannot
-// be read is a fact, too, and no failure. Cancellable.
+// Reads what concerns the whole fleet: the Leases of the slots, and the ConfigMap. Never fails: the nodes can be shown
+// without either, so the result says what could not be read, and why. Cancellable. Borrows the client.
 #pragma once
 
 #include "cli/people/node_view.hpp"

@@ -63,8 +63,8 @@ drain::ClaimUse use_of(const std::vector<Judged>& pods) {
   return use;
 }
 
-// As a drain would judge it that had looked on since the volume began to be detached, or for as long as it takes to
-// tell that it is nobody's.
+// Judges the volume as a drain would that has watched it since the deletionTimestamp of its VolumeAttachment, and for
+// at least leak_hold. After leak_hold a drain reports a volume without a user as leaked.
 void find_volume(const std::string& node, const Asked& asked, const AttachedVolume& volume, const drain::ClaimUse& use,
                  WallTime now, std::vector<DiagnosisFact>& found) {
   Duration watched = drain::VolumeBook::leak_hold;

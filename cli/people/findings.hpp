@@ -1,5 +1,5 @@
-// What `haulout explain` finds besides what pods and budgets say of themselves: the findings that a drain would raise,
-// in its words. Pure: cli/people/questions.hpp asks.
+// The diagnoses of `haulout explain` beside those of single pods and budgets: the ones that a drain would raise, in the
+// same words. Pure; cli/people/questions.hpp reads the objects.
 #pragma once
 
 #include <map>
@@ -18,24 +18,27 @@ struct NodeFacts;
 
 struct AttachedVolume {
   k8s::VolumeAttachment attachment;
-  std::string claim;  // "namespace/name" of the claim that has it; empty: none
+  std::string claim;  // "namespace/name" of the claim that is bound to it; empty: none
 };
 
-// The answers. A problem: what was not asked for, or may not be read, and why; then nothing is known of it.
+// What Questions has read. `problems` says what was not asked for or could not be read, and why; nothing is known of
+// that.
 struct Asked {
-  std::map<std::string, k8s::Namespace> dying{};  // of pods that leave, by name
-  // Attached to the node, and being detached, in trouble, or nobody's by the Node's status.
+  std::map<std::string, k8s::Namespace> dying{};  // namespaces in deletion with pods that must leave, by name
+  // Volumes attached to the node that are being detached, could not be detached, or are not in `held`.
   std::vector<AttachedVolume> volumes{};
-  std::set<std::string> held{};                            // VolumeAttachments that are somebody's by that status
-  std::map<std::string, std::string> local_volumes{};      // of pods that leave, by UID: what binds them to the node
-  std::map<std::string, drain::Controller> controllers{};  // of pods that leave, by the UID of a pod's own one
+  std::set<std::string> held{};  // names of VolumeAttachments whose volumes the Node's status lists
+  std::map<std::string, std::string> local_volumes{};      // what binds a pod to the node, by UID of the pod
+  std::map<std::string, drain::Controller> controllers{};  // top controllers, by UID of the pod's own controller
   std::vector<std::string> problems{};
 };
 
-// What is waited for where a namespace is dying, as the end of "pod … is"; by whether it has died for too long.
+// The message about a pod whose namespace is being deleted. It names the diagnosis NS_TERMINATING_STUCK if the deletion
+// takes too long.
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 
-// By code and subject. Of a single replica it is said whatever the policy is.
+// Diagnoses in the order of code and subject, each pair once. Reports single replicas whatever the agent's policy for
+// them is, unless an annotation overrides it.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);
 
 }  // namespace haulout::cli

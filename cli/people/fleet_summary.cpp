@@ -46,7 +46,7 @@ std::string degraded_line(const NodeView& node, WallTime now) {
 }
 
 std::string holder_line(const NodeView& node, WallTime now) {
-  // What its agent says is from before it took the turn.
+  // The agent's message is older than its slot.
   if (node.state == to_string(agent::State::waiting))
     return fmt::format("{} has taken turn {} and is making sure of it", node.name, node.turn);
   return with_message(fmt::format("{} holds turn {}, {}{}{}", node.name, node.turn, node.state,
@@ -54,7 +54,8 @@ std::string holder_line(const NodeView& node, WallTime now) {
                       node, now);
 }
 
-// Nodes that wait for another thing than the holders of the turns, by reason.
+// One line per reason for which nodes wait. If `holders_told`, the holders of the slots have their own lines, and nodes
+// that wait for a slot need none.
 std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool holders_told, WallTime now) {
   std::map<std::string, std::vector<const NodeView*>> by_reason;
   for (const NodeView& node : nodes)
@@ -81,7 +82,7 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   return lines;
 }
 
-// A node needs one turn of its pool, and where zones are limited one of its zone.
+// One line per node that has more slots than it needs: one of its pool and, if zones are limited, one of its zone.
 std::vector<std::string> several_turns(const FleetFacts& facts) {
   std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
   for (const k8s::Lease& turn : facts.turns)

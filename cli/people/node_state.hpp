@@ -1,4 +1,4 @@
-// What an agent has written on its Node, for those who only read it. Pure.
+// The state that an agent has written on its Node, for commands that only read it. Pure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace haulout::cli {
 
-// The label haulout.dev/state; empty when no agent has reported on this node.
+// The value of the label haulout.dev/state; empty if no agent has reported on this node.
 std::string state_shown(const k8s::Node& node);
-// Between taking its turn and giving it back, or stopped on the way.
+// Whether an update is in progress in this state, from taking the slot to releasing it. False for degraded.
 bool is_under_way(std::string_view state);
 
 }  // namespace haulout::cli

@@ -13,10 +13,10 @@
 namespace haulout::cli {
 namespace {
 
-// What an agent needs at most to act on a time that has come: clocks differ, servers are slow.
+// Longest time that an agent may take to act after its deadline: clocks differ, and servers are slow.
 constexpr auto overdue_after = std::chrono::minutes(5);
 
-// What was written by a clock that is further ahead has no age.
+// Tolerated difference of clocks. A time that is further in the future has no age.
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
@@ -26,7 +26,7 @@ const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
   return found == facts.turns.end() ? nullptr : &*found;
 }
 
-// The time at which the agent must have gone on, if it had set itself one.
+// The time by which the agent must have left this state, if it has set itself one.
 std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   switch (record.state) {
     case agent::State::rebooting:
@@ -37,7 +37,8 @@ std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   }
 }
 
-// Until when the agent of a node in maintenance should have been heard of once more.
+// The time by which the agent of a node in maintenance must have sent another heartbeat: two periods after the last
+// one. Nothing if the node is not in maintenance.
 std::optional<WallTime> heard_until(const k8s::Node& node) {
   for (const k8s::NodeCondition& condition : node.conditions)
     if (condition.type == agent::maintenance_condition && condition.status == "True" && condition.last_heartbeat)
@@ -45,7 +46,7 @@ std::optional<WallTime> heard_until(const k8s::Node& node) {
   return std::nullopt;
 }
 
-// "reboot; why"
+// Returns the part "why" of the annotation "reboot; why".
 std::string reason_of_request(const k8s::Node& node) {
   const std::string value = k8s::value_at(node.annotations, agent::request_annotation).value_or("");
   const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
@@ -108,7 +109,7 @@ std::string state_text(const NodeView& node) {
   std::string text = node.agent ? node.state : "<none>";
   if (!node.ready) text += ",NotReady";
   const auto state = agent::state_of(node.state);
-  // Where the cordon is what the state is about, nobody needs to be told.
+  // If the state implies the cordon, the text does not mention it.
   const bool told = state && (duties_of(*state).cordon == agent::Duty::yes ||
                               (*state == agent::State::uncordoning && !node.foreign_cordon));
   if (node.unschedulable && !told) text += ",SchedulingDisabled";
@@ -124,7 +125,7 @@ std::string message_text(const NodeView& node, WallTime now) {
   return node.pause ? describe(*node.pause) : "";
 }
 
-// duration.HumanDuration of k8s.io/apimachinery.
+// Formats like duration.HumanDuration of k8s.io/apimachinery.
 std::string age_text(WallTime since, WallTime now) {
   if (since > now + clocks_differ) return "<invalid>";
   const std::int64_t seconds =

@@ -1,4 +1,4 @@
-// One node as people want to see it: what its agent has written on it, and what else concerns it. Pure.
+// View of one node for people: what its agent has written on it, and the slot and pause that concern it. Pure.
 #pragma once
 
 #include <map>
@@ -12,53 +12,54 @@
 
 namespace haulout::cli {
 
-// What concerns more than one node. A problem: why it cannot be read; then nothing is known.
+// Facts that concern more than one node. A `…_problem` says why the member before it cannot be read; nothing is known
+// of it then.
 struct FleetFacts {
   std::vector<k8s::Lease> turns{};
   std::optional<std::string> turns_problem{};
-  std::map<std::string, std::string> entries{};  // of the ConfigMap haulout
+  std::map<std::string, std::string> entries{};  // the data of the ConfigMap haulout
   std::optional<std::string> entries_problem{};
 };
 
 struct NodeView {
   std::string name;
   std::string uid;
-  bool agent = false;  // one has reported on this node
-  // As the labels have it; empty: not there.
+  bool agent = false;  // an agent has reported on this node
+  // The values of the labels; empty if a label is missing. `state` then comes from the record, if there is one.
   std::string state, reason, reboot_required;
   std::string message;
   std::optional<WallTime> since;
   bool ready = false;
   bool unschedulable = false;
-  bool foreign_cordon = false;        // and nobody of Haulout did it
-  bool requested = false;             // a person asks for a reboot
-  std::string request_reason;         // and may have said why
-  std::optional<agent::Pause> pause;  // the node's own, in force
-  std::string pool;                   // the label of the Node, or that of its turn; empty: not known
-  std::string turn;                   // the Lease that it holds
-  std::string from, to;               // versions, while an update is under way
+  bool foreign_cordon = false;        // it is cordoned, but not by Haulout
+  bool requested = false;             // a person has requested a reboot
+  std::string request_reason;         // why the person requested it; may be empty
+  std::optional<agent::Pause> pause;  // the pause of this node, if it is in force
+  std::string pool;                   // from the label of the Node or of its Lease; empty: not known
+  std::string turn;                   // name of the Lease of its slot; empty: it holds none
+  std::string from, to;               // versions before and after the update, while it is under way
   std::string os_image;
   std::optional<WallTime> last_update;
   std::optional<agent::PastAttempt> last_attempt;  // how the last attempt to update it ended
-  // A time that the agent had set itself and has let pass, or at which one in maintenance should have been heard of.
-  // Else an agent writes only when something changes, so these are the only silences that say something.
+  // The deadline that the agent has set itself and missed, or the time of the heartbeat that it has missed during
+  // maintenance. Otherwise an agent writes only when something changes, so that its silence does not mean a failure.
   std::optional<WallTime> overdue;
   bool operator==(const NodeView&) const = default;
 };
 
 NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now);
 
-// The turns in the namespace, and to whose slots they belong.
+// The pool to which a slot belongs; empty if its Lease has no label of a pool.
 std::string pool_of(const k8s::Lease& turn);
-std::string holder_of(const k8s::Lease& turn);  // the name of the Node
+std::string holder_of(const k8s::Lease& turn);  // name of the Node that holds a slot
 
-// "draining", "idle,NotReady", "<none>,SchedulingDisabled".
+// For example "draining", "idle,NotReady", "<none>,SchedulingDisabled".
 std::string state_text(const NodeView& node);
-// What stands in the column MESSAGE.
+// The text of the column MESSAGE.
 std::string message_text(const NodeView& node, WallTime now);
 
-// As kubectl writes ages: "42s", "3m5s", "12m", "2h7m", "30h", "4d3h", "400d"; "<invalid>" for what is ahead
-// of us.
+// The age in kubectl's format: "42s", "3m5s", "12m", "2h7m", "30h", "4d3h", "400d"; "<invalid>" if `since` is more than
+// a minute in the future.
 std::string age_text(WallTime since, WallTime now);
 
 }  // namespace haulout::cli

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A null removes.
+// An object with this one entry. In a merge patch, null removes the entry.
 Json entry(std::string_view key, const std::optional<std::string>& value) {
   Json json = Json::object();
   json[std::string(key)] = value ? Json(*value) : Json(nullptr);

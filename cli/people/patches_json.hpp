@@ -1,4 +1,5 @@
-// The guarded merge patches by which people steer agents. Pure.
+// The merge patches by which people control agents. Each is guarded by the resourceVersion of the object that was read:
+// the server refuses it with 409 if the object has changed. Pure.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace haulout::cli {
 
-// Sets the annotation, or removes it, provided that the Node is still as it was read.
+// Sets the annotation, or removes it if `value` is unset.
 std::string annotation_patch(const k8s::Node& node, std::string_view key, const std::optional<std::string>& value);
-// The same for a key of a ConfigMap.
+// The same for a key in the data of a ConfigMap.
 std::string entry_patch(const k8s::ConfigMap& config_map, std::string_view key,
                         const std::optional<std::string>& value);
 

@@ -27,7 +27,7 @@ std::string resumed_line(const std::string& subject, const std::optional<agent::
   return before ? fmt::format("{} resumed (was {})", subject, describe(*before)) : subject + " is not paused";
 }
 
-// What a ConfigMap's key is about; nothing for a key that is none of ours.
+// The subject of a key of the ConfigMap: "cluster" or "pool/NAME". Nothing if the key is not a pause.
 std::optional<std::string> subject_of(std::string_view key) {
   if (key == agent::pause_key()) return "cluster";
   const std::string prefix = agent::pause_key("x").substr(0, agent::pause_key("x").size() - 1);
@@ -45,7 +45,7 @@ Result<agent::Pause> PauseJob::wanted() const {
   if (!asked.until) return pause;
   if (const auto* time = std::get_if<WallTime>(&*asked.until))
     pause.until = *time;
-  else  // written in whole seconds, and not shorter than asked for
+  else  // a pause is written in whole seconds; it must not be shorter than requested
     pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
   if (*pause.until <= now)
     return Error(Errc::invalid, fmt::format("--until {} is over already: it is {} now", k8s::format_time(*pause.until),
@@ -55,7 +55,8 @@ Result<agent::Pause> PauseJob::wanted() const {
 
 asio::awaitable<void> PauseJob::run() {
   if (pausing()) {
-    // Agents judge a pause by the server's clock, so that is the one to count from. Best effort.
+    // Agents compare the end of a pause with the server's clock, so the duration must count from that clock. This
+    // request makes it known. A failure is ignored.
     const auto& until = settings_.people.until;
     if (until && std::holds_alternative<Duration>(*until))
       static_cast<void>(co_await tools_.client.review_self(deadline()));
@@ -108,7 +109,7 @@ Task<> PauseJob::act(std::string node) {
           "Warning: the update of node/{} is under way (state {}); the pause may come too late for it", node, state));
     co_return Result<>();
   }
-  // Best effort: whoever may resume a node need not see the ConfigMap.
+  // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
   const auto map =
       co_await tools_.client.get_config_map(settings_.haulout_namespace(), std::string(config_map_name), deadline());
   if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
@@ -120,7 +121,7 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
   const WallTime now = tools_.client.server_now();
   for (const auto& [key, value] : entries) {
     const auto subject = subject_of(key);
-    // A pool's pause is about this resume only if it resumed everything, or this pool.
+    // Warn of the pause of a pool only if this command has resumed the cluster, or a node of that pool.
     const bool concerns =
         key == agent::pause_key() || settings_.people.all || (!pool.empty() && key == agent::pause_key(pool));
     if (key == but || !subject || !concerns) continue;

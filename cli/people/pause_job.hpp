@@ -1,4 +1,5 @@
-// `haulout pause` and `haulout resume`, over the keys that kubectl could write (gates/pause.hpp).
+// `haulout pause` and `haulout resume`: write or remove annotations of Nodes or keys of the ConfigMap, which kubectl
+// could do, too (agent/gates/pause.hpp).
 #pragma once
 
 #include "agent/gates/pause.hpp"
@@ -13,12 +14,13 @@ class PauseJob final : public NodeByNodeJob {
 
  private:
   Task<> act(std::string node) override;
-  // Of a pool, or of the cluster.
+  // Writes or removes the pause of a pool or of the cluster.
   Task<> act_on_key();
-  // What this command writes. An error: it would be over before it began.
+  // The pause that this command writes. Errc::invalid if --until is over already.
   Result<agent::Pause> wanted() const;
   bool pausing() const { return settings_.command == Command::pause; }
-  // After a resume: what else still holds.
+  // After a resume, warns of other pauses that are still in force. Skips the key `but`; `pool` is the pool of the
+  // target.
   void warn_of_others(const std::map<std::string, std::string>& entries, const std::string& but,
                       const std::string& pool) const;
 

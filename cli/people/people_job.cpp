@@ -15,10 +15,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Somebody has pressed Tab and waits.
+// Short, because a person has pressed Tab and waits.
 constexpr Duration completion_limit = std::chrono::seconds(2);
 
-// Measures the terminal that stdout is; nothing when it is none.
+// Returns a function that measures the terminal on stdout. It is empty if stdout is no terminal that can redraw.
 std::function<Terminal()> terminal_of(const agent::Process& process) {
   if (!can_redraw(STDOUT_FILENO, process.environment)) return {};
   return [environment = process.environment] { return measure_terminal(STDOUT_FILENO, environment); };

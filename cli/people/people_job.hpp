@@ -1,5 +1,5 @@
-// The commands that look at a fleet and steer it, as jobs: status, explain, pause, resume, request-reboot, and the
-// names of nodes for the completion of a shell.
+// The jobs of the commands that show and control a fleet: status, explain, pause, resume, request-reboot; and the job
+// that prints the names of nodes for the completion of a shell.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace haulout::cli {
 
-// A MakeJob. `settings.command` is one of the above.
+// A MakeJob (program.hpp). `settings.command` must be one of these.
 std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const Settings& settings);
 
-// One node after the other, one failure does not stop the next.
+// Base of the jobs that act on one node after the other. A failure does not stop the work on the next node.
 class NodeByNodeJob : public Job {
  public:
   NodeByNodeJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
@@ -19,7 +19,7 @@ class NodeByNodeJob : public Job {
   int finish(std::optional<int> signal) override;
 
  protected:
-  // Says what it did. Its error is reported by the caller.
+  // Acts on one node and prints what it did. The caller reports its error.
   virtual Task<> act(std::string node) = 0;
 
   TimePoint deadline() const { return saturating_add(tools_.clock.now(), call_limit); }
@@ -30,10 +30,11 @@ class NodeByNodeJob : public Job {
   int exit_code_ = 0;
 
  private:
-  std::vector<std::string> left_;  // not yet done
+  std::vector<std::string> left_;  // nodes that are not done yet
 };
 
-// The names of all nodes, one per line; nothing when the cluster does not answer at once.
+// Prints the names of all nodes, one per line. Prints nothing and exits with 0 if the cluster does not answer within 2
+// s.
 class CompleteNodesJob final : public Job {
  public:
   explicit CompleteNodesJob(Tools tools) : tools_(std::move(tools)) {}

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto overdue_after = std::chrono::duration_cast<WallTime::duration>(drain::Pipeline::place_margin);
 
-// What is worth to be known about a pod that goes all the same.
+// The messages of the filters about a pod that is evicted nevertheless.
 std::string remarks(const std::vector<drain::Finding>& findings) {
   std::vector<std::string> parts;
   parts.reserve(findings.size());
@@ -38,7 +38,7 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
     view.reason = "BlockedByBudget";
     view.message = book.explain(budgets);
     const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}, now});
-    // What a drain says once it has lasted; here it is said at once.
+    // A drain reports this diagnosis only after its condition has lasted for some time; here it is shown at once.
     if (fact) view.message = fmt::format("blocked by {}: {} [{}]", fact->subject, fact->message, fact->code);
   } else {
     view.fate = PodFate::evict;
@@ -57,7 +57,7 @@ std::vector<PodBudget> budgets_of(const k8s::Pod& pod, const drain::BudgetBook& 
   return result;
 }
 
-// Whatever our own policy says of the pod.
+// Judges by the budgets alone. Haulout's own policy does not count.
 Evictable evictable(const k8s::Pod& pod, PodFate fate, const drain::BudgetBook& book) {
   if (fate == PodFate::stay || fate == PodFate::leaving) return Evictable::not_asked;
   const auto budgets = book.selecting(pod);

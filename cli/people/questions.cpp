@@ -43,7 +43,7 @@ asio::awaitable<void> Questions::ask_for_namespaces() {
   }
 }
 
-// "namespace/name". Empty: no claim has it.
+// The claim that is bound to the PersistentVolume `name`, as "namespace/name". Empty if there is none.
 Task<std::string> Questions::claim_of(std::string name) {
   const auto volume = co_await client_.get_persistent_volume(name, deadline_());
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
@@ -56,7 +56,7 @@ Task<std::string> Questions::claim_of(std::string name) {
 
 asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAttachment>> attachments) {
   constexpr const char* what = "how its volumes are attached";
-  // Whose they are is known by the pods.
+  // Without the pods, the users of the volumes are not known.
   if (facts_.pods_problem) co_return;
   if (!attachments) co_return not_known(what, attachments.error());
   std::erase_if(attachments->items,
@@ -88,7 +88,7 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
         fmt::format("whether volumes exist on this node only: asked for {} of {} pods with claims", most_pods, pods));
 }
 
-// Nothing: it is of a kind that only its Scale tells of.
+// Looks up the top controller of the pod. Nothing if only the Scale subresource of its kind shows the replicas.
 Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
   auto top =
       co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {

@@ -1,5 +1,6 @@
-// Asks what `haulout explain` wants to know of a node besides its pods and budgets (cli/people/findings.hpp): reads
-// only, few of them, and what may not be read is a problem and no failure. Cancellable. Borrows client and facts.
+// Reads what `haulout explain` needs to know of a node beside its pods and budgets (cli/people/findings.hpp). Sends a
+// limited number of requests, which only read. Never fails: what cannot be read is added to Asked::problems.
+// Cancellable. Borrows the client and the facts.
 #pragma once
 
 #include <functional>
@@ -11,14 +12,15 @@ namespace haulout::cli {
 
 class Questions {
  public:
-  // So many pods and controllers are asked about: enough to see what is the matter.
+  // Largest number of pods and of controllers to look up; enough to see what is wrong.
   static constexpr std::size_t most_pods = 10;
   static constexpr std::size_t most_controllers = 30;
 
-  // `deadline`: of a request that is sent now.
+  // `deadline` returns the deadline of a request that is sent now.
   Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now);
 
-  // `attachments`: of the node, listed before the pods were: whose pod has come since is not nobody's.
+  // `attachments` are the VolumeAttachments of the node. They must be listed before the pods: the volumes of a pod that
+  // arrives in between would otherwise look unused.
   boost::asio::awaitable<Asked> ask(Result<k8s::List<k8s::VolumeAttachment>> attachments);
 
  private:

@@ -15,8 +15,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Faster would only flicker; ages move once a second. Without them a look a minute finds what time alone changes: a
-// pause that ended, an agent that let its time pass.
+// `shortest_gap` is the least time between two updates: faster ones would only flicker. A redrawn table is updated
+// every `tick`, so that ages advance. Printed rows are checked every `slow_tick` for what time alone changes: a pause
+// that has ended, or an agent that has missed its deadline.
 constexpr Duration shortest_gap = std::chrono::milliseconds(100);
 constexpr Duration tick = std::chrono::seconds(1);
 constexpr Duration slow_tick = std::chrono::minutes(1);
@@ -79,7 +80,7 @@ asio::awaitable<void> StatusJob::once() {
 }
 
 asio::awaitable<void> StatusJob::watch() {
-  // What is hopeless from the start ends here, as it does without -w; later nothing does.
+  // If the first list fails, the command ends, as it does without -w. Later failures do not end the watch.
   auto first = co_await tools_.client.list_nodes(settings_.selector, saturating_add(tools_.clock.now(), call_limit));
   if (!first) {
     failed(first.error());
@@ -123,12 +124,13 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     }
     const TimePoint now = tools_.clock.now();
     co_await changed_->wait_until(tools_.clock, now + (redraws ? tick : slow_tick));
-    // In a large fleet some Node changes all the time: looking takes no more than a tenth of the time.
+    // In a large fleet some Node changes all the time. The pause of nine times the work limits the work to a tenth of
+    // the time.
     co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
 }
 
-// `status -w | grep -m1 degraded`: nothing need be written for grep to have gone.
+// Ends the watch when the reader has closed the output, even if nothing is written: `status -w | grep -m1 degraded`.
 asio::awaitable<void> StatusJob::look_for_reader() {
   while (tools_.out.has_reader()) co_await tools_.clock.sleep_until(tools_.clock.now() + tick);
   unread_ = true;
@@ -207,7 +209,7 @@ void StatusJob::show_change(const Fleet& fleet) {
     seen.emplace(node.name, node);
     const auto known = told_.find(node.name);
     if (known != told_.end() && known->second == node) continue;
-    // What has changed need not show in this table.
+    // This table may not show what has changed.
     if (!json && known != told_.end() && table_->row(known->second, now) == table_->row(node, now)) continue;
     if (json)
       tools_.out.write(

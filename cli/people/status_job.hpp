@@ -1,5 +1,5 @@
-// `haulout status`: once, or with -w until interrupted or until its output has no reader any more. On a terminal a
-// watch redraws the table in place, elsewhere it prints the table and then a row per change.
+// `haulout status`: shows the fleet once, or with -w until it is interrupted or the reader closes its output. With -w
+// it redraws the table in place on a terminal; elsewhere it prints the table and then a row per change.
 #pragma once
 
 #include "cli/people/people_job.hpp"
@@ -12,28 +12,28 @@ namespace haulout::cli {
 
 class StatusJob final : public Job {
  public:
-  // `measure`: of the terminal that stdout is; empty when it is none.
+  // `measure` measures the terminal on stdout. It is empty if stdout is no terminal.
   StatusJob(Tools tools, Settings settings, std::function<Terminal()> measure);
   boost::asio::awaitable<void> run() override;
   int finish(std::optional<int> signal) override;
 
  private:
   boost::asio::awaitable<void> once();
-  // Nothing when it failed, which has been said.
+  // Returns nothing if no node could be read. The errors have been reported.
   boost::asio::awaitable<std::optional<std::vector<k8s::Node>>> read_nodes();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> watch_in(TaskGroup& group);
   boost::asio::awaitable<void> look_for_reader();
   template <class T>
   boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, std::optional<Error>& refused);
-  // All that is followed has been read, or cannot be.
+  // The nodes have been listed, and the Leases and ConfigMaps have been listed or cannot be.
   bool complete() const;
   Fleet view() const;
   void show_change(const Fleet& fleet);
   void show_trouble();
   void draw(const Fleet& fleet);
   std::string trouble() const;
-  // Nodes that were named and are not there: said once.
+  // Warns of nodes that were named and do not exist. Does so only once.
   void name_missing();
   bool wanted(const k8s::Node& node) const;
   bool whole() const { return settings_.nodes.empty() && settings_.selector.empty(); }
@@ -45,16 +45,16 @@ class StatusJob final : public Job {
   std::function<Terminal()> measure_;
   int exit_code_ = 0;
 
-  // Of a watch.
+  // State of a watch (-w).
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> nodes_;
   std::unique_ptr<k8s::Reflector<k8s::Lease>> turns_;
   std::unique_ptr<k8s::Reflector<k8s::ConfigMap>> maps_;
   std::optional<Error> nodes_refused_, turns_refused_, maps_refused_;
   bool begun_ = false;
-  bool unread_ = false;  // whoever read our output has gone
+  bool unread_ = false;  // the reader has closed the output
   std::optional<StatusTable> table_;
-  std::map<std::string, NodeView> told_;  // by name
+  std::map<std::string, NodeView> told_;  // the nodes as they were printed last, by name
   std::vector<std::string> pauses_told_;
   std::string trouble_told_;
 };

@@ -18,7 +18,7 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// "held back": heldBack
+// Turns "held back" into "heldBack".
 std::string camel_case(const std::string& words) {
   std::string result;
   bool capital = false;

@@ -1,5 +1,5 @@
-// What `haulout status -o json` prints, as docs/commands.md promises. Fields in a fixed order; times are RFC 3339 in
-// UTC, or null. Pure.
+// Formats the output of `haulout status -o json`, as docs/commands.md promises. Fields have a fixed order; times are
+// RFC 3339 in UTC, or null. Pure.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace haulout::cli {
 
-// The fields of one NodeStatus, as they stand in the others.
+// One node as a JSON object on one line, with a line break: the fields that a NodeStatus has in the formats below.
 std::string node_status_json(const NodeView& node);
-// kind NodeStatusList, indented, ends with a line break.
+// One object of kind NodeStatusList, indented, with a line break at its end.
 std::string node_status_list_json(const Fleet& fleet, WallTime now);
 
 enum class WatchedChange { added, modified, deleted };
-// One change of a NodeStatus on one line, with a line break, as `kubectl get -w --output-watch-events -o json` has it.
+// One change of a NodeStatus on one line, with a line break, like `kubectl get -w --output-watch-events -o json`.
 std::string watched_node_json(WatchedChange change, const NodeView& node, WallTime now);
 
 }  // namespace haulout::cli

@@ -9,7 +9,7 @@ namespace haulout::cli {
 namespace {
 
 constexpr std::string_view gap = "   ";
-// On narrower terminals the columns fit what they show now, for the sake of the messages.
+// On narrower terminals the columns are only as wide as their present content, to leave space for the messages.
 constexpr std::size_t roomy = 99;
 
 std::string or_none(const std::string& text) {
@@ -95,7 +95,7 @@ std::string StatusTable::header() const {
 std::string StatusTable::row(const NodeView& node, WallTime now, std::size_t width, bool utf8) const {
   const Cells all = cells(node, now);
   std::string text = clipped(line(all), width, utf8);
-  // The column STATE; both it and NAME are ASCII.
+  // Position of the column STATE in bytes. NAME and STATE are ASCII, so that a byte is a column.
   const std::size_t begin = std::max(widths_.empty() ? 0 : widths_[0], all[0].size()) + gap.size();
   const std::size_t end = begin + all[1].size();
   if (!style_.color || end > text.size() || end >= width) return text;
@@ -120,7 +120,7 @@ std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallT
 
 namespace {
 
-// In full while there is room for that, else a line for each; no more than `most` either way.
+// Wraps the notes to `width` if that takes at most `most` lines. Otherwise returns one line per note, at most `most`.
 std::vector<std::string> fitting(std::vector<std::string> notes, std::size_t width, std::size_t most) {
   std::vector<std::string> in_full;
   for (const std::string& note : notes)
@@ -134,15 +134,15 @@ std::vector<std::string> fitting(std::vector<std::string> notes, std::size_t wid
 
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now) {
-  // A header, a row, a blank line, two notes and the cursor.
+  // The least height: a header, a row, a blank line, two notes and the line of the cursor.
   if (terminal.width < 2 || terminal.height < 6) return {};
   std::vector<std::string> notes{count_line(fleet.nodes)};
   if (!trouble.empty()) notes.push_back("not connected, so this may be old: " + printable(trouble));
   for (std::string& line : hold_lines(fleet, now)) notes.push_back(std::move(line));
-  const std::size_t width = terminal.width - 1;  // the last column makes some terminals wrap
-  const std::size_t room = terminal.height - 1;  // the cursor's line
+  const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
+  const std::size_t room = terminal.height - 1;  // without the line of the cursor
   notes = fitting(std::move(notes), width, std::max<std::size_t>(2, room / 3));
-  // Header, rows, perhaps a line for the rest, a blank line, notes.
+  // The block is a header, the rows, a line that counts the omitted nodes (if any), a blank line, and the notes.
   const std::size_t for_rows = room - std::min(room, notes.size() + 2);
 
   std::vector<NodeView> shown = fleet.nodes;

@@ -1,4 +1,4 @@
-// The table of `haulout status`, as users of `kubectl get nodes` expect one. Pure.
+// The table of `haulout status`, in the style of `kubectl get nodes`. Pure.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ struct TableStyle {
   bool color = false;
 };
 
-// Widths of columns: they only grow, so that rows printed later stand beneath those printed before.
+// Formats the rows of the table. The widths of its columns only grow, so that later rows align with earlier ones.
 class StatusTable {
  public:
   explicit StatusTable(TableStyle style) : style_(style) {}
 
   std::string header() const;
-  // Makes room for these rows.
+  // Widens the columns for the rows of these nodes.
   void fit(const std::vector<NodeView>& nodes, WallTime now);
-  // Makes room for what STATE and REASON are in the course of an ordinary update, for tables that change.
+  // Widens STATE and REASON for the values of an ordinary update; for tables that change.
   void fit_changes();
-  // At most `width` columns.
+  // One row, clipped to `width` columns.
   std::string row(const NodeView& node, WallTime now, std::size_t width = std::string::npos, bool utf8 = true) const;
-  // A node that has gone.
+  // The row for a node that was deleted.
   std::string gone(const std::string& name) const;
 
  private:
@@ -39,10 +39,10 @@ class StatusTable {
   std::vector<std::size_t> widths_;
 };
 
-// Table, a blank line, how far the fleet is and what holds it up.
+// The table, a blank line, how far the updates of the fleet are, and what holds them up.
 std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallTime now);
-// The same on a terminal, redrawn in place: never more than height - 1 lines, none wider than width - 1 columns. Nodes
-// that are updated give way first. `trouble`: why this may be old; empty: it is not.
+// The same for a terminal, to be redrawn in place: at most height - 1 lines, none wider than width - 1 columns. If
+// space is short, omits up-to-date nodes first. `trouble` says why the data may be old; empty if it is current.
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now);
 

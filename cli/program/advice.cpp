@@ -6,7 +6,8 @@ namespace haulout::cli {
 
 namespace {
 
-// A right that a drain can do without (budgets, DaemonSets) may have been denied before the one that ended it.
+// Whether the denied request is the one that caused the error. A drain may be denied optional rights (budgets,
+// DaemonSets) before it is denied the right that ends it.
 bool is_about(const Error& error, const agent::RequestInfo& denied) {
   const std::string& kind = error.peer->kind;
   return !denied.resource.empty() &&
@@ -32,7 +33,7 @@ std::string way_out(const Error& error) {
       if (error.is_status(403)) return "let an administrator add the right:";
       return "";
     case Errc::unavailable:
-    case Errc::invalid: return "";  // these messages carry their own
+    case Errc::invalid: return "";  // these messages contain their own remedy
   }
   return "";
 }
@@ -86,7 +87,7 @@ std::vector<std::string> advice(const Error& error, const std::optional<agent::R
   lines.push_back(denied && is_about(error, *denied)
                       ? rbac_hint(denied->verb, denied->group, denied->resource, denied->subresource)
                       : rbac_of_drain());
-  lines.back().pop_back();  // whoever prints a line ends it
+  lines.back().pop_back();  // the caller prints each line with a line break of its own
   return lines;
 }
 

@@ -1,4 +1,4 @@
-// The way out of a failed connection or a missing right. Pure.
+// The remedy for a failed connection or a missing right. Pure.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace haulout::cli {
 
-// One sentence; empty when there is nothing better to say than the error itself.
+// The remedy in one sentence; empty if there is none beyond the error message itself.
 std::string way_out(const Error& error);
 
-// The rule to add to a ClusterRole, as YAML. The core group is "".
+// The rule to add to a ClusterRole, as YAML. An empty `group` is the core group.
 std::string rbac_hint(std::string_view verb, std::string_view group, std::string_view resource,
                       std::string_view subresource);
-// All that a drain needs, as a complete ClusterRole.
+// All rights that a drain needs, as a complete ClusterRole in YAML.
 std::string rbac_of_drain();
 
-// What to print after an error that ended the command: the way out and, for a denied right, the rule. `denied` is the
-// request that was answered by 403 last, if any.
+// The lines to print after an error that ended the command: the remedy and, for a denied right, the missing rule.
+// `denied` is the last request that the server answered with 403, if any.
 std::vector<std::string> advice(const Error& error, const std::optional<agent::RequestInfo>& denied);
 
 }  // namespace haulout::cli

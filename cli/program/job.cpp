@@ -11,10 +11,10 @@ namespace haulout::cli {
 
 namespace {
 
-// As a drain does.
+// How long a command waits for the server before it prints that it waits; the same as in a drain.
 constexpr Duration worth_a_word = std::chrono::seconds(5);
 
-// The API server's word that what was asked for is not there.
+// The error that the API server returns for an object that does not exist.
 Error not_there(std::string message) {
   Error error(Errc::status, std::move(message));
   error.peer.emplace().code = 404;

@@ -1,4 +1,4 @@
-// What every command is made of, and the port between the program and a command.
+// The parts that every command uses, and the interface (Job) between the program and a command.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -16,7 +16,7 @@
 
 namespace haulout::cli {
 
-// Borrowed from the program for the length of a job.
+// Objects that a job borrows from the program for as long as it lives.
 struct Tools {
   k8s::Client& client;
   Clock& clock;
@@ -24,24 +24,26 @@ struct Tools {
   Console& console;
   agent::Sink& out;  // stdout: reports and events as JSON
   agent::RequestLedger& ledger;
-  std::string program;  // as the user calls us
+  std::string program;  // "haulout" or "kubectl haulout", as the user calls it
 };
 
 class Job {
  public:
   virtual ~Job() = default;
-  // Cancelled when a signal comes; what it has done by then stays known to finish().
+  // Does the work. The program cancels it when a signal arrives; the job keeps what finish() must report then.
   virtual boost::asio::awaitable<void> run() = 0;
-  // What runs beside run(), for as long: a view that draws itself, say. Asked for once, right before run().
+  // Coroutines that run beside run() until it ends, for example a view that redraws itself. Called once, before run().
   virtual std::vector<boost::asio::awaitable<void>> helpers() { return {}; }
-  // After run() has ended or was cancelled by `signal`: says what was done and what is left. Returns the exit code.
+  // Called after run() has ended or was cancelled because of `signal`. Prints what was done and what is left. Returns
+  // the exit code.
   virtual int finish(std::optional<int> signal) = 0;
 };
 
-// A whole call to the server outside a drain takes no longer than this.
+// Longest time that a call to the server may take outside a drain.
 inline constexpr Duration call_limit = std::chrono::seconds(30);
 
-// Says what a command waits for once that has lasted. Borrows the tools.
+// Prints why a command waits for the server once it has waited for 5 s, and again when the cause changes. Borrows the
+// tools.
 class Waiting {
  public:
   explicit Waiting(Tools& tools) : tools_(tools), since_(tools.clock.now()) {}
@@ -53,7 +55,8 @@ class Waiting {
   std::string told_;
 };
 
-// One request, as patient as the first contact of a drain.
+// Sends a request, and repeats it until the deadline if waiting may help, as a drain does on its first contact
+// (k8s/patience.hpp). Cancellable.
 template <class T>
 Task<T> ask(Tools tools, TimePoint deadline, std::function<Task<T>(TimePoint)> request) {
   Waiting waiting(tools);
@@ -61,19 +64,19 @@ Task<T> ask(Tools tools, TimePoint deadline, std::function<Task<T>(TimePoint)> r
                                        [&waiting](const Error& error) { waiting.tell(error); });
 }
 
-// The nodes that match the selector; there may be none.
+// The nodes that match the selector; may be empty.
 Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, TimePoint deadline);
-// All of them, each within `limit`. Where some do not exist, an error that names these: a slip in a list of names must
-// touch no node.
+// Reads all named nodes, each within `limit`. If some do not exist, returns an error that names them, so that a mistake
+// in a list of names touches no node.
 Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, Duration limit);
-// What went wrong with a node, with its name; that it does not exist, in the words of a drain.
+// Adds the name of the node to an error. If the node does not exist, the message is the same as that of a drain.
 Error about_node(Error error, const std::string& node);
-// The names given, or those of the nodes that match the selector; an error when none does.
+// The given names, or those of the nodes that match the selector; an error if no node matches.
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline);
-// What is wrong when no node matches.
+// The message for a selector that matches no node.
 std::string no_match(const std::string& selector);
 
-// Prints an error that ended the command, and the way out; returns its exit code.
+// Prints an error that ended the command, and its remedy. Returns the exit code for the error.
 int report_failure(const Tools& tools, const Error& error);
 
 }  // namespace haulout::cli

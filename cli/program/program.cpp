@@ -19,31 +19,32 @@
 namespace haulout::cli {
 namespace {
 
-// What cannot be read is told by whoever connects with it.
+// Ignores that a file cannot be read: the connection that uses it reports that error.
 std::string contents_of(const k8s::Material& material) {
   constexpr std::size_t most = std::size_t{1} << 20;
   return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;
 }
 
-// Of what is kept of one list. A command runs where there is more room than in an agent's container.
+// Bytes that the client may keep of one list. A command has more memory available than an agent in its container.
 constexpr std::size_t most_memory = std::size_t{128} * 1024 * 1024;
 
-// SelfSubjectAccessReview answers wrongly for impersonated and for kubelet identities.
+// Returns false for impersonated identities and for those of kubelets: SelfSubjectAccessReview gives wrong answers for
+// them.
 bool may_review_access(const k8s::Connection& connection) {
   if (!connection.impersonate_user.empty()) return false;
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
 }
 
-// From there on kubectl logs its requests, and so people have learnt to read them in its form.
+// From this verbosity on kubectl logs its requests. Haulout then uses the same format, because people can read it.
 constexpr unsigned verbosity_of_kubectl = 6;
 
-// Without what kubectl's requests add to it.
+// The URL of the server, without the path of a request.
 std::string url_of(const k8s::Connection& connection) {
   const bool tls = connection.endpoint.kind == http::Endpoint::Kind::tls;
   return (tls ? "https://" : "http://") + connection.endpoint.authority() + connection.path_prefix;
 }
 
-// What a slow reader has not taken yet is offered again.
+// Retries the output that a slow reader has not taken yet.
 boost::asio::awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(1));
@@ -52,7 +53,8 @@ boost::asio::awaitable<void> pump(agent::Process& process) {
   }
 }
 
-// A person may have to log in first, which no time limit of the job is for.
+// Logs in before the job runs. A person may have to do something for that, so the limits of the job must not include
+// it.
 boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& job) {
   co_await transport.log_in();
   co_await job.run();
@@ -73,7 +75,8 @@ boost::asio::awaitable<int> run_job(agent::Process& process, const Settings& set
     console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));
     code = agent::exit_not_done;
   }
-  // A reader that has stopped reading is waited for, and who has had enough of that ends it.
+  // finish_output() may wait for a reader that has stopped reading. From here on a signal ends the process at once, so
+  // that a person can end that wait.
   signals.reset();
   co_return finish_output(process.out, process.err, is_run_for_its_output(settings), code,
                           signal ? agent::patience_after_signal_ms : -1);

@@ -10,14 +10,14 @@
 namespace haulout::cli {
 namespace {
 
-// More would bury what matters; -o json has them all.
+// A longer list would hide the more important lines; -o json has all pods.
 constexpr std::size_t most_not_weighed = 10;
 
 bool is_done(const rehearse::FleetNode& node) {
   return node.left_out.empty() && node.updated && node.state == agent::State::idle;
 }
 
-// Without one: what the state itself says.
+// The message of the agent. Empty if it has none: the state then explains enough.
 std::string why(const rehearse::FleetNode& node) {
   return node.message.empty() ? std::string() : ": " + printable(node.message);
 }

@@ -1,4 +1,4 @@
-// The report of a rehearsed fleet, for people and for programs. Pure.
+// The report on the rehearsed update of a fleet, for people (text) and for programs (JSON). Pure.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace haulout::cli {
 
-// 0 when every node of the snapshot would be updated and every pod finds room, else 1.
+// 0 if every node of the snapshot would be updated and every pod finds capacity, else 1.
 int exit_code(const rehearse::FleetRehearsal& rehearsal);
 
 std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal);
 
-// One object, kind FleetRehearsalReport (docs/output.md).
+// One object of kind FleetRehearsalReport (docs/output.md).
 std::string fleet_json(const rehearse::FleetRehearsal& rehearsal, const rehearse::FleetInput& input);
 
 }  // namespace haulout::cli

@@ -13,7 +13,7 @@ namespace {
 using drain::Outcome;
 using drain::PodOutcome;
 
-// More would bury what matters; -o json has them all.
+// A longer list would hide the more important lines; -o json has all waits.
 constexpr std::size_t most_waits = 10;
 
 std::size_t count(const drain::Report& report, PodOutcome outcome) {
@@ -21,7 +21,7 @@ std::size_t count(const drain::Report& report, PodOutcome outcome) {
       std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
 }
 
-// Still there and not meant to stay.
+// The number of pods that must leave and are not deleted yet.
 std::size_t left_in(const drain::Report& report) {
   return static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), [](const auto& pod) {
     return pod.verdict != drain::Verdict::skip && !pod.vanished_at;
@@ -51,7 +51,7 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
   }
 }
 
-// A refusal names them itself.
+// Appends pods that do not fit elsewhere, or are not known to. The message of a refusal names such pods already.
 void add_fits(std::vector<std::string>& lines, const drain::Report& report) {
   if (report.outcome == Outcome::refused) return;
   for (const std::string& finding : fit_findings(report)) lines.push_back("  " + finding);
@@ -79,7 +79,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   for (const rehearse::Timeline::Row& row : timeline.rows())
     if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
-  // What waited equally long stays in the order of its first event, which is that of the addresses.
+  // Rows that waited equally long keep the order of their first events, which is the order of their addresses.
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });

@@ -18,7 +18,7 @@
 namespace haulout::cli {
 namespace {
 
-// All lists of a large cluster, page by page.
+// Long enough to list all objects of a large cluster, page by page.
 constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
 Result<rehearse::Document> read_document(const std::string& path) {
@@ -63,7 +63,7 @@ std::string title_of(const rehearse::Rehearsal& rehearsal) {
   return "Rehearsal: drain of " + joined(nodes, ", ");
 }
 
-// What both kinds of rehearsal do with their result; returns the exit code.
+// Prints the result of either kind of rehearsal and draws its picture. Returns the exit code.
 int report(Console& console, agent::Sink& out, const Settings& settings, int code, const std::string& json,
            const std::vector<std::string>& lines, const std::function<Result<>()>& draw) {
   if (settings.output == OutputFormat::json) out.write(json);
@@ -99,12 +99,13 @@ int play_fleet(Console& console, agent::Sink& out, const Settings& settings, age
       });
 }
 
-// What is asked for beside the snapshot, found to be usable before anything is read.
+// The input beside the snapshot. It is checked before the snapshot is read.
 struct Wanted {
   std::optional<agent::AgentConfig> fleet;
 };
 
-// As the agents would read it, but from that file alone: this machine is none of theirs. Says what is wrong with it.
+// Reads the configuration of the agents as they would, but only from the given file and --max-unavailable: the default
+// file and the variables of this machine are not theirs. If it is invalid, prints the errors and returns nothing.
 std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
   agent::FlagValues flags;
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
@@ -117,7 +118,7 @@ std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSett
   return std::nullopt;
 }
 
-// Nothing: it has been said what is wrong, which is a matter of usage.
+// Checks the input. If it cannot be used, prints the error and returns nothing; that is an error of usage.
 std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   Wanted wanted;
   if (const auto possible = rehearse::can_write_timeline(settings.timeline); !possible) {
@@ -134,7 +135,7 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   return wanted;
 }
 
-// Nothing is handed over when a signal came.
+// Reads the snapshot from the cluster into `into`, which it borrows. Leaves `into` empty after a signal or a failure.
 class SnapshotJob final : public Job {
  public:
   SnapshotJob(Tools tools, std::optional<rehearse::Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
@@ -162,7 +163,7 @@ class SnapshotJob final : public Job {
   int exit_code_ = agent::exit_done;
 };
 
-// Returns the exit code.
+// Checks the input, reads the snapshot and plays it. Returns the exit code.
 int rehearse(agent::Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
   auto wanted = wanted_of(console, settings);
   if (!wanted) return agent::exit_usage;

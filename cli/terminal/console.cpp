@@ -40,7 +40,7 @@ void Console::pass_on(std::string_view text) {
   errors_.write(text);
 }
 
-// Cursor to the block's first line, then everything below it is cleared.
+// The escape sequence that moves the cursor to the first line of the block and clears everything from there on.
 std::string Console::erased() const {
   return aside_ || block_.empty() ? "" : fmt::format("\r\x1b[{}A\x1b[J", block_.size());
 }

@@ -1,6 +1,6 @@
-// What the user sees: lines, and on a terminal a block below them that is redrawn in place. Lines that are said while
-// the block stands appear above it. While another program has the terminal, the block is away. Borrows its sinks.
-// Neither blocks nor fails.
+// Output for the user: lines and, on a terminal, a block below them that is redrawn in place. Lines that are printed
+// while the block is shown appear above it. The block is hidden while another program uses the terminal. Neither blocks
+// nor fails. Borrows its sinks.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ namespace haulout::cli {
 
 class Console {
  public:
-  // `text`: where results and progress go (stdout, or stderr when stdout carries the report alone).
+  // `text` takes results and progress: stdout, or stderr if stdout carries only the report. `errors` takes warnings.
   Console(agent::Sink& text, agent::Sink& errors) : text_(text), errors_(errors) {}
 
   void say(std::string_view line);
   void warn(std::string_view line);
-  // Redraws the block; lines must not be wider than the terminal. No line: the block goes.
+  // Redraws the block with these lines, which must not be wider than the terminal. Without lines, removes the block.
   void set_block(std::vector<std::string> lines);
 
-  // Another program may use the terminal, until come_back().
+  // Hides the block until come_back(), so that another program can use the terminal.
   void step_aside();
   void come_back();
-  // What it writes to stderr, as it comes.
+  // Passes on what that program writes to stderr, unchanged.
   void pass_on(std::string_view text);
 
  private:
@@ -36,10 +36,10 @@ class Console {
   agent::Sink& errors_;
   std::vector<std::string> block_;
   bool aside_ = false;
-  bool inside_a_line_ = false;  // of the other program's
+  bool inside_a_line_ = false;  // the other program's output does not end with a line break
 };
 
-// A credential plugin that speaks with a person does so there. Borrows the console.
+// Lets a credential plugin that talks to a person use the terminal of the console. Borrows the console.
 k8s::PluginStage plugin_stage(Console& console);
 
 }  // namespace haulout::cli

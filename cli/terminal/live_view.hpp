@@ -1,7 +1,7 @@
-// The live view of a terminal: a progress bar, counts, and the pods that hold the drain up, with reasons and durations.
+// The live view on a terminal: a progress bar, counts, and the pods that hold the drain up, with reasons and durations.
 //
-// LiveState follows the events, render() is pure, LiveView draws: at most ten times a second, and once a second while
-// nothing happens, so that durations move.
+// LiveState follows the events, render() is pure, and LiveView draws. It draws at most ten times a second. While
+// nothing happens, it draws once a second, so that durations advance.
 #pragma once
 
 #include <map>
@@ -27,21 +27,21 @@ struct LiveVolume {
   std::string name;
   std::string message;
   WallTime since{};
-  bool elsewhere = false;  // it is detached, and waited for until another node has it
+  bool elsewhere = false;  // detached from this node; the drain waits until another node has it
 };
 
 struct LiveState {
   std::string node;
   WallTime started{};
   drain::Progress progress;
-  std::map<std::string, LivePod> held;  // by UID: parked pods (also while they are tried again) and terminating ones
-  std::map<std::string, LiveVolume> attached;  // by VolumeAttachment: volumes that are waited for
+  std::map<std::string, LivePod> held;         // parked pods (also during a retry) and terminating pods, by UID
+  std::map<std::string, LiveVolume> attached;  // volumes for which the drain waits, by VolumeAttachment
   std::vector<drain::Diagnosis> diagnoses;
-  std::string connection;  // why there is none
-  std::string throttle;    // why no eviction is sent
+  std::string connection;  // why the drain waits for the API server; empty: it does not
+  std::string throttle;    // why evictions are not sent for now; empty: they are sent
   bool settling = false;
 
-  // Another node starts afresh.
+  // Applies an event. If it is about another node than before, resets the state first.
   void apply(const drain::Event& event);
 };
 
@@ -52,7 +52,7 @@ struct Terminal {
   bool color = true;
 };
 
-// Never more than height - 1 lines, none wider than width - 1 columns.
+// Returns at most height - 1 lines, none wider than width - 1 columns.
 std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now);
 
 class LiveView final : public drain::DrainObserver {
@@ -60,13 +60,13 @@ class LiveView final : public drain::DrainObserver {
   static constexpr Duration shortest_gap = std::chrono::milliseconds(100);
   static constexpr Duration tick = std::chrono::seconds(1);
 
-  // `measure` is asked before each drawing: terminals change their size. Borrows console and clock.
+  // Calls `measure` before each drawing, because terminals change their size. Borrows the console and the clock.
   LiveView(boost::asio::any_io_executor executor, Clock& clock, Console& console, std::function<Terminal()> measure);
 
   void on_event(const drain::Event& event) override;
   // Draws until cancelled.
   boost::asio::awaitable<void> run();
-  // Takes the block away; later events bring it back.
+  // Removes the block. A later event, except `finished`, shows it again.
   void clear();
 
  private:

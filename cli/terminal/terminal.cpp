@@ -9,7 +9,7 @@
 namespace haulout::cli {
 namespace {
 
-// POSIX: the first of these that is set decides about the character set.
+// In POSIX, the first of these variables that is set decides the character set.
 bool is_utf8(const k8s::Environment& environment) {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string value = environment.get(name);

@@ -1,4 +1,4 @@
-// What we can know about the terminal and the person behind it.
+// What the program can find out about the terminal and its user. Does not fail: what is not known gets a default.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace haulout::cli {
 
-// A live view can be shown there: a terminal that can move its cursor (TERM is set and not "dumb").
+// Whether a live view can be shown on `fd`: it is a terminal that can move its cursor (TERM is set and not "dumb").
 bool can_redraw(int fd, const k8s::Environment& environment);
-// Size now, and what the environment allows (NO_COLOR, the locale's character set).
+// The present size of the terminal, and what the environment allows (NO_COLOR, the character set of the locale).
 Terminal measure_terminal(int fd, const k8s::Environment& environment);
 // "user@host", for the cordon mark.
 std::string user_at_host(const k8s::Environment& environment);
