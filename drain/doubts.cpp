@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "drain/drain_impl.hpp"
+#include "drain/reasons.hpp"
 #include "drain/text.hpp"
 #include "k8s/resource_version.hpp"
 #include "k8s/status.hpp"
@@ -88,7 +89,7 @@ TimePoint Drain::Impl::unproved_told_at() const {
 
 void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts) const {
   if (at < unproved_told_at()) return;
-  facts.push_back({"EmptinessUnproved",
+  facts.push_back({reason::EmptinessUnproved,
                    "node " + node_name_,
                    fmt::format("no pod is left in our view, and the API server does not confirm it: {}; it is asked "
                                "again until it does",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -30,7 +31,7 @@ constexpr std::string_view closed_budget = "DisruptionBudget";
 
 EvictionVerdict classify_forbidden(const Error& error) {
   const PeerStatus& peer = *error.peer;
-  if (peer.has_cause("NamespaceTerminating")) return EvictionVerdict::ns_terminating;
+  if (peer.has_cause(reason::NamespaceTerminating)) return EvictionVerdict::ns_terminating;
   if (peer.kind == "poddisruptionbudget" || peer.kind == "poddisruptionbudgets") return EvictionVerdict::budget;
   const bool of_another_node = peer.message.find(other_node_message) != std::string::npos;
   if (of_another_node || admission_policy(peer.message) == own_pods_policy) return EvictionVerdict::replaced;
@@ -173,15 +174,15 @@ BackoffOptions backoff_after(EvictionVerdict verdict) {
 
 std::string_view park_reason(EvictionVerdict verdict) {
   switch (verdict) {
-    case EvictionVerdict::budget: return "BlockedByBudget";
-    case EvictionVerdict::overlap: return "OverlappingBudgets";
-    case EvictionVerdict::admission: return "AdmissionDenied";
-    case EvictionVerdict::ns_terminating: return "NamespaceTerminating";
-    case EvictionVerdict::throttle: return "Throttled";
-    case EvictionVerdict::retry: return "ServerError";
-    case EvictionVerdict::replaced: return "AwaitingWatch";
-    case EvictionVerdict::forbidden: return "Forbidden";
-    case EvictionVerdict::fatal: return "Rejected";
+    case EvictionVerdict::budget: return reason::BlockedByBudget;
+    case EvictionVerdict::overlap: return reason::OverlappingBudgets;
+    case EvictionVerdict::admission: return reason::AdmissionDenied;
+    case EvictionVerdict::ns_terminating: return reason::NamespaceTerminating;
+    case EvictionVerdict::throttle: return reason::Throttled;
+    case EvictionVerdict::retry: return reason::ServerError;
+    case EvictionVerdict::replaced: return reason::AwaitingWatch;
+    case EvictionVerdict::forbidden: return reason::Forbidden;
+    case EvictionVerdict::fatal: return reason::Rejected;
     case EvictionVerdict::accepted:
     case EvictionVerdict::gone: break;
   }

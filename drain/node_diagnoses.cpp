@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {
@@ -21,7 +22,7 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const Duration skew = behind ? node.server_ahead : -node.server_ahead;
   if (skew <= clock_skew_limit) return;
   facts.push_back(
-      {"ClockSkew",
+      {reason::ClockSkew,
        "clock",
        fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
                    "the times told here; tokens and certificates may be taken for invalid. Set the clock "
@@ -35,7 +36,7 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
 
 DiagnosisFact diagnose_not_ready(const std::string& node) {
   return {
-      "KubeletNotReady", "node " + node,
+      reason::KubeletNotReady, "node " + node,
       fmt::format("its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
                   "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
                   "its pods go with it. To leave behind what is terminating: haulout drain {} "
@@ -47,10 +48,11 @@ DiagnosisFact diagnose_not_ready(const std::string& node) {
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "node " + node.name;
   if (node.gone)
-    facts.push_back({"NodeGone", subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
+    facts.push_back(
+        {reason::NodeGone, subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
   if (!node.gone && node.expect_cordon && !node.unschedulable)
     facts.push_back(
-        {"Uncordoned",
+        {reason::Uncordoned,
          subject,
          fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
                      "(kubectl cordon {})",
@@ -60,12 +62,12 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
   // A single 403 right after a reconnect proves nothing, so this diagnosis has a hold time.
   if (node.pods_error && k8s::is_forbidden(*node.pods_error))
     facts.push_back(
-        {"RightMissing", subject,
+        {reason::RightMissing, subject,
          fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
          controller_hold});
   if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
   if (only_own_pod_left(pipeline, node.own_uid))
-    facts.push_back({"OnlyOwnPodLeft", subject,
+    facts.push_back({reason::OnlyOwnPodLeft, subject,
                      "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "
                      "DaemonSet pod, or from another node",
                      controller_hold});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::drain {
 
@@ -195,7 +196,8 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   if (verdict == EvictionVerdict::gone) {
     // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
     // again.
-    park(tracked, "AwaitingWatch", "the server says that it does not exist any more", now + std::chrono::seconds(30));
+    park(tracked, reason::AwaitingWatch, "the server says that it does not exist any more",
+         now + std::chrono::seconds(30));
     return;
   }
   park(tracked, std::string(park_reason(verdict)), explained(tracked, error, verdict), wake_at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drain/pipeline.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/grace.hpp"
 #include "k8s/resource_version.hpp"
 
@@ -100,7 +101,7 @@ void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) 
     tracked.left_pinned = why + "; it stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
-  hold(tracked, TrackedPod::Hold::pinned, "PodPinned",
+  hold(tracked, TrackedPod::Hold::pinned, reason::PodPinned,
        why + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drain/options.hpp"
+#include "drain/reasons.hpp"
 #include "drain/report.hpp"
 #include "k8s/objects.hpp"
 
@@ -29,9 +30,9 @@ struct Finding {
 
 // Reason of a skipped pod that may have to be waited for again: after etcd was restored from a backup, the pod may have
 // a later deletionTimestamp.
-inline constexpr std::string_view terminating_too_long = "TerminatingTooLong";
+inline constexpr std::string_view terminating_too_long = reason::TerminatingTooLong;
 // Reason of a pod that is skipped for as long as it has labels that match --leave-pods.
-inline constexpr std::string_view left_by_labels = "LeftByLabels";
+inline constexpr std::string_view left_by_labels = reason::LeftByLabels;
 
 struct Decision {
   Verdict verdict = Verdict::evict;

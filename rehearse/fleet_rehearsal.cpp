@@ -6,6 +6,7 @@
 #include "agent/service/make_slots.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "drain/reasons.hpp"
 #include "rehearse/fleet_assumptions.hpp"
 #include "rehearse/fleet_machine.hpp"
 #include "rehearse/fleet_world_json.hpp"
@@ -30,7 +31,7 @@ constexpr Duration before_opening = 15min;
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
   return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
     return node->state == agent::State::pending &&
-           (node->reason == "OutsideWindow" || node->reason == "WindowTooShort");
+           (node->reason == reason::OutsideWindow || node->reason == reason::WindowTooShort);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "agent/node/node_status.hpp"
 #include "agent/node/pool_member.hpp"
 #include "base/text.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -42,7 +43,7 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
     if (!failed || !same_need(*failed, wanted)) continue;
     const auto reason = node.labels.find(std::string(reason_label));
     gate.verdict = Gate::Verdict::closed;
-    gate.reason = "UpdateFailedElsewhere";
+    gate.reason = reason::UpdateFailedElsewhere;
     gate.message = fmt::format(
         "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
         "to that node first",
@@ -79,7 +80,7 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
     co_return gate;
   }
   gate.verdict = Gate::Verdict::closed;
-  gate.reason = "FleetUnknown";
+  gate.reason = reason::FleetUnknown;
   gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
   gate.look_again = soon(client_.clock(), rng_);
   co_return gate;

@@ -4,6 +4,7 @@
 
 #include "agent/gates/duration_history.hpp"
 #include "base/duration.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -24,7 +25,7 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
   const auto next = schedule.next_fit(closes, needed + to_be_sure);
   return {.name = "window",
           .verdict = Verdict::closed,
-          .reason = "WindowTooShort",
+          .reason = reason::WindowTooShort,
           .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
                                  schedule.shown(closes), format_duration(needed),
                                  next ? "it begins " + schedule.shown(*next)
@@ -43,7 +44,7 @@ Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::second
   }
   return {.name = "window",
           .verdict = state.open ? Verdict::open : Verdict::closed,
-          .reason = state.open ? "" : "OutsideWindow",
+          .reason = state.open ? "" : reason::OutsideWindow,
           .message = schedule.describe(now),
           .look_again = state.open ? state.until : state.next_open};
 }
@@ -56,7 +57,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
     return gate;
   }
   gate.verdict = Verdict::closed;
-  gate.reason = "Paused";
+  gate.reason = reason::Paused;
   gate.message = fmt::format("{} is {}", whom, describe(*pause));
   gate.look_again = pause->until;
   return gate;

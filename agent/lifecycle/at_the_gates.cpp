@@ -2,6 +2,7 @@
 #include "agent/gates/pause.hpp"
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {
@@ -21,7 +22,7 @@ asio::awaitable<GateAnswer> Agent::Impl::ask_gates(When when) {
   if (when != When::under_way && pending_.need == Need::unknown && !requested)
     co_return GateAnswer{{{.name = "backend",
                            .verdict = Gate::Verdict::closed,
-                           .reason = "BackendUnknown",
+                           .reason = reason::BackendUnknown,
                            .message = pending_.problem}}};
   co_return co_await parts_.gates.ask({node_, record_, pending_, requested, when}, within(request_timeout));
 }

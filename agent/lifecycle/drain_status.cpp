@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::agent {
 
@@ -55,7 +56,7 @@ std::string besides(const Findings& findings, Predicate such) {
 }  // namespace
 
 bool uncordoned_meanwhile(const Findings& findings) {
-  return find(findings, [](const Diagnosis& finding) { return finding.code == "Uncordoned"; }) != nullptr;
+  return find(findings, [](const Diagnosis& finding) { return finding.code == reason::Uncordoned; }) != nullptr;
 }
 
 void DrainStatus::begin() {
@@ -105,7 +106,7 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 
 const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
   return find(findings, [&](const Diagnosis& finding) {
-    return finding.code == "VolumeStuck" && concerns(finding.scope.volumes, attached_);
+    return finding.code == reason::VolumeStuck && concerns(finding.scope.volumes, attached_);
   });
 }
 
@@ -121,13 +122,13 @@ const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
 std::string DrainStatus::reason(const Findings& findings) const {
   if (const Waiting* waiting = first()) return waiting->reason;
   if (!waits_for_volumes()) {
-    if (waits_for_unclear()) return "DetachingVolumes";
+    if (waits_for_unclear()) return reason::DetachingVolumes;
     const bool unproved =
-        find(findings, [](const Diagnosis& finding) { return finding.code == "EmptinessUnproved"; }) != nullptr;
-    return unproved ? "ApiUnavailable" : "Evicting";
+        find(findings, [](const Diagnosis& finding) { return finding.code == reason::EmptinessUnproved; }) != nullptr;
+    return unproved ? reason::ApiUnavailable : reason::Evicting;
   }
-  if (attached_.empty()) return "ReattachingVolumes";
-  return stuck_volume(findings) ? "VolumeStuck" : "DetachingVolumes";
+  if (attached_.empty()) return reason::ReattachingVolumes;
+  return stuck_volume(findings) ? reason::VolumeStuck : reason::DetachingVolumes;
 }
 
 std::string DrainStatus::of_pods(const Waiting& waiting, const Findings& findings) const {

@@ -4,14 +4,15 @@
 
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/hook_record.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
 
-constexpr const char* failed_reason = "HookFailed";
-constexpr const char* waiting_reason = "WaitingForHook";
+constexpr const char* failed_reason = reason::HookFailed;
+constexpr const char* waiting_reason = reason::WaitingForHook;
 // How often the agent runs the executables of a degraded node again.
 constexpr Duration retry_interval = std::chrono::minutes(10);
 
@@ -81,7 +82,7 @@ asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
     warn(failed_reason, files.error().message());
     co_return std::string();
   }
-  for (const std::string& skipped : files->skipped) warn("HookSkipped", skipped);
+  for (const std::string& skipped : files->skipped) warn(reason::HookSkipped, skipped);
   for (const std::string& name : files->names) {
     if (interrupted()) break;
     if (record_.state != State::degraded)

@@ -4,6 +4,7 @@
 
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -30,15 +31,16 @@ asio::awaitable<void> Agent::Impl::leave_load_balancers() {
       see_node(*node);
     } else {
       if (!k8s::is_conflict(node.error()))
-        held_up_ = {"CannotExclude",
+        held_up_ = {reason::CannotExclude,
                     fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())};
       changed_->notify();
       co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
     }
   }
   const auto left = std::clamp<Duration>(*until - client_.server_now(), Duration::zero(), options_.lb_drain_wait);
-  held_up_ = {"WaitingForLoadBalancers", fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
-                                                     std::chrono::floor<std::chrono::seconds>(*until))};
+  held_up_ = {reason::WaitingForLoadBalancers,
+              fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
+                          std::chrono::floor<std::chrono::seconds>(*until))};
   changed_->notify();
   co_await clock_.sleep_until(now() + left);
   held_up_.reset();
@@ -63,7 +65,8 @@ asio::awaitable<void> Agent::Impl::return_to_load_balancers() {
     }
     reload_ = k8s::is_gone(node.error());
     if (reload_) co_return;
-    co_await show("CannotRestore", "the node cannot be given back to load balancers yet: " + node.error().message());
+    co_await show(reason::CannotRestore,
+                  "the node cannot be given back to load balancers yet: " + node.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
 }

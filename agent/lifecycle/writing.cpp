@@ -5,6 +5,7 @@
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "base/scope_exit.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -124,7 +125,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
 void Agent::Impl::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(node_, record_of(node_).value_or(Record{}));
-  status.reason = k8s::is_transient(error) ? "ApiUnavailable" : "NodeNotWritten";
+  status.reason = k8s::is_transient(error) ? reason::ApiUnavailable : reason::NodeNotWritten;
   status.message = fmt::format("node {} cannot be written, so the agent goes no further than state {}: {}",
                                options_.node, to_string(status.state), error.message());
   parts_.tell(status);

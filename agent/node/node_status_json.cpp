@@ -5,6 +5,7 @@
 #include "agent/node/hook_record.hpp"
 #include "agent/node/node_status.hpp"
 #include "base/text.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::agent {
@@ -75,7 +76,8 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
-  if (record.cause != "RecordUnreadable") put(annotations, node.annotations, record_annotation, encode_record(record));
+  if (record.cause != reason::RecordUnreadable)
+    put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
@@ -97,7 +99,7 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
 
 bool in_maintenance(const Record& record) {
   // If the record cannot be read, the node may be in maintenance.
-  return !record.run.empty() || record.cause == "RecordUnreadable";
+  return !record.run.empty() || record.cause == reason::RecordUnreadable;
 }
 
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,

@@ -3,6 +3,7 @@
 #include "agent/process/requests_ledger.hpp"
 #include "agent/report/status_words.hpp"
 #include "base/text.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -63,7 +64,7 @@ void Reporter::count_what_ended(const Status& before, const Status& now) {
   if (before.state == State::draining && before.since != WallTime() && now.since > before.since)
     metrics_.drain_ended(now.state == State::ready, now.since - before.since);
   if (before.state == State::verifying && now.state == State::uncordoning && !before.judged)
-    metrics_.update_ended(now.reason == "RebootedMeanwhile" ? "given_up" : "succeeded");
+    metrics_.update_ended(now.reason == reason::RebootedMeanwhile ? "given_up" : "succeeded");
   if ((before.state == State::verifying || before.state == State::rebooting) && now.state == State::degraded &&
       !before.judged)
     metrics_.update_ended("failed");

@@ -7,6 +7,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/drain/wording_parts.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::cli {
 namespace {
@@ -24,19 +25,20 @@ struct Kind {
   const char* refused;
 };
 constexpr Kind kinds[] = {
-    {"DaemonSetManaged", "DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
-    {"OrphanedDaemonSetPod", "Pods whose DaemonSet is gone", "Pods whose DaemonSet is gone (use --force to override)"},
-    {"EmptyDir", "Pods with local storage",
+    {reason::DaemonSetManaged, "DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
+    {reason::OrphanedDaemonSetPod, "Pods whose DaemonSet is gone",
+     "Pods whose DaemonSet is gone (use --force to override)"},
+    {reason::EmptyDir, "Pods with local storage",
      "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
-    {"Unmanaged", "Pods that declare no controller",
+    {reason::Unmanaged, "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; nothing brings them back)"},
-    {"SingleReplica", "Pods that are the only one of their controller",
+    {reason::SingleReplica, "Pods that are the only one of their controller",
      "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
-    {"NotSelected", "Pods that the pod selector does not match", ""},
-    {"PodPinned", "Pods that come back to the node whenever they are evicted", ""},
-    {"Finished", "finished Pods", ""},
-    {"TerminatingTooLong", "Pods that have been terminating for long", ""},
-    {"MirrorPod", "", ""},  // no warning: static pods always stay on their node
+    {reason::NotSelected, "Pods that the pod selector does not match", ""},
+    {reason::PodPinned, "Pods that come back to the node whenever they are evicted", ""},
+    {reason::Finished, "finished Pods", ""},
+    {reason::TerminatingTooLong, "Pods that have been terminating for long", ""},
+    {reason::MirrorPod, "", ""},  // no warning: static pods always stay on their node
 };
 
 const Kind* kind_of(const std::string& reason) {
@@ -202,7 +204,7 @@ std::vector<std::string> skip_warnings(const Report& report) {
   std::vector<std::string> lost;
   for (const PodReport& pod : report.pods)
     if (pod.outcome == PodOutcome::planned && pod.verdict == Verdict::evict && pod.controller.empty() &&
-        pod.reason != "Finished")
+        pod.reason != reason::Finished)
       lost.push_back(pod.key());
   if (!lost.empty())
     lines.push_back(fmt::format("Warning: deleting Pods that declare no controller: {}", joined(lost, ", ")));

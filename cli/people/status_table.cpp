@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "cli/people/node_state.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::cli {
 namespace {
@@ -85,7 +86,7 @@ void StatusTable::fit(const std::vector<NodeView>& nodes, WallTime now) {
 void StatusTable::fit_changes() {
   widths_.resize(titles().size());
   widths_[1] = std::max(widths_[1], std::string_view("rebooting,NotReady").size());
-  widths_[2] = std::max(widths_[2], std::string_view("BlockedByBudget").size());
+  widths_[2] = std::max(widths_[2], std::string_view(reason::BlockedByBudget).size());
 }
 
 std::string StatusTable::header() const {
