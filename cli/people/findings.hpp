@@ -33,7 +33,7 @@ struct Asked {
   std::vector<std::string> problems{};
 };
 
-// The message about a pod whose namespace is being deleted. It names the diagnosis NS_TERMINATING_STUCK if the deletion
+// The message about a pod whose namespace is being deleted. It names the diagnosis NamespaceStuckTerminating if the deletion
 // takes too long.
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 

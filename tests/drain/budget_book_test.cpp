@@ -53,7 +53,7 @@ TEST_F(BudgetBookTest, AnEvictionThatTheControllerHasNotCountedYet) {
             "blocked by PodDisruptionBudget shop/web: evictions under way have taken all it allows (1)");
 }
 
-// As the disruption controller leaves it for maxUnavailable over pods without a controller.
+// The disruption controller sets this status for maxUnavailable over pods without a controller.
 TEST_F(BudgetBookTest, ABudgetThatCountsNoPod) {
   auto budget = a_budget("web", 0);
   budget.expected_pods = budget.desired_healthy = 0;
@@ -89,7 +89,7 @@ TEST_F(BudgetBookTest, ClosedForHealthyPodsOnly) {
   EXPECT_EQ(gate(unready), Gate::open);
 }
 
-// The server compares with a number of pods only where the budget wants any.
+// The server exempts an unhealthy pod only if the budget needs at least one healthy pod and has enough of them.
 TEST_F(BudgetBookTest, APodThatIsNotReadyIsHeldByABudgetThatWantsNothing) {
   auto budget = a_budget("web", 0);
   budget.desired_healthy = budget.current_healthy = 0;

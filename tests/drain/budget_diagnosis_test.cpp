@@ -25,7 +25,7 @@ k8s::Pod pending(k8s::Pod pod, std::string trouble) {
   return sick(pod);
 }
 
-// Closed, with so many pods.
+// Returns an exhausted budget with these numbers of pods.
 k8s::PodDisruptionBudget counting(std::int32_t needed, std::int32_t healthy, std::int32_t expected) {
   auto budget = a_budget("web", 0);
   budget.desired_healthy = needed;
@@ -49,14 +49,14 @@ k8s::PodDisruptionBudget with(k8s::PodDisruptionBudget budget, Change change) {
   return budget;
 }
 
-// A minute after the entries of disruptedPods.
+// One minute after the entries of disruptedPods were made.
 const WallTime early = *k8s::parse_time("2026-11-21T12:01:00Z");
 
 struct Row {
   const char* what;
   k8s::PodDisruptionBudget budget;
-  const char* code;     // empty: nothing is said
-  const char* message;  // part of it
+  const char* code;     // expected code; empty: no diagnosis
+  const char* message;  // part of the expected message
   Duration hold = 15s;
 };
 
@@ -118,7 +118,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   }
 }
 
-// The disruption controller forgets such an entry two minutes after it was made, if it runs.
+// The disruption controller, if it runs, removes such an entry two minutes after it was made.
 TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
   const auto entry = k8s::parse_time("2026-11-21T12:00:00Z");
   const struct {
@@ -152,7 +152,7 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
   const struct {
     const char* min_available;
     std::int32_t needed, expected;
-    const char* scale;  // empty: that is no way out
+    const char* scale;  // empty: scaling is no remedy
     const char* lower;
   } rows[] = {
       {"1", 1, 1, "controller to 2 ", "lower minAvailable to 0;"},
@@ -180,12 +180,13 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
     const std::string scale = *row.scale ? row.scale : "scale";
     EXPECT_EQ(fact->message.find(scale) != std::string::npos, *row.scale != 0) << fact->message;
     EXPECT_THAT(fact->message, HasSubstr(row.lower));
-    // A number of pods would be no percentage.
+    // A message that suggests a number of pods would be wrong for a percentage.
     if (budget.min_available.ends_with('%')) EXPECT_THAT(fact->message, Not(HasSubstr("minAvailable to")));
   }
 }
 
-// For a number the server counts the pods that exist: one that could not be replaced leaves too few of them.
+// For an absolute number, the server counts the pods that exist. So a pod that could not be replaced leaves too few of
+// them.
 TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
   auto held = a_pod("web-0");
   const std::string see =
@@ -197,7 +198,7 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
     EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
   }
   EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, HasSubstr("only 3 exist"));
-  // A percentage is one of what the controller wants.
+  // A percentage refers to the number of replicas that the controller should have.
   EXPECT_THAT(
       diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})
           ->message,
@@ -214,14 +215,15 @@ TEST(BudgetDiagnosis, SickPodsThatMayNotLeave) {
   EXPECT_EQ(all_sick->code, "BudgetUnhealthyDeadlock");
   EXPECT_THAT(all_sick->message, AllOf(HasSubstr("AlwaysAllow"), HasSubstr("shop/web-0 is not Ready")));
   EXPECT_EQ(diagnose_budget({short_of_one, {&a, &b}, early})->code, "BudgetUnhealthyDeadlock");
-  // With AlwaysAllow the server lets it go; what holds the other one is that there are too few.
+  // With AlwaysAllow the server admits the eviction of the sick pod. The healthy pod is held because too few pods are
+  // healthy.
   auto lenient = short_of_one;
   lenient.always_allow_unhealthy = true;
   EXPECT_EQ(diagnose_budget({lenient, {&b}, early})->code, "BudgetAwaitsReplacement");
-  // Healthy or not, the second one can never go.
+  // The second pod can never leave, whether it is healthy or not.
   EXPECT_EQ(diagnose_budget({counting(2, 1, 2), {&a, &b}, early})->code, "BudgetNeedsAllPods");
   EXPECT_EQ(diagnose_budget({counting(1, 0, 1), {&a}, early})->code, "BudgetUnhealthyDeadlock");
-  // The server's exemption of unhealthy pods wants a budget that needs one.
+  // The server exempts unhealthy pods only if the budget needs at least one healthy pod.
   EXPECT_EQ(diagnose_budget({counting(0, 0, 1), {&a}, early})->code, "BudgetUnhealthyDeadlock");
 }
 
@@ -238,7 +240,7 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message, HasSubstr("do not exist yet"));
 }
 
-// Whoever deletes such a pod by hand ends what its controller would have moved.
+// If a person deletes such a pod, the pod's workload ends, although its controller would have moved it.
 TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
   using testing::owned_by;
   auto machine = owned_by(a_pod("virt-launcher-vm"), "kubevirt.io/v1", "VirtualMachineInstance", "vm", "vm-uid");

@@ -1,4 +1,4 @@
-// Pods and budgets for tests, with sensible defaults.
+// Builders of pods and budgets for tests, with sensible defaults. No I/O.
 #pragma once
 
 #include "k8s/objects.hpp"

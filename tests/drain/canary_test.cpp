@@ -78,7 +78,8 @@ TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Its replacement may have come before we looked, and tells nothing of the next one's.
+// The replacement of that pod may be older than the drain's first list, so it says nothing about replacements of other
+// pods.
 TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
   book.emplace(canary(30s));
   learn("rs-uid", 3);
@@ -95,7 +96,7 @@ TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
   EXPECT_EQ(held(pod(1)), "") << "refused: there was no canary";
 }
 
-// It may be the canary of an earlier run, which a restart has forgotten.
+// The pod may be the canary of an earlier run, which a restart of the agent has forgotten.
 TEST_F(BookTest, WhileSomethingThatWasLeavingHasAReplacementWithoutANodeNoneFollows) {
   book.emplace(canary(30s));
   learn("rs-uid", 3);
@@ -148,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                       SingleCase{"nonsense counts for nothing", SingleReplica::block, 1, "perhaps", "",
                                  Verdict::refuse}));
 
-// Its ReplicaSet may have been left to itself, and have another number of replicas by now.
+// The ReplicaSet may be orphaned and may have another number of replicas by now.
 TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
   book.emplace(single(SingleReplica::block));
   learn("rs-uid", 1);

@@ -1,4 +1,4 @@
-// A book of controllers whose facts are made by hand.
+// Fixture with a ControllerBook whose facts the test provides. No I/O.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ inline Guards single(SingleReplica policy) {
 
 class BookTest : public ::testing::Test {
  protected:
-  // The Deployment shop/web, whose ReplicaSet owns the builders' pods, and that many Ready pods of it.
+  // Learns the Deployment shop/web, whose ReplicaSet owns the builders' pods, and shows that many Ready pods of it.
   void make(Guards guards, std::int32_t replicas = 4, std::map<std::string, std::string> annotations = {}) {
     book.emplace(guards);
     learn("rs-uid", replicas, std::move(annotations));

@@ -1,4 +1,4 @@
-// ControllerBook: how many pods of a controller may go, and what is looked up for it.
+// ControllerBook: how many pods of a controller may be evicted, and which objects are looked up for that.
 #include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 struct ShareCase {
   const char* text;
   std::optional<std::int32_t> replicas;
-  std::size_t allowed;  // 0: it is refused
+  std::size_t allowed;  // 0: the text is invalid
 };
 class ShareTest : public ::testing::TestWithParam<ShareCase> {};
 TEST_P(ShareTest, IsRoundedDownAndAtLeastOne) {
@@ -68,7 +68,7 @@ TEST_F(BookTest, APodThatHasVanishedStillLacksAReplacement) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
-// Deleted by somebody, with its replacement long Ready, it went between the plan and our turn.
+// Another client deleted the pod between the plan and this node's drain. Its replacement has been Ready for long.
 TEST_F(BookTest, APodThatWentBeforeWeCountedTakesNothing) {
   for (const std::optional<std::int32_t> replicas : {std::optional(3), std::optional<std::int32_t>()}) {
     book.emplace(at_most(1));
@@ -109,7 +109,7 @@ TEST_F(BookTest, APodThatMerelyFailsElsewhereIsNotOurs) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Two nodes are drained at a time: both have their pods of one controller replaced.
+// Two nodes are drained at the same time, and pods of one controller on both are replaced.
 TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
@@ -121,7 +121,7 @@ TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// The node before has been drained, and what left it is not Ready yet.
+// Another node was drained before, and a replacement for one of its pods is not Ready yet.
 TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
   book.emplace(at_most(1));
   learn("rs-uid", 2);
@@ -144,7 +144,7 @@ TEST_F(BookTest, WhatHasBeenBrokenForLongDoesNot) {
   EXPECT_EQ(held(pod(0)), "");
 }
 
-// It is as if it had been Ready all the time: once it leaves, it lacks a replacement like any other.
+// A recovered pod counts as if it had always been Ready. After its eviction it lacks a replacement like any other pod.
 TEST_F(BookTest, WhatHasRecoveredLacksAReplacementOnceItLeaves) {
   book.emplace(at_most(1));
   learn("rs-uid", 2);
@@ -173,7 +173,7 @@ TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
   EXPECT_EQ(held(owned_by(pod(6), "apps/v1", "ReplicaSet", "gone", "gone-uid")), "");
 }
 
-// Its place on a cordoned node is the last where it would recover.
+// An unhealthy pod may leave. It is more likely to recover on another node than on the cordoned one.
 TEST_F(BookTest, WhatIsNotReadyItselfMayGo) {
   book.emplace(at_most(1));
   learn("rs-uid", 2);
@@ -226,7 +226,7 @@ TEST_F(BookTest, WhatHoldsIsReadAgain) {
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
   EXPECT_FALSE(book->next_question(now + 1h)) << "it holds nothing";
-  // An answer is asked for again only by the one who was asked.
+  // A controller that holds a pod is read again after `reread`. The question names the top-level controller.
   const auto unknown = owned_by(pod(5), "apps/v1", "ReplicaSet", "late-1", "late-uid");
   EXPECT_EQ(held(unknown), "ControllerUnknown");
   ASSERT_TRUE(book->next_question(now));

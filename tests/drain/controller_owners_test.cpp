@@ -1,4 +1,4 @@
-// ControllerBook: owners that come, go and change hands, and pods that make up for nobody.
+// ControllerBook: owners that are created, deleted or changed, and pods that do not count as replacements.
 #include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -43,7 +43,7 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Whether that was made up for nobody has counted.
+// The book has not counted whether the former owner replaced that pod.
 TEST_F(BookTest, WhatLeftAnotherOwnerBeforeItWasAdoptedTakesNothing) {
   for (const bool known : {true, false}) {
     make(at_most(1));
@@ -151,7 +151,7 @@ TEST_F(BookTest, WhatIsWantedNoMoreIsForgiven) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
   see(replacement(0, true));
   EXPECT_EQ(held(pod(1)), "");
-  // Without the number of those that are Ready to say so: one of the old fails.
+  // One of the old pods fails, so the number of Ready pods does not show this any more. The result must stay the same.
   k8s::Pod failing = pod(4);
   failing.ready = false;
   see(failing);

@@ -40,7 +40,8 @@ TEST(P5_OwnMarksOnly, WhoseCordonItIs) {
   for (const auto& row : rows) EXPECT_EQ(cordon_owner(row.node), row.owner) << row.what;
 }
 
-// The server books who set the field until somebody clears it: so it knows what a clock or a late taint cannot tell.
+// The server's managedFields record who set the field until it is cleared. So they are right even if a clock is wrong
+// or the taint was added late.
 TEST(P5_OwnMarksOnly, WhoseCordonTheServerSaysItIs) {
   const struct {
     const char* what;

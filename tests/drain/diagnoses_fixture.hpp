@@ -1,4 +1,4 @@
-// A pipeline whose pod is refused, and what is diagnosed of it.
+// Fixture with a pipeline whose pod is refused, and the diagnoses that follow. No I/O.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -105,7 +105,7 @@ TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
   EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("held by its finalizers (example.com/backup)"));
 }
 
-// The server deletes a Pending pod before it counts the budgets: what refuses it is something else.
+// The server deletes a Pending pod without checking budgets. So the refusal has another cause.
 TEST_F(DiagnosesTest, TwoBudgetsDoNotHoldAPendingPod) {
   budget(a_budget("a", 0));
   budget(a_budget("b", 0));
@@ -244,7 +244,7 @@ TEST(DiagnosisBoard, RaisedOnceAfterItsHoldAndWithdrawnWhenItHeals) {
   const auto healed = board.update({}, now + 17s, wall);
   EXPECT_THAT(healed.withdrawn, ::testing::SizeIs(1));
   EXPECT_THAT(board.active(), IsEmpty());
-  // It starts to hold anew: the hold time counts from there.
+  // The condition starts again, and its hold time counts from that moment.
   EXPECT_THAT(board.update(facts, now + 20s, wall).raised, IsEmpty());
   EXPECT_EQ(board.next_due(now + 20s), now + 35s);
 }

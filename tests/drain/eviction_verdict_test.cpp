@@ -21,7 +21,7 @@ Error after(std::chrono::seconds pause, Error error) {
   return error;
 }
 
-// Each row is an answer that kube-apiserver 1.36.3 really gives.
+// Each row is an answer of a real kube-apiserver 1.36.3.
 TEST(EvictionVerdict, TableOfAnswers) {
   const struct {
     const char* what;

@@ -52,14 +52,14 @@ TEST_F(InquiriesTest, TheOtherPodsOfABudgetOnceItHasHeldOneForAWhile) {
   inquiries.known().members[members.id] = {pod};
   inquiries.answered(members, false, false, now);
   EXPECT_FALSE(inquiries.due(now));
-  // Ever more rarely.
+  // The pauses become longer, up to 120 s.
   for (const Duration pause : {30s, 60s, 120s, 120s}) {
     EXPECT_EQ(inquiries.next_wake(now), now + pause);
     pass(pause);
     ASSERT_EQ(inquiries.due(now), members);
     inquiries.answered(members, false, false, now);
   }
-  // It opens: what was known is forgotten.
+  // When the budget allows a disruption, the answers are discarded.
   see(a_budget("web", 1));
   pass(1s);
   EXPECT_TRUE(inquiries.known().members.empty());
@@ -67,7 +67,7 @@ TEST_F(InquiriesTest, TheOtherPodsOfABudgetOnceItHasHeldOneForAWhile) {
 }
 
 TEST_F(InquiriesTest, ABudgetThatWaitsForNobodyAsksNothing) {
-  see(a_budget("web", 0));  // needs all of its pods
+  see(a_budget("web", 0));  // it needs all of its pods
   plan({pod});
   take();
   pass(1min);

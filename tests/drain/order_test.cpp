@@ -14,7 +14,7 @@ TEST(Order, TiersThenLongestGraceFirst) {
   quick.grace_seconds = 1;
   slow.grace_seconds = 600;
   garbled.grace_seconds = 599;
-  garbled.annotations["haulout.dev/drain-order"] = "soon";  // not an integer: as if absent
+  garbled.annotations["haulout.dev/drain-order"] = "soon";  // not an integer, so it is ignored
   low.priority = -10;
   high.priority = 1000;
   dns.priority_class = "system-cluster-critical";

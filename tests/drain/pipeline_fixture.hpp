@@ -1,4 +1,4 @@
-// A pipeline without I/O: the test says what happens and what time it is.
+// Fixture with a pipeline without I/O. The test provides all events and sets the time.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class PipelineTest : public ::testing::Test {
         },
         [this] { return wall; });
   }
-  // What has been terminating for so long is left.
+  // Makes a pipeline that leaves pods which have been terminating for longer than `after`.
   void make_impatient(Duration after) {
     policy.skip_terminating_after = after;
     PipelineOptions options;
@@ -44,7 +44,7 @@ class PipelineTest : public ::testing::Test {
   void accept(const k8s::Pod& pod) { pipeline->answered(pod.uid, Result<>(), now, wall); }
   void refuse(const k8s::Pod& pod, Error error) { pipeline->answered(pod.uid, Result<>(std::move(error)), now, wall); }
   void gone(const k8s::Pod& pod) { pipeline->pod_gone(pod.uid, now, wall); }
-  // What may be evicted is, and this one has vanished.
+  // Takes all evictions that may be sent, accepts the one of `pod`, and deletes the pod.
   void take_and_lose(const k8s::Pod& pod) {
     take();
     accept(pod);

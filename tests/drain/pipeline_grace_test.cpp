@@ -1,4 +1,4 @@
-// The pipeline with a grace period of its own, and pods that terminate already with a longer one.
+// The pipeline with a grace period of its own, and pods that already terminate with a longer one.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -14,7 +14,7 @@ using testing::status_error;
 using testing::terminating;
 using ::testing::UnorderedElementsAre;
 
-// kubectl's --grace-period, for pods that somebody else has given a longer one.
+// kubectl's --grace-period also applies to pods that another client deleted with a longer grace period.
 TEST_F(PipelineTest, AGracePeriodThatWasAskedForReachesPodsThatTerminateAlready) {
   make({.max_places = 1, .grace_seconds = 10});
   auto longer = terminating(a_pod("longer")), unset = terminating(a_pod("unset")), equal = terminating(a_pod("equal"));
@@ -38,7 +38,7 @@ TEST_F(PipelineTest, AGracePeriodThatWasAskedForReachesPodsThatTerminateAlready)
   EXPECT_EQ(tracked(longer).report.outcome, PodOutcome::evicted);
 }
 
-// The watch had held back that somebody deleted it: our eviction was under way.
+// Another client deletes the pod while the drain's eviction is in flight. The watch event arrives before the answer.
 TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
   make({.grace_seconds = 10});
   const auto deleted = a_pod("deleted");
@@ -54,7 +54,7 @@ TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
   EXPECT_THAT(take(), ElementsAre("deleted"));
 }
 
-// Its lane of before is another pod's by now.
+// Another pod uses the lane of the first request by now.
 TEST_F(PipelineTest, AnAnswerAboutAShorterGracePeriodFreesNoLane) {
   make({.grace_seconds = 10});
   const auto budget = testing::a_budget("web", 3);

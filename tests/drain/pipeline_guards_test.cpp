@@ -1,4 +1,4 @@
-// The pipeline with a guard of controllers: who goes when another was refused, lost or changed.
+// The pipeline with a guard of controllers: which pod is evicted after another one was refused, lost or changed.
 #include "drain/controller_book.hpp"
 #include "tests/drain/pipeline_fixture.hpp"
 
@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 class PipelineGuardsTest : public PipelineTest {
  protected:
-  // Two pods of one controller, one of which may go at a time; a is on its way, b waits.
+  // Two pods of one controller, of which one at a time may leave. The eviction of `a` is in flight, and `b` waits.
   void SetUp() override {
     Guards guards;
     guards.max_unavailable = Share{1, false};

@@ -115,7 +115,7 @@ TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
   EXPECT_THAT(take(), SizeIs(5));
 }
 
-// A finished pod is deleted, or one that stays for another reason is: nobody has waited for either.
+// A finished pod is deleted, and so is a pod that stays for another reason. The drain waits for neither.
 TEST_F(PipelineTest, WhatIsLeftIsLeftUntilItHasGone) {
   policy.unmanaged = Treatment::skip;
   make();
@@ -150,7 +150,8 @@ TEST_F(PipelineTest, WhatComesBackStoppedWithARestoredEtcdIsWaitedFor) {
   EXPECT_EQ(tracked(pod).state, PodState::terminating);
 }
 
-// Known from a list that was made for another's sake; the view lists anew, and knows nothing of it.
+// The drain knows the pod from a list that it requested for another reason. The view's new list does not contain the
+// pod.
 TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   make();
   plan({a_pod("a")});
@@ -225,11 +226,11 @@ TEST_F(PipelineTest, AListThatIsOlderThanTheNewsOfAPodTakesNothingAway) {
   EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating);
   pipeline->reconcile(pods_named({"a"}), asked, now, wall);
   EXPECT_EQ(tracked(a_pod("late")).state, PodState::terminating) << "it came while the list was on its way";
-  // Its pages are of different moments, and have its namesake as well.
+  // The pages of a list are from different moments, so a list may contain both a deleted pod and its namesake.
   pipeline->pod_listed(a_pod("replaced"), now, now + 1s);
   pipeline->pod_missing(a_pod("replaced").uid, now, now + 1s, wall);
   EXPECT_EQ(tracked(a_pod("replaced")).state, PodState::vanished);
-  // A later list had it: an earlier one that comes after it proves nothing.
+  // A later list contained the pod, so the late answer to an earlier list proves nothing.
   pipeline->pod_listed(a_pod("a"), now + 5s, now + 6s);
   pipeline->pod_missing(a_pod("a").uid, now + 4s, now + 7s, wall);
   EXPECT_NE(tracked(a_pod("a")).state, PodState::vanished);

@@ -1,4 +1,4 @@
-// Pods that a controller brings back to the cordoned node, and those that only look like it.
+// Pods that a controller brings back to the cordoned node, and pods that only seem to be such pods.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 class PinnedPods : public PipelineTest {
  protected:
-  // Evicted as often as it takes; what comes back then is pinned: the same, or `as`.
+  // Evicts the pod until the next one with its name counts as pinned. That one is the same pod with a new UID, or `as`.
   k8s::Pod pin(k8s::Pod pod, std::optional<k8s::Pod> as = {}) {
     pod.uid = "uid-0";
     plan({pod});
@@ -55,7 +55,7 @@ TEST_F(PinnedPods, AControllerThatComesBackTwiceIsPinned) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// They came while somebody had the node open, and the view of the pods was away until long after.
+// The pods were created while the node was schedulable. The watch of pods was broken until long after that.
 TEST_F(PinnedPods, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
   make();
   auto incarnation = [this](int n) {
@@ -92,7 +92,7 @@ TEST_F(PinnedPods, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(4));
 }
 
-// To them the cordon makes no difference. One that has gone as soon as it is asked to was evicted five times a second.
+// These pods ignore the cordon. Without this rule, a pod that is deleted at once was evicted five times a second.
 TEST_F(PinnedPods, PodsThatTolerateTheCordonAreReturnsFromTheFirstMoment) {
   make();
   auto replica = [](int n) {
@@ -126,7 +126,7 @@ TEST_F(PinnedPods, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(3));
 }
 
-// The node's watch may be slower than that of the pods.
+// The watch of the node may be slower than the watch of the pods.
 TEST_F(PinnedPods, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
@@ -188,7 +188,7 @@ TEST_F(PinnedPods, AreNotPinnedAnyMoreOnceTheyWereLeftForAWhile) {
   pipeline->time_passed(now);
 }
 
-// An etcd was restored from a backup that has it.
+// An etcd backup that contains the pod is restored.
 TEST_F(PinnedPods, NorOnceTheyHadVanished) {
   make();
   const auto last = pin(a_pod("db-0"));
@@ -199,7 +199,7 @@ TEST_F(PinnedPods, NorOnceTheyHadVanished) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// Somebody takes the cordon away and puts it back.
+// A person removes the cordon and sets it again.
 TEST_F(PinnedPods, AreStillProtectedWhenTheyAreNotPinnedAnyMore) {
   make();
   auto protected_pod = a_pod("db-0");
@@ -214,7 +214,7 @@ TEST_F(PinnedPods, AreStillProtectedWhenTheyAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// Who runs the node cannot change what a vendor's operator tolerates.
+// The person who runs the node cannot change the tolerations of a vendor's operator.
 TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   PipelineOptions options;
   options.leaves_pinned = true;
@@ -226,20 +226,20 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_EQ(tracked(pod).report.outcome, PodOutcome::skipped);
   EXPECT_THAT(tracked(pod).report.message, ::testing::HasSubstr("tolerate the taint"));
   EXPECT_EQ(events.back(), "left typha");
-  // Its kubelet reports of it all the time.
+  // The kubelet continues to update the status of the left pod.
   pod.ready = !pod.ready;
   pod.labels["changed"] = "yes";
   pipeline->pod_changed(pod, now);
   EXPECT_THAT(take(), IsEmpty());
   EXPECT_TRUE(pipeline->clear());
-  // While the node took pods it was no return.
+  // If the node was schedulable in between, the pod does not count as a return any more.
   pipeline->set_paused(true, now);
   EXPECT_FALSE(pipeline->clear());
   pipeline->set_paused(false, now);
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
-// The drain before this one was over when it came back.
+// The pod came back only after the previous drain had ended.
 TEST_F(PinnedPods, WhoIsKnownToComeBackIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;
@@ -261,14 +261,14 @@ TEST_F(PinnedPods, WhoIsKnownToComeBackIsPinnedAtOnce) {
                   ::testing::StartsWith("ReplicaSet typha-1 has come back to this cordoned node each time that it was "
                                         "empty: "));
     }
-    // The node takes pods: nothing that comes now is a return.
+    // The node was schedulable in between, so none of these pods counts as a return.
     pipeline->set_paused(true, now);
     pipeline->set_paused(false, now);
     EXPECT_THAT(take(), ElementsAre("known", "late")) << leaves;
   }
 }
 
-// Only what comes back again and again.
+// Only a pod that comes back more than once is left.
 TEST_F(PinnedPods, AFirstReturnIsEvictedAlsoWherePinnedPodsAreLeft) {
   PipelineOptions options;
   options.leaves_pinned = true;

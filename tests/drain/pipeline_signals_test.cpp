@@ -1,4 +1,4 @@
-// Requests for pods whose budgets are closed, and for those that a webhook holds back which cannot be called.
+// Requests for pods whose budgets are exhausted, and for pods that a webhook holds up because it cannot be called.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -29,7 +29,7 @@ class SignalsTest : public PipelineTest {
     see_budget();
     plan(pods);
   }
-  // What is sent from now on for so long, each refused by the budget at once, as "seconds pod".
+  // Returns all requests that are sent within `span`, with their times. A budget refuses each of them at once.
   std::vector<std::pair<Duration, std::string>> sent_in(Duration span) {
     std::vector<std::pair<Duration, std::string>> sent;
     const TimePoint began = now;
@@ -53,7 +53,7 @@ class SignalsTest : public PipelineTest {
   }
 };
 
-// A server that throttles everything for an hour hears of it no more often than a closed budget does.
+// If a server throttles everything for an hour, the drain sends it signals no more often than for an exhausted budget.
 TEST_F(SignalsTest, P10_ASignalThatIsThrottledAgainIsSentAsSeldomAsAnyOther) {
   begin({a_pod("a")});
   const Error throttled = status_error(429, "TooManyRequests", "", "", "too many requests, please try again later");
@@ -65,14 +65,13 @@ TEST_F(SignalsTest, P10_ASignalThatIsThrottledAgainIsSentAsSeldomAsAnyOther) {
     }
   EXPECT_GE(sent, 50u);
   EXPECT_LE(sent, 122u);
-  // And a budget that opens is used as soon as the server takes requests.
+  // When the budget allows a disruption, the pod is evicted as soon as the server accepts requests.
   see_open_budget();
   now += Backoff::longest_retry_after;
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// A webhook that takes its time with one budget's pods keeps those of another from being asked for no longer than a
-// second.
+// A webhook that is slow for one budget's pods delays the requests for another budget's pods by at most one second.
 TEST_F(SignalsTest, ASignalThatTakesItsTimeLetsAnotherGo) {
   make({.max_requests = 1});
   std::vector<k8s::Pod> pods = pods_named({"a", "b"});
@@ -209,7 +208,7 @@ TEST_F(SignalsTest, AChangedPodOrBudgetIsAskedForAgainButNotWithoutEnd) {
   EXPECT_LE(sent, 20u) << "two a minute";
 }
 
-// Counts change all the time, and a webhook cannot see them.
+// The counts of an exhausted budget change often, and a webhook does not see them.
 TEST_F(SignalsTest, OtherCountsOfAClosedBudgetAreNoReason) {
   begin({a_pod("a")});
   take();
@@ -258,7 +257,7 @@ TEST_F(SignalsTest, WhatAWebhookSaidToItIsTold) {
   EXPECT_THAT(take(), ElementsAre("a")) << "it has opened";
 }
 
-// It may let them go one by one.
+// The webhook may admit the pods one at a time.
 TEST_F(SignalsTest, P10_AWebhookThatLetsOnePodPastIsAskedAboutOneMore) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b", "c", "d"});

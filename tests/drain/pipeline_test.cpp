@@ -49,7 +49,7 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// A webhook took the eviction as its sign: it admitted a dry run, and deletes the pod itself later.
+// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later.
 TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
   make({.max_places = 1});
   auto moved = a_pod("a");
@@ -88,7 +88,7 @@ TEST_F(PipelineTest, P9_AnAcceptedEvictionThatNeverShowsGivesItsPlaceToAnother) 
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// The deletion was undone (an etcd restored from a backup), and done once more.
+// The deletion is undone, because etcd is restored from a backup, and then the pod is deleted again.
 TEST_F(PipelineTest, SoItIsTheSecondTime) {
   make({.max_places = 1});
   auto stuck = a_pod("a");
@@ -137,7 +137,7 @@ TEST_F(PipelineTest, TheNextTierStartsWhenTheOneBeforeIsAdmitted) {
   EXPECT_THAT(take(), ElementsAre("dns")) << "admitted, not vanished";
 }
 
-// Who evicts itself while another waits for its budget leaves that one to nobody.
+// If the drain evicts its own pod while another pod waits for its budget, no process remains to evict that pod.
 TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), held = a_pod("held"), web = a_pod("web");
@@ -295,7 +295,7 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   plan({own, foreign});
   EXPECT_THAT(take(), ElementsAre("ours"));
   EXPECT_EQ(pipeline->places_taken(), 1u) << "what somebody else deleted takes no place";
-  // The answer was lost, but the watch shows it leaving.
+  // The answer was lost, but the watch shows that the pod is terminating.
   pipeline->pod_changed(terminating(own), now);
   refuse(own, Error(Errc::reset, "lost"));
   now += 1h;
@@ -316,7 +316,7 @@ TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// Any other answer says that the server has time again.
+// Any other answer proves that the server has capacity again.
 TEST_F(PipelineTest, AThrottleAfterAnotherAnswerIsAsShortAsTheFirst) {
   make();
   const auto pods = pods_named({"a"});

@@ -1,4 +1,4 @@
-// Where PodDisruptionBudgets may not be seen: only asking tells whether one lets a pod go.
+// The drain may not read PodDisruptionBudgets. Only an eviction request shows whether a budget lets a pod leave.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -29,7 +29,7 @@ class UnseenBudgetsTest : public PipelineTest {
       pods.push_back(owned_by(a_pod(controller + "-" + std::to_string(i)), "apps/v1", "ReplicaSet", "web", controller));
     return pods;
   }
-  // All that is sent in that time, each refused by a budget at once.
+  // Returns the names of all pods requested within `span`. A budget refuses each request at once.
   std::vector<std::string> sent_in(Duration span) {
     std::vector<std::string> sent;
     for (const TimePoint end = now + span; now < end;) {
@@ -44,7 +44,7 @@ class UnseenBudgetsTest : public PipelineTest {
   }
 };
 
-// 200 pods were 200 requests every 15 to 30 s.
+// Without this rule, 200 pods caused 200 requests every 15 to 30 s.
 TEST_F(UnseenBudgetsTest, P10_EachPodIsAskedForOnceAndThenOneInTurnOfEachController) {
   begin(many(200));
   const auto first = sent_in(1s);
@@ -83,7 +83,7 @@ TEST_F(UnseenBudgetsTest, P9_OfTwoControllersEachHasItsTurn) {
   EXPECT_LE(of_b, 121);
 }
 
-// It may have become one that no budget is asked about.
+// After the change, the server may not check any budget for this pod.
 TEST_F(UnseenBudgetsTest, APodThatHasChangedIsAskedForAtOnce) {
   begin(many(2));
   sent_in(1h);

@@ -1,4 +1,4 @@
-// What lists and watches tell, late, twice or against each other.
+// Results of lists and watches that are late, repeated or contradictory.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -41,7 +41,7 @@ TEST_F(PipelineTest, AnAcceptedEvictionThatNeverShowsIsSentAgain) {
   plan({slow});
   take();
   accept(slow);
-  pipeline->pod_changed(slow, now);  // its condition was written first
+  pipeline->pod_changed(slow, now);  // the server writes the pod's condition first
   EXPECT_THAT(take(), IsEmpty());
   now = pipeline->next_wake(now);
   pipeline->time_passed(now);
@@ -75,7 +75,7 @@ TEST_F(PipelineTest, AListThatWasUnderWayBringsNoVanishedPodBack) {
   accept(pod);
   const TimePoint asked = now;
   now += 1ms;
-  wall -= 1h;  // somebody sets the clock
+  wall -= 1h;  // a person sets the wall clock back
   gone(pod);
   pipeline->reconcile({pod}, asked, now + 1ms, wall);
   EXPECT_TRUE(pipeline->clear());
@@ -112,8 +112,8 @@ TEST_F(PipelineTest, AListThatWasAskedForBeforeTheEvictionTakesNothingBack) {
   EXPECT_EQ(pipeline->places_taken(), 1u);
 }
 
-// The bound of pods that leave at once was broken: an event that had been held back took its place from a pod that a
-// list had meanwhile shown terminating.
+// Regression test: the limit of terminating pods was exceeded. A delayed event had taken the place from a pod that a
+// list had meanwhile shown as terminating.
 TEST_F(PipelineTest, AnEventThatWasHeldBackTakesNoDeletionBack) {
   make({.max_places = 1});
   const auto pods = pods_named({"a", "b"});
@@ -155,7 +155,7 @@ TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
   EXPECT_TRUE(pipeline->clear());
 }
 
-// The answer to its eviction hangs on a connection that has died; it overstays, is left, and vanishes.
+// The answer to the pod's eviction hangs on a dead connection. The pod becomes overdue, is left, and is then deleted.
 TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
   make_impatient(1s);
   auto budget = a_budget("web", 2);
@@ -212,8 +212,8 @@ TEST_F(PipelineTest, AnOverduePodThatWeEvictedStaysInTheReport) {
   EXPECT_TRUE(pipeline->clear());
 }
 
-// Once its containers have ended its deletionTimestamp moves to that moment; a backup from before gives it its time
-// back.
+// When the pod's containers have ended, its deletionTimestamp moves to that moment. Restoring an older backup moves it
+// to the later time again.
 TEST_F(PipelineTest, AnOverduePodIsWaitedForAgainWhenABackupGivesItMoreTime) {
   make_impatient(20s);
   const auto pod = a_pod("a");
@@ -236,7 +236,7 @@ TEST_F(PipelineTest, AnOverduePodIsWaitedForAgainWhenABackupGivesItMoreTime) {
   EXPECT_TRUE(pipeline->clear());
 }
 
-// Its kubelet says that it has failed, once it has stopped it.
+// The kubelet sets the phase Failed when it has stopped a pod.
 TEST_F(PipelineTest, WhatAPodWasBeforeItWasOnItsWayOutIsKept) {
   make();
   auto stopped = a_pod("stopped"), finished = a_pod("finished");

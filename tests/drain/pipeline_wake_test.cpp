@@ -1,4 +1,4 @@
-// Who is tried next, what wakes a parked pod, and which waits must end.
+// Which pod is tried next, what wakes a parked pod, and which waits must end.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {
@@ -14,7 +14,7 @@ using testing::status_error;
 using testing::terminating;
 using ::testing::UnorderedElementsAre;
 
-// A webhook that hangs takes a place for as long as the server waits for it.
+// An eviction that hangs in a webhook takes a place for as long as the server waits for the webhook.
 TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
   make({.max_places = 2});
   const auto failing = pods_named({"a", "b", "c", "d"});
@@ -33,7 +33,7 @@ TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
   EXPECT_THAT(sent, Contains("z"));
 }
 
-// Twelve pods of twelve budgets, so that each may be asked for at once.
+// Twelve pods with a budget each, so that the drain may request all of them at once.
 class UnhurriedTest : public PipelineTest {
  protected:
   std::vector<k8s::Pod> pods;
@@ -77,7 +77,7 @@ TEST_F(UnhurriedTest, NotWhileAPlaceMayBecomeFree) {
   EXPECT_FALSE(pipeline->unhurried());
 }
 
-// Its budgets are not followed while it is left alone.
+// The pipeline does not track the budgets of a skipped pod.
 TEST_F(PipelineTest, ABudgetOfAPodThatIsNoLongerSkippedCounts) {
   make();
   auto pod = a_pod("a");
@@ -196,7 +196,7 @@ TEST_F(PipelineTest, P10_WhatAWebhookRefusedAMomentAgoIsNotAskedForInTheSameMome
   EXPECT_THAT(take(), ElementsAre("b"));
 }
 
-// The controller may have counted the eviction, and forgotten its entry, before our answer arrives.
+// The disruption controller may count the eviction and remove its entry before the drain receives the answer.
 TEST_F(PipelineTest, AnEvictionThatTheBudgetHasCountedIsNotCountedTwice) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b"});
@@ -219,7 +219,7 @@ TEST_F(PipelineTest, ATerminatingPodThatARestoreBringsBackIsEvictedAgain) {
   const auto pod = a_pod("a");
   plan({pod});
   take();
-  pipeline->pod_changed(terminating(pod), now);  // the watch is faster than the answer
+  pipeline->pod_changed(terminating(pod), now);  // the watch event arrives before the answer
   accept(pod);
   now += 1s;
   wall += 1s;

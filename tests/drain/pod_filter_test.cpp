@@ -27,9 +27,9 @@ k8s::Pod with(k8s::Pod pod, const std::function<void(k8s::Pod&)>& change) {
 struct Row {
   std::string what;
   k8s::Pod pod;
-  Verdict command;  // kubectl's flags and defaults
+  Verdict command;  // expected action with kubectl's flags and defaults
   Verdict agent;
-  std::string reason;  // of whichever is not evict
+  std::string reason;  // expected reason if an action is not evict
 };
 
 TEST(PodFilter, WhatEachKindOfPodGets) {
@@ -79,7 +79,7 @@ TEST(PodFilter, WhatEachKindOfPodGets) {
       {"protected and leaving",
        with(terminating(a_pod("p")), [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }),
        Verdict::evict, Verdict::evict, ""},
-      // Its kubelet has stopped it, and says so before its volumes are unmounted.
+      // The kubelet has stopped the pod and reports that before it unmounts the volumes.
       {"stopped", stopped(a_pod("s")), Verdict::evict, Verdict::evict, ""},
       {"stopped, unmanaged, emptyDir",
        with(stopped(a_pod("s")),
@@ -155,7 +155,7 @@ TEST(PodFilter, LongTerminatingPodsAreSkippedOnlyWhenAsked) {
       << "as long is not longer, as with kubectl";
 }
 
-// An agent's --leave-pods.
+// Tests the agent's option --leave-pods.
 TEST(PodFilter, PodsThatMatchASelectorStay) {
   Policy policy;
   policy.leave = {k8s::parse_label_selector("app=typha").value(), k8s::parse_label_selector("stays").value(), {}};
@@ -185,7 +185,7 @@ TEST(PodFilter, ProtectionByDurationRunsOut) {
   }
 }
 
-// As Go reads it: fractions, several units, small ones.
+// Go's syntax of durations: fractions, several units, small units.
 TEST(PodFilter, ProtectionTakesAllOfGosDurations) {
   using std::chrono::milliseconds;
   struct Row {
@@ -206,7 +206,8 @@ TEST(PodFilter, ProtectionTakesAllOfGosDurations) {
   }
 }
 
-// As kubectl: --skip-wait-for-delete-timeout comes before all else; a finished pod held by a finalizer is its main use.
+// As in kubectl, --skip-wait-for-delete-timeout comes before all other rules. Its main use is finished pods with a
+// finalizer.
 TEST(PodFilter, WhatHasBeenTerminatingForTooLongIsSkippedWhateverElseItIs) {
   Policy policy;
   policy.finished = Treatment::evict;

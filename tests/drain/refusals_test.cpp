@@ -1,4 +1,4 @@
-// What webhooks, policies and plugins of the server have against evictions.
+// Refusals of evictions by the server's webhooks, policies and plugins.
 #include "tests/drain/diagnoses_fixture.hpp"
 
 namespace haulout::drain {
@@ -56,7 +56,7 @@ class WebhookServers : public DiagnosesTest {
  protected:
   const std::string behind = "hooks/guard";
 
-  // Of two refusals: one proves nothing.
+  // Returns the diagnosis after two refusals, because one refusal proves nothing.
   std::string told() {
     for (int i = 0; i < 2; ++i) {
       refuse(status_error(500, "InternalError", "", "",

@@ -15,7 +15,8 @@ using ::testing::HasSubstr;
 constexpr TimePoint start{1h};
 constexpr WallTime wall{1h};
 
-// Pods a, b, c with a volume each of the driver "disks", x and y with one of the driver "files", and one without.
+// Pods a, b, c with one volume each of the driver "disks", pods x and y with one of the driver "files", and a pod
+// without.
 class VolumeTurnsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -28,7 +29,7 @@ class VolumeTurnsTest : public ::testing::Test {
     pods[pod.uid].pod = pod;
     pods[pod.uid].state = state;
   }
-  // Mounts claim NAME, which is bound to PersistentVolume pv-NAME.
+  // Adds a pod that mounts claim NAME, which is bound to PersistentVolume pv-NAME.
   void add(const std::string& name, const std::string& driver) {
     k8s::Pod pod = a_pod(name);
     pod.claims = {name};
@@ -93,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(States, VolumeTurnStates,
                          ::testing::Values(StateCase{PodState::left, false}, StateCase{PodState::queued, false},
                                            StateCase{PodState::in_flight, true}, StateCase{PodState::terminating, true},
                                            StateCase{PodState::parked, false},
-                                           // Its volume is being detached.
+                                           // The pod's volume is still being detached.
                                            StateCase{PodState::vanished, true}));
 
 TEST_F(VolumeTurnsTest, TheMessageNamesDriverAndPodThenVolume) {

@@ -108,7 +108,7 @@ TEST_F(VolumeBookTest, WhatNobodyUsesIsLeakedAfterAWhile) {
   EXPECT_THAT(told, IsEmpty()) << "it was not waited for";
 }
 
-// The pods that used it left before the drain began.
+// The pods that used the volume were deleted before the drain began.
 TEST_F(VolumeBookTest, WhatTheNodeHoldsIsWaitedFor) {
   see(an_attachment());
   outcome({}, 0s);
@@ -291,7 +291,7 @@ TEST_F(VolumeBookTest, AListThatIsOlderThanWhatWasSeenTakesNothingAwayAndBringsN
   EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
 }
 
-// An etcd that was restored from a backup.
+// Etcd was restored from a backup, so the attachment appears again.
 TEST_F(VolumeBookTest, WhatANewListShowsAgainIsAttachedAgain) {
   see(an_attachment());
   outcome({.left = {claim}});

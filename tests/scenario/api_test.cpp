@@ -1,4 +1,5 @@
-// The API server and the way to it: restarts, watches that end, hang or lie, broken answers, slowness.
+// Faults of the API server and of the connection to it: restarts, watches that end, hang or deliver wrong events,
+// broken answers, slow answers.
 #include "tests/scenario/replaying_transport.hpp"
 #include "tests/scenario/scenario.hpp"
 
@@ -21,7 +22,8 @@ TEST_F(Scenario, S01_ApiServerRestartInTheMiddle) {
   for (const auto& entry : evictions()) EXPECT_FALSE(entry.grace_seconds);
 }
 
-// What it would list from its cache is the state from before the evictions, and without the pod that came since.
+// The server's cache has the state from before the evictions, without the pod that was created later. A list from the
+// cache would return that state.
 TEST_F(Scenario, S02_RestartOntoAnOlderCache) {
   add_pods(5, {.grace = 8});
   after(0s, [this] { cluster.lag_cache(1h); });
@@ -36,7 +38,7 @@ TEST_F(Scenario, S02_RestartOntoAnOlderCache) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
-// Its list and its watch would show an empty node.
+// A list or watch from the server's cache would show an empty node.
 TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
   after(0s, [this] { cluster.lag_cache(1h); });
   after(1s, [this] { cluster.lag_watches(1h); });
@@ -47,7 +49,7 @@ TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
-// A caching proxy between us and the server passes field selectors on to nobody.
+// A caching proxy between the drain and the server drops field selectors, so lists contain pods of other nodes.
 TEST_F(Scenario, P11_PodsOfOtherNodesAreNoneOfOurs) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;
@@ -85,7 +87,7 @@ TEST_F(Scenario, P11_AWatchThatTellsOfOtherNodesTellsNothing) {
   EXPECT_GE(told.count(EventType::disconnected), 1u);
 }
 
-// A webhook that judges credentials is down, or a token has just been replaced.
+// For example, an authentication webhook is down, or a token has just been replaced.
 TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;
@@ -97,7 +99,7 @@ TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   EXPECT_THAT(faults.struck(), SizeIs(3));
 }
 
-// A run of several nodes has reached the server with the first.
+// When the first node's preflight has reached the server, the later nodes of the same run do not fail fast.
 TEST_F(Scenario, OfSeveralNodesOnlyTheFirstFailsFast) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   options.fail_fast = true;
@@ -218,11 +220,12 @@ TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(pods_on("n1"), IsEmpty());
-  // The watch of the budgets had gone further than the backup: its place is refused, and the budgets are listed again.
+  // The watch of the budgets had a revision newer than the backup. The server rejects that revision, and the drain
+  // lists the budgets again.
   EXPECT_THAT(requests("list", "poddisruptionbudgets"), SizeIs(2));
 }
 
-// A watch from a revision that lies in the future would tell of nothing up to there.
+// A watch from a revision in the future would deliver no events up to that revision.
 TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
   add_pods(3, {.grace = 2});
   add(a_budget("web", {{"minAvailable", 3}}));
@@ -243,7 +246,7 @@ TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
   EXPECT_LT(took(), 1min);
 }
 
-// Nor does it tell of a pod that waits: that its owner lets it go now, or that it has gone.
+// Such a watch does not report either that a waiting pod lost its protection, or that a waiting pod was deleted.
 TEST_F(Scenario, S09_WhatBecomesOfPodsThatWaitAfterAnEtcdRestoreIsHeardOf) {
   add_bystander();
   add(a_pod("kept",
@@ -334,7 +337,7 @@ TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   EXPECT_THAT(pods_on("n1"), SizeIs(3));
 }
 
-// The Node proves the name; that nobody runs there needs no words.
+// The Node proves that its name is correct. A node without pods needs no diagnosis.
 TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -348,7 +351,7 @@ TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
 
 class Replays : public Scenario {
  protected:
-  // Whatever comes twice, late or out of order: six pods, six evictions, six ends.
+  // Events come twice, late or out of order. Six pods must still cause six evictions and six reported ends.
   void expect_nothing_new(ReplayingTransport::How how, std::function<void()> in_the_middle = [] {}) {
     add_pods(6, {.grace = 10});
     ReplayingTransport replay(cluster.api(), clock, how);

@@ -1,4 +1,4 @@
-// Budgets, throttling, and who may be asked how often.
+// Budgets, throttling, and limits on how often an eviction is retried.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -19,7 +19,7 @@ const Json web = {{"matchLabels", {{"app", "web"}}}};
 class Budgets : public Scenario {
  protected:
   const PodSpec labelled{.labels = {{"app", "web"}}};
-  // A budget that opens late: what is sent then is sent as soon as the watch can tell.
+  // A budget opens late. Each later eviction must be sent at the same virtual time as the watch event that allows it.
   void drained_as_it_opens() {
     add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 1}},
                    {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -44,7 +44,8 @@ class Budgets : public Scenario {
       EXPECT_EQ(entry.at - *last, 0ms) << entry.pod;
     }
   }
-  // Whoever was asked to wait has waited, but for what was sent before the answer came.
+  // After a 429, every later eviction must come at least `least` after the answer. Requests sent before the answer are
+  // exempt.
   void expect_patience(Duration least) {
     const auto sent = evictions();
     for (const auto& refused : sent)
@@ -77,8 +78,8 @@ TEST_F(Budgets, S21_ABudgetThatOpensLateWakesAtOnce) {
   drained_as_it_opens();
 }
 
-// A server that has just come up refuses what it allows a moment later: one refusal proves nothing, and several do not
-// hold for ever.
+// A server that has just started may refuse a request that it allows a moment later. So one refusal proves nothing, and
+// several refusals do not count for ever.
 TEST_F(Budgets, S21_AlsoWhereTheFirstLooksAtBudgetsWereRefused) {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
   way = &faults;
@@ -112,7 +113,7 @@ TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {
   EXPECT_LT(took(), 47s + 10s + 1s) << "grace is 10 s, and nothing was slept away";
 }
 
-// Neither for the pods that have none, nor in place of one that there is.
+// The drain creates no budget for pods without one and does not change or replace an existing one.
 TEST_F(Budgets, S72_NoBudgetIsMadeChangedOrRemoved) {
   add_pods(3, {}, "free");
   add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 2}},
@@ -148,7 +149,8 @@ TEST_F(Budgets, S25_OverlappingBudgetsAreNamedAndAskedSlowly) {
   add(a_budget("web", {{"maxUnavailable", 1}, {"selector", web}}));
   add(a_budget("all", {{"maxUnavailable", 1}}));
   after(5min, [this] { cluster.remove("poddisruptionbudgets", "shop", "all"); });
-  // minAvailable, because integer maxUnavailable over pods without a scalable controller is never satisfied.
+  // The new spec has minAvailable, because an integer maxUnavailable over pods without a scalable controller is never
+  // satisfied.
   after(5min, [this] { replace_budget({{"maxUnavailable", nullptr}, {"minAvailable", 0}}); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
@@ -210,7 +212,7 @@ TEST_F(Budgets, S31_FlowControlThrottlesTheClientAndNoBudgetIsBlamed) {
   EXPECT_LE(refused, 30u) << "20 s with Retry-After 8 leaves room for a few tries, not for a storm";
 }
 
-// Another one behind the same address takes over after a while.
+// Another server behind the same address takes over after a while.
 TEST_F(Budgets, S32_ServerThatShutsDown) {
   options.max_concurrent = 2;
   add_pods(10, {.grace = 2});

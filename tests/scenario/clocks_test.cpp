@@ -1,5 +1,5 @@
-// Clocks: the one of the machine that drains jumps, or has been wrong all along. Only the server's counts for what the
-// server has dated, and only monotonic time for what is waited for.
+// The wall clock of the drain's machine jumps, or is wrong from the start. Only the server's clock counts for the
+// server's timestamps, and only monotonic time counts for waits.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -31,7 +31,7 @@ class Clocks : public Scenario {
  protected:
   Clocks() { own_clock = &own; }
 
-  // Nothing is asked of the server between the jump and the end of the pod that somebody else deletes.
+  // Between the jump and the end of the pod that another client deletes, the drain sends no request.
   void expect_no_notice_of(std::chrono::microseconds jump) {
     add_pods(2, {.grace = 250});
     add(a_pod("leaving", {.grace = 200, .labels = {{"app", "held"}}}));

@@ -1,4 +1,4 @@
-// The cordon under bad conditions: whose it is, whether it still stands, and how long it has.
+// The cordon under faults: who owns it, whether it is still in force, and how much time cordoning and settling get.
 #include "drain/cordon.hpp"
 #include "tests/scenario/scenario.hpp"
 
@@ -17,7 +17,7 @@ class Cordon : public Scenario {
     add(a_budget("closed", {{"maxUnavailable", 0}}));
     options.timeout = 2min;
   }
-  // A patch of the Node takes effect, and nobody hears of it.
+  // A patch of the Node takes effect, but its answer is lost.
   void lose_an_answer(unsigned after_others = 0) {
     faults.add({.verb = "patch",
                 .resource = "nodes",
@@ -93,7 +93,7 @@ TEST_F(Cordon, P5_TakingItBackSurvivesCredentialsThatFailForAWhile) {
   EXPECT_FALSE(unschedulable());
 }
 
-// The patch took effect, its answer was lost, and then nobody knew us any more.
+// The patch took effect and its answer was lost. After that the server answers 401 for a while.
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
   never_drained();
   options.timeout = 20s;
@@ -119,7 +119,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
 }
 
-// The right to look at the Node, or to write it, went with the answer.
+// The right to read the Node is revoked at the moment at which the answer is lost.
 TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
   never_drained();
   lose_an_answer();
@@ -214,7 +214,7 @@ TEST_F(Cordon, TheTimeoutIsPerNodeAndNotSpentWhileOthersArePreflighted) {
   EXPECT_TRUE(cordoned);
 }
 
-// With several nodes this one's turn may come long after its plan was made.
+// With several nodes, the drain of this node may start long after its plan was made.
 TEST_F(Cordon, AnOldPlanIsMadeAgainBeforeTheFirstEviction) {
   add_pods(3, {.grace = 1});
   options.timeout = 1min;

@@ -1,4 +1,4 @@
-// "This will never succeed, because …": each is raised, withdrawn when it heals, and says who has to do what.
+// Diagnoses: each one is raised, is withdrawn when it is resolved, and names the remedy and who must act.
 #include "k8s/codec.hpp"
 #include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
@@ -20,7 +20,7 @@ class Diagnoses : public Scenario {
   }
   void scale(int replicas) { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", replicas}}}}); }
   void change_budget(const Json& spec) { cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", spec}}); }
-  // From when the first pod was parked until it was told.
+  // Time from the first parked pod until the diagnosis was raised.
   Duration told_after(const std::string& code) const {
     WallTime parked = WallTime::max();
     for (const auto& entry : told.entries)
@@ -45,7 +45,7 @@ class Diagnoses : public Scenario {
       return std::optional(body.response());
     });
   }
-  // Of two pods that it denies for a while.
+  // The webhook denies two pods for a while. One diagnosis must cover both.
   void expect_one_denial(const std::string& code, const char* words) {
     add_pods(2);
     expect_raised_and_healed(drain(), code);
@@ -174,7 +174,7 @@ TEST_F(Diagnoses, AnEvictionThatIsCountedAndNeverBecameADeletion) {
   EXPECT_THAT(told.message_of("BudgetDisruptionPending"), HasSubstr("at the latest"));
 }
 
-// It has let one go, and its controller takes no notice of that any more.
+// The budget has allowed one eviction, but then the stopped disruption controller does not update its status any more.
 TEST_F(Diagnoses, AnEvictionThatNobodyCountsAnyMore) {
   add_deployment(3);
   add(a_budget("web", {{"minAvailable", 2}}));

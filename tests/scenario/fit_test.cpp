@@ -1,4 +1,4 @@
-// Whether pods fit elsewhere, asked before a drain touches anything.
+// Checks whether pods fit on other nodes, before the drain changes anything.
 #include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
 
@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// n1 with a large and a small pod; two CPUs on n2, a cordon on n3.
+// Node n1 is drained. Node n2 has two CPUs, and n3 is cordoned.
 class FitElsewhere : public Scenario {
  protected:
   FitElsewhere() {
@@ -28,21 +28,21 @@ class FitElsewhere : public Scenario {
   static Json asking(const char* cpu) {
     return {{"containers", {{{"name", "m"}, {"image", "i"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}};
   }
-  // Comes back elsewhere when it is evicted.
+  // Adds a workload whose pod is recreated on another node when it is evicted.
   void add_workload(const std::string& name, const char* cpu) {
     Json workload = a_workload("ReplicaSet", name, 1, {{"terminationGracePeriodSeconds", 3}},
                                {{"sim.haulout.dev/prefers-node", "n1"}});
     workload["spec"]["template"]["spec"]["containers"] = asking(cpu)["containers"];
     add(workload);
   }
-  // The verdicts of the report, by workload.
+  // Returns the fit results of the report, by workload.
   static std::map<std::string, Fit> verdicts(const drain::Report& report) {
     std::map<std::string, Fit> result;
     for (const placement::PodFit& fit : report.fits)
       result[fit.pod.substr(fit.pod.find('/') + 1, fit.pod.rfind('-') - fit.pod.find('/') - 1)] = fit.fit;
     return result;
   }
-  // To the question for all pods that run.
+  // Answers the list of all running pods of the cluster with `body`.
   void answer_cluster_list(const std::string& body) {
     cluster.server().intercept([body](const sim::Call& call, const sim::AuditEntry&) {
       const bool asked = call.verb == "list" && call.option("fieldSelector").starts_with("status.phase");
@@ -74,7 +74,7 @@ TEST_F(FitElsewhere, BlockTouchesNothingWhenAPodDoesNotFit) {
                                     HasSubstr("nothing was touched"), Not(HasSubstr("shop/small-"))));
 }
 
-// What the simulated scheduler makes of it afterwards is what was said before.
+// The simulated scheduler's result after the drain must match the prediction.
 TEST_F(FitElsewhere, WarnSaysItAndGoesOn) {
   options.fit = FitPolicy::warn;
   add_workload("large", "1800m");
@@ -105,7 +105,7 @@ TEST_F(FitElsewhere, AllThatFitIsNoNews) {
   EXPECT_EQ(told.count(EventType::fit_checked), 0u);
 }
 
-// Unknown is not "fits": who requires to know is refused, who blocks on what is known is told.
+// An unknown result does not count as "fits". `require` refuses the drain, and `block` only reports the result.
 TEST_F(FitElsewhere, WhatIsNotKnownIsSaidAndStopsWhoRequiresToKnow) {
   Json spec = asking("100m");
   spec["schedulerName"] = "volcano";
@@ -138,7 +138,8 @@ TEST_F(FitElsewhere, WithoutTheRightToLookNothingIsKnown) {
   EXPECT_EQ(told.count(EventType::fit_checked), 1u);
 }
 
-// Advice is waited for as long as that of other APIs; who wants to know waits for as long as the drain may take.
+// With `warn`, the drain waits for the list only as long as for other optional requests. With `block`, it waits until
+// its own deadline.
 TEST_F(FitElsewhere, AListThatKeepsFailingHoldsNoDrainUpThatOnlyWarns) {
   add_workload("small", "150m");
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
@@ -159,7 +160,7 @@ TEST_F(FitElsewhere, AListThatKeepsFailingHoldsNoDrainUpThatOnlyWarns) {
   EXPECT_EQ(told.count(EventType::fit_checked), 1u);
 }
 
-// An agent that restarts in the middle has evicted pods already: they have taken the room that there was.
+// An agent that restarts during the drain has already evicted pods, and these have used the capacity.
 TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
   options.fit = FitPolicy::block;
   options.run_id = "one-update";
@@ -197,7 +198,7 @@ TEST_F(FitElsewhere, AnExpiredContinueTokenRestartsTheList) {
   EXPECT_GE(times, 2);
 }
 
-// P4: what is no list of pods is no list without pods.
+// Promise P4: an answer that is not a list of pods does not count as an empty list.
 TEST_F(FitElsewhere, AnotherObjectIsNoEmptyList) {
   options.fit = FitPolicy::require;
   add_workload("small", "150m");

@@ -1,4 +1,4 @@
-// Workloads whose pods are all on the node that is drained, and what their guards did.
+// Fixture with workloads whose pods are all on the drained node, and checks of what their guards did.
 #pragma once
 
 #include "tests/scenario/scenario.hpp"
@@ -9,8 +9,7 @@ class Guards : public Scenario {
  protected:
   Guards() { options.timeout = std::chrono::minutes(15); }
 
-  // All its pods are on n1 when the drain begins, and replacements take a while to become Ready.
-  // The ReplicaSet gets an owner.
+  // Gives the ReplicaSet an owner.
   void put_below(const std::string& name, const char* api, const char* kind) {
     cluster.patch(
         "replicasets", "shop", name,
@@ -18,6 +17,7 @@ class Guards : public Scenario {
           {{"ownerReferences",
             {{{"apiVersion", api}, {"kind", kind}, {"name", "above"}, {"uid", "above-uid"}, {"controller", true}}}}}}});
   }
+  // Adds a workload whose pods are all on n1 when the drain begins.
   void deploy(const std::string& name, int replicas, const Json& annotations = Json::object(),
               const std::string& kind = "Deployment") {
     Json workload = a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},
@@ -34,13 +34,14 @@ class Guards : public Scenario {
       count += sim::name_of(pod).starts_with(name + "-") && sim::pod_ready(pod) && !sim::terminating(pod) ? 1u : 0u;
     return count;
   }
-  // The fewest Ready pods that it has from now on.
+  // From the start of the drain on, `fewest_` is the smallest number of Ready pods of the workload.
   void watch_ready(const std::string& name) {
     after(Duration::zero(), [this, name] {
       cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
     });
   }
-  // With several nodes this one's turn may come long after its plan was made: then things have changed.
+  // Makes the plan and cordons, applies `change`, and evicts only after `later`. With several nodes, a node's drain may
+  // start that long after its plan was made.
   drain::Report drain_after_the_plan(std::function<void()> change, Duration later = std::chrono::minutes(10)) {
     std::optional<drain::Report> report;
     auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {

@@ -1,4 +1,4 @@
-// Guards beyond PodDisruptionBudgets: how many pods of a controller may lack a Ready replacement, and canaries.
+// Guards beyond PodDisruptionBudgets: limits on a controller's pods without a Ready replacement, and canaries.
 #include "tests/scenario/guards_fixture.hpp"
 
 namespace haulout::scenario {
@@ -27,14 +27,15 @@ TEST_F(Guards, NeverMoreThanAllowedWithoutAReadyReplacement) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_EQ(accepted_evictions(), 11u);
   EXPECT_EQ(fewest_, 6u);
-  // Four times two, each a start of a replacement long; then the last two have to end.
+  // The eight pods leave in four pairs. Each pair but the first waits 20 s until the replacements of the pair before
+  // are Ready.
   EXPECT_GE(took(), 60s);
   EXPECT_LT(took(), 75s);
   EXPECT_THAT(parked_with("BlockedByControllerBudget"), HasSubstr("shop/web-"));
   EXPECT_LT(*pod(report, "free-2").vanished_at - report.started_at, 7s) << "nobody waits for those that wait";
 }
 
-// Who gives up waiting for a pod has no replacement for it.
+// A pod that the drain no longer waits for still has no replacement.
 TEST_F(Guards, APodThatIsNotWaitedForAnyMoreStillCounts) {
   deploy("db", 3, Json::object(), "StatefulSet");
   watch_ready("db");
@@ -78,7 +79,8 @@ TEST_F(Guards, AReadyReplacementLetsTheNextOneGoAtOnce) {
   EXPECT_LE(sent[1], *ready + 20ms);
 }
 
-// The watch of their pods waits for a revision that is far ahead, and tells of no replacement any more.
+// The watch of the replacements has a revision far ahead of the restored etcd, so it does not deliver the Ready
+// replacement.
 TEST_F(Guards, AReplacementThatIsReadyAfterAnEtcdRestoreIsHeardOf) {
   deploy("web", 2);
   add_bystander();
@@ -102,12 +104,12 @@ TEST_F(Guards, FewerReplicasLetTheOthersGo) {
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 
-// The node before was drained a moment ago.
+// The situation after another node was drained: a replacement is still starting.
 TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
   after(0s, [this] { cluster.timing().pod_start = 40s; });
-  // One of the two goes by other hands; its replacement is starting when the drain begins.
+  // Another client deletes one of the two pods. Its replacement is still starting when the drain begins.
   bool removed = false;
   cluster.on_change([&](const sim::Change&) {
     if (removed || ready_of("web") < 2) return;
@@ -122,7 +124,8 @@ TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
-// The second node is taken right after the first, when what left that one is still starting elsewhere.
+// The second node is drained right after the first, while the first node's replacement is still starting on another
+// node.
 TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
   for (const auto& [node, cpu] : {std::pair("n1", "1"), std::pair("n2", "1"), std::pair("n3", "2")})
     cluster.patch("nodes", "", node, {{"status", {{"allocatable", {{"cpu", cpu}, {"pods", "20"}}}}}});
@@ -154,7 +157,7 @@ TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
-// Nothing else was drained since the plan was made: what was seen for it is not asked for once more.
+// No other node was drained since the plan was made. So the drain does not list again what it listed for the plan.
 TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -164,7 +167,7 @@ TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
       << "those of the node, those of the namespace, and the proof that all have gone";
 }
 
-// Between the plan and the node's turn.
+// The right is revoked after the plan. It is restored 30 s after the node's evictions start.
 TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -176,7 +179,7 @@ TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 
-// Cordoning takes its time, so the plan is made again.
+// The cordon takes 10 s, so the drain makes its plan again.
 TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   for (const auto& [name, order] : {std::pair("first", "-1"), std::pair("second", "1")})
     add(a_workload("Deployment", name, 2, {{"terminationGracePeriodSeconds", 5}},
@@ -194,7 +197,7 @@ TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   }
 }
 
-// However many there are, and also when the plan is made again.
+// The delay stays short for any number of unreadable scales, also when the drain makes its plan again.
 TEST_F(Guards, ScalesThatCannotBeReadHoldNobodyUpForLong) {
   deploy("web", 2);
   for (const std::string name : {"old", "older", "oldest"})
@@ -230,7 +233,7 @@ TEST_F(Guards, WithoutTheRightToSeeReplacementsNothingIsTouched) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   faults.add({.verb = "list",
               .resource = "pods",
-              .skip = 1,  // those on the node
+              .skip = 1,  // the list of the node's own pods
               .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
   way = &faults;
   options.guards.max_unavailable = drain::Share{1, false};

@@ -31,7 +31,7 @@ bool is_about_volumes(const sim::Call& call) {
          (call.info->resource == "volumeattachments" || call.info->resource.starts_with("persistentvolume"));
 }
 
-// What kinds there are in an API group: /apis/GROUP/VERSION.
+// Discovery of the kinds in an API group: /apis/GROUP/VERSION.
 bool is_discovery(const sim::Call& call) {
   return call.verb == "list" && call.path.starts_with("/apis/") &&
          std::count(call.path.begin(), call.path.end(), '/') == 3;
@@ -41,7 +41,7 @@ bool is_removal(const sim::Call& call) {
   return call.verb == "delete" && call.info && call.info->resource == "pods" && call.subresource.empty();
 }
 
-// `deletes`: somebody has asked for that instead of evictions.
+// `deletes` is true if the options replace evictions with deletions.
 bool is_allowed(const sim::Call& call, const std::string& node, bool deletes) {
   if (call.verb == "create" && call.path.ends_with("/selfsubjectaccessreviews")) return true;
   if (!call.info) return is_discovery(call);
@@ -59,7 +59,7 @@ bool is_refused_by_budget(const http::Response& answer) {
   return answer.status == 429 && answer.body.find("DisruptionBudget") != std::string::npos;
 }
 
-// Neither a page of a proxy nor half an answer, nor one that is not what was asked for.
+// Returns false for a proxy's page, a truncated answer, and an object without kind or UID.
 bool is_success(const http::Response& answer) {
   if (answer.status < 200 || answer.status >= 300) return false;
   const sim::Json body = sim::Json::parse(answer.body, nullptr, false);
@@ -129,7 +129,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   const sim::Call call = sim::parse_call(request);
   before(call);
   Instance* const pod = evicted_by(call);
-  // Also when the drain is cancelled here.
+  // The destructor counts down even if the drain is cancelled during the request.
   struct InFlight {
     Instance* pod;
     unsigned life;
@@ -170,7 +170,7 @@ Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, 
 }
 
 void Invariants::before(const sim::Call& call) {
-  // Further pages are the price of small ones.
+  // Further pages of a list are not counted. They are the price of small pages.
   if (call.option("continue").empty()) ++requests_;
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
@@ -188,7 +188,7 @@ void Invariants::check_rate() {
   while (lately_.front() <= now - 1s) lately_.pop_front();
   std::size_t ours = 0;
   for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
-  // Twelve for a plan and its views, and two for those of the volumes.
+  // 12 requests for a plan and its views, and two for the views of volumes.
   const std::size_t most = 14 + 4 * (ours + pages_);
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
@@ -214,13 +214,13 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   return &found->second;
 }
 
-// The watch opens with the cordon: before it, the drain knows what its plan was made from.
+// The drain opens its watches when it cordons. Before that, it knows only what its plan was made from.
 bool Invariants::heard_of(TimePoint change) const {
   const TimePoint now = clock_.now();
   return now - std::max(change, cordon_claimed_.value_or(now)) > news_takes;
 }
 
-// A grace period that runs, whoever has set it.
+// True if the pod terminates with a grace period longer than the requested one, no matter who started it.
 bool Invariants::is_longer_than_asked(const Instance& pod) const {
   const auto asked = given_.options.grace_seconds;
   return asked && pod.terminating && pod.pod.deletion_grace_seconds.value_or(INT64_MAX) > *asked;
@@ -228,7 +228,7 @@ bool Invariants::is_longer_than_asked(const Instance& pod) const {
 
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
-  // It is on its way already: neither order nor places, budgets or turns are about it.
+  // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply.
   if (is_longer_than_asked(pod) && !pod.accepted) {
     pod.shortened = true;
     pod.last_sent = now;
@@ -246,7 +246,8 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
     violated("P3: evicted although the cordon was lost: " + what(call));
   if (given_.sound_wire && node_gone_ && now - *node_gone_ > news_takes)
     violated("P3: evicted although the Node has gone: " + what(call));
-  // Of one that has gone the server has forgotten what it was, and the drain has yet to hear of that.
+  // Pods that are already deleted are exempt. The server has forgotten their objects, and the drain may not have
+  // received the watch event yet.
   if (!pod.first_sent && given_.sound_wire && !pod.gone) {
     check_order(pod);
     check_controller(pod);
@@ -260,7 +261,8 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }
 
-// A signal takes none. One that is accepted, since its budget has opened meanwhile, may be one pod too many.
+// A signal takes no place. If a signal is accepted because its budget allowed a disruption in the meantime, the drain
+// may have one terminating pod too many.
 bool Invariants::takes_place(const Instance& pod) const {
   if (pod.gone || pod.signal || pod.shortened) return false;
   if (pod.in_flight > 0) return true;
@@ -268,7 +270,7 @@ bool Invariants::takes_place(const Instance& pod) const {
   return pod.accepted && shows && clock_.now() < pod.place_until;
 }
 
-// Places as the cluster sees them, which is never more than what the drain itself must count.
+// Counts places by the state of the cluster. The drain itself must count at least as many.
 void Invariants::check_places() {
   if (given_.options.max_concurrent == 0) return;
   std::size_t taken = 0;
@@ -282,10 +284,10 @@ void Invariants::check_places() {
     violated(fmt::format("places: {} taken of {}:{}", taken, given_.options.max_concurrent, who));
 }
 
-// At most one eviction request is under way for each budget.
+// At most one eviction request at a time is in flight for each budget.
 void Invariants::check_budget_lanes(const Instance& pod) {
   if (pod.gone) return;
-  // Signals are beside the lane, one at a time.
+  // Signals do not use the budget's lane. They have a limit of one at a time of their own.
   for (const k8s::PodDisruptionBudget& budget : budgets()) {
     if (!budget.selects(pod.pod)) continue;
     const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
@@ -313,10 +315,10 @@ void Invariants::check_claim(const drain::Event& event) {
     violated("P9: all pods wait, for a budget of one of them: " + event.pod->key());
 }
 
-// Left is only what its controller has brought back more than once.
+// A pod may be left as pinned only if its controller has brought it back more than once.
 void Invariants::check_pinned(const drain::Event& event) {
   const std::string& uid = event.pod->uid;
-  // Asked to leave after all: the node took pods meanwhile.
+  // The drain evicts the pod after all because the node was schedulable in the meantime.
   if (event.type == drain::EventType::eviction_sent || event.type == drain::EventType::signal_sent)
     left_pinned_.erase(uid);
   if (event.type != drain::EventType::left || event.pod->reason != "PodPinned") return;

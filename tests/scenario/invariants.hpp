@@ -1,7 +1,8 @@
-// What must hold in every simulated drain, whatever befalls it, checked at every step and named after its promise.
+// The invariants of every simulated drain under any fault. They are checked at every step. Each message starts with
+// the name of the promise (P1, P2, …) or of the rule that was broken.
 //
-// Sees three things: the store of the cluster (what is), the way between drain and cluster (what the drain asks and
-// what it is told), and the drain's observer (what it claims). A violation is a sentence; none stops the run.
+// The checks compare the store of the cluster (the truth), the transport between drain and cluster (requests and
+// answers), and the drain's observer (its claims). Each violation is recorded as a sentence and does not stop the run.
 #pragma once
 
 #include <deque>
@@ -20,36 +21,36 @@
 
 namespace haulout::scenario {
 
-// What the checks need to know of the run beforehand.
+// What the checks must know about the run in advance.
 struct Circumstances {
   std::string node;
   drain::Options options;
-  bool sound_wire = true;         // no fault on the way, no restart of the server
-  Duration healed_after{};        // of the start: from then on it is sound anyway
-  bool sound_kubelets = true;     // pods that were told to end do so
-  bool human_cordon = false;      // the node was cordoned before
-  std::string webhook_ns{};       // whose evictions a webhook stands in the way of, now and then
-  bool human_uncordon = false;    // somebody uncordons it meanwhile, and cordons it again later
-  bool roomy = false;             // there is more room on other nodes than all pods need, and they say so
+  bool sound_wire = true;         // no transport faults and no restart of the server
+  Duration healed_after{};        // time from the start after which the transport is sound in any case
+  bool sound_kubelets = true;     // kubelets end all terminating pods
+  bool human_cordon = false;      // a person cordoned the node before the drain
+  std::string webhook_ns{};       // namespace in which a webhook sometimes denies evictions
+  bool human_uncordon = false;    // a person uncordons the node during the drain and cordons it again later
+  bool roomy = false;             // other nodes state their capacity, and it is more than all pods need
   bool node_goes = false;         // the Node is deleted or replaced
-  bool rights_change = false;     // some are taken away for a while
-  bool hopeless_answers = false;  // the wire says now and then that asking again is in vain
-  bool as_kubelet = false;        // its credential sees neither budgets nor controllers nor VolumeAttachments
-  bool etcd_restored = false;     // from a backup: what was done since is undone
-  Duration migrations_take{};     // of pods that go because a webhook has seen that they are asked for
+  bool rights_change = false;     // some permissions are revoked for a while
+  bool hopeless_answers = false;  // some answers say that a retry is useless
+  bool as_kubelet = false;        // the credential may not read budgets, controllers or VolumeAttachments
+  bool etcd_restored = false;     // etcd is restored from a backup, which undoes later writes
+  Duration migrations_take{};     // time to migrate all pods that a webhook moves when their eviction is requested
 };
 
 class Invariants final : public http::Transport, public drain::DrainObserver {
  public:
   Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given);
-  // The drain talks through this to `inner`.
+  // The drain sends its requests through this object to `inner`. Borrows `inner`.
   void stand_before(http::Transport& inner) { inner_ = &inner; }
 
   void began();
-  // At the very instant at which the drain returned.
+  // Must be called at the same virtual time at which the drain returned.
   void ended(const drain::Report& report);
   void violated(std::string what);
-  void note(const std::string& what);  // a line of the trace
+  void note(const std::string& what);  // adds a line to the trace
 
   const std::vector<std::string>& violations() const { return violations_; }
   const std::vector<std::string>& trace() const { return trace_; }
@@ -60,35 +61,35 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
 
  private:
-  // What the drain cannot know yet on a sound wire: a change on its way to the watch.
+  // On a sound wire, a watch event reaches the drain within this time. A newer change does not count against the drain.
   static constexpr Duration news_takes = std::chrono::seconds(1);
 
-  // One pod instance, by UID; kept when it has gone.
+  // One pod instance, identified by its UID. It is kept after the pod is deleted.
   struct Instance {
     std::string key;
     std::string node;
     TimePoint bound = TimePoint::max();
     std::optional<TimePoint> terminating, gone;
-    TimePoint place_until = TimePoint::max();  // the end of its grace period plus a minute
+    TimePoint place_until = TimePoint::max();  // end of its grace period plus at most a minute
     unsigned in_flight = 0;
-    bool signal = false;             // the last that the drain sent is only a signal, as it says
-    bool signal_refused = false;     // one was answered, and the pod stays
-    bool shortened = false;          // the drain has asked for its own grace period when somebody else's was running
-    bool accepted = false;           // the drain was told that its eviction is accepted
-    TimePoint accepted_until{};      // when that counts as lost, unless the pod terminates
-    bool refused_by_budget = false;  // the last that it was told of it
+    bool signal = false;             // the drain announced its last request as a signal (event `signal_sent`)
+    bool signal_refused = false;     // a signal was answered with 4xx
+    bool shortened = false;          // the drain sent its own grace period while another one was running
+    bool accepted = false;           // the drain received a success for its eviction
+    TimePoint accepted_until{};      // then the acceptance counts as lost if the pod is not terminating
+    bool refused_by_budget = false;  // the last answer to the drain was a refusal by a budget
     std::optional<TimePoint> first_sent, last_sent;
-    std::string controller;  // UID
+    std::string controller;  // its UID
     bool here_at_first = false;
-    unsigned life = 0;  // one more whenever a backup has brought an older state of it
+    unsigned life = 0;  // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
-    bool taken_ready = false;   // when its eviction was first sent
-    k8s::Pod pod;               // as the drain would decode it; of our node only
-    bool had_finished = false;  // before anybody deleted it; of our node only
+    bool taken_ready = false;   // it was Ready when its first eviction was sent
+    k8s::Pod pod;               // as the drain decodes it; only for pods of the drained node
+    bool had_finished = false;  // it had finished before it was terminating; only for pods of the drained node
   };
 
-  // invariants.cpp: at every step
+  // invariants.cpp: checks at every step
   std::vector<k8s::PodDisruptionBudget> budgets() const;
   void see_answer(const sim::AuditEntry& entry);
   void before(const sim::Call& call);
@@ -123,7 +124,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   sim::Json workload_of(const Instance& pod) const;
   bool is_only_replica(const Instance& pod) const;
   bool waits_for_others(const Instance& pod) const;
-  // In which order pods leave: the own pod last, then explicit order, critical, priority.
+  // The order in which pods leave: by explicit order, then critical pods, then priority. The drain's own pod is last.
   using Tier = std::tuple<bool, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
@@ -136,14 +137,15 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> drivers_of(const Instance& pod) const;
   bool shares_with_one_that_stays(const Instance& pod) const;
   void check_turns(const Instance& pod);
-  // Attached though nobody on the node uses them now: since their last pod has gone, which left during the drain.
+  // Returns the names of all PersistentVolumes that are attached to the node.
   std::set<std::string> volumes_attached() const;
-  // When the last of its pods here has gone; nullopt: used, or never was.
+  // Returns when the last pod on the node that used the volume was deleted, if that was during the drain. Returns
+  // nullopt if a pod still uses it or was left on purpose, or if no pod used it during the drain.
   std::optional<TimePoint> unused_since(const std::string& volume_name) const;
   void check_volumes();
   bool ended_by_volume() const;
 
-  // invariants_end.cpp: when it is over
+  // invariants_end.cpp: checks after the end
   void end_drained(const drain::Report& report);
   void end_otherwise(const drain::Report& report);
   void end_failed(const drain::Report& report);
@@ -167,36 +169,37 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   http::Transport* inner_ = nullptr;
   std::map<std::string, Instance> pods_;
   std::map<std::string, drain::DaemonSetState> daemon_sets_;
-  std::set<std::string> told_left_;                  // UIDs of pods that the drain says it leaves
-  std::set<std::string> left_pinned_;                // of them, those that come back whatever is done
-  std::set<std::string> unknown_controllers_;        // as the drain has told: "ReplicaSet shop/web-1"
+  std::set<std::string> told_left_;            // UIDs of pods that the drain reports as left
+  std::set<std::string> left_pinned_;          // subset of told_left_: left because their controller brings them back
+  std::set<std::string> unknown_controllers_;  // as reported by the drain: "ReplicaSet shop/web-1"
   std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
-  std::map<std::string, TimePoint> detached_;        // by volume: the last time
+  std::map<std::string, TimePoint> detached_;        // by volume name: when it was last detached
   std::vector<std::string> violations_, trace_;
-  // Terminating, or with a webhook in the way: their pods follow other rules.
+  // Terminating namespaces and those with a denying webhook. Other rules apply to their pods.
   std::set<std::string> touched_namespaces_;
-  std::set<std::string> hindered_;               // UIDs of pods that a budget or a protection ever concerned
-  std::set<std::string> held_otherwise_;         // of them, those that not only a budget concerned
-  std::map<std::string, TimePoint> closed_;      // by UID of the budget: when it was last seen to allow nothing
+  std::set<std::string> hindered_;               // UIDs of pods held by a budget or another protection at the start
+  std::set<std::string> held_otherwise_;         // subset of hindered_: held by more than budgets
+  std::map<std::string, TimePoint> closed_;      // by UID of the budget: when it was last exhausted; max while it is
   std::map<std::string, std::size_t> repeated_;  // by UID of the budget: signals for pods that had had one
-  std::deque<TimePoint> lately_;                 // requests of the last second
+  std::deque<TimePoint> lately_;                 // requests within the last second
   std::size_t requests_ = 0;
-  std::map<std::string, std::size_t> reads_;  // of each object that was read by itself
-  std::size_t failures_ = 0;                  // requests without the answer that they asked for, and streams that broke
-  std::size_t throttled_ = 0;                 // evictions that the server had no time for
-  std::size_t volume_refusals_ = 0;           // 403 about volumes and claims
-  std::size_t pages_ = 0;                     // of a list, at most
+  std::map<std::string, std::size_t> reads_;  // number of reads, by single object
+  std::size_t failures_ = 0;                  // requests, other than evictions, without a valid answer
+  std::size_t throttled_ = 0;                 // evictions answered with 429, but not because of a budget
+  std::size_t volume_refusals_ = 0;           // answers 403 about volumes and claims
+  std::size_t pages_ = 0;                     // maximum number of pages of one list
   TimePoint began_{};
-  std::optional<TimePoint>
-      cordon_told_;  // when the drain was told that the node is cordoned, if that is the last it was told
-  std::optional<TimePoint> cordon_claimed_;  // the drain says that the node is cordoned
-  std::optional<TimePoint> last_list_;       // of pods: when the last that was answered left the drain
+  // When the drain learned that the node is cordoned. Empty if its last read of the Node showed otherwise.
+  std::optional<TimePoint> cordon_told_;
+  std::optional<TimePoint> cordon_claimed_;  // when the drain reported the node as cordoned
+  std::optional<TimePoint> last_list_;       // when the last pod list that succeeded was sent
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};
-  std::optional<TimePoint> drains_cordon_, persons_cordon_;  // when the last of each began
-  std::string node_uid_;                                     // as the drain was first told it
+  std::optional<TimePoint> drains_cordon_, persons_cordon_;  // start of the last cordon of each kind
+  std::string node_uid_;                                     // from the drain's first read of the Node
   std::optional<TimePoint> node_gone_;
-  std::optional<TimePoint> node_told_;  // when the last request left the drain whose answer showed it the Node
+  // Time of the drain's newest data about the Node: when its last successful read was sent, or its last patch answered.
+  std::optional<TimePoint> node_told_;
   bool cordoned_by_drain_ = false;
   bool wrote_ = false;  // a write took effect
   bool ever_refused_by_policy_ = false;

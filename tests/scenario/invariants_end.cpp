@@ -1,4 +1,4 @@
-// The half of the invariants that looks at how a drain ended.
+// The invariants that check the end of a drain.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ bool is_left(const drain::PodReport& pod) {
          pod.outcome == drain::PodOutcome::terminating || pod.outcome == drain::PodOutcome::refused;
 }
 
-// Late pods that policy refuses stay for ever: so it is wanted. They excuse no other pod that is left but the own one,
-// which goes last.
+// Late pods that policy refuses stay for ever, as configured. They excuse no other remaining pod except the drain's
+// own, which is evicted last.
 bool waits_for_policy_alone(const drain::Report& report, const std::string& own_uid) {
   const auto refused = [](const drain::PodReport& pod) {
     return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;
@@ -93,7 +93,8 @@ void Invariants::end_refused(const drain::Report& report) {
 }
 
 void Invariants::end_blocked(const drain::Report& report) {
-  // It may give up when the next try would come too late; once cordoned, that is within a fifth of a second.
+  // The drain may give up early if its next attempt would be after the deadline. Once the node is cordoned, the margin
+  // is 0.2 s.
   const bool too_early =
       !given_.options.timeout || since_start() + (cordon_claimed_ ? 200ms : 15000ms) < *given_.options.timeout;
   if (too_early && !ended_by_volume())
@@ -109,7 +110,8 @@ void Invariants::end_failed(const drain::Report& report) {
   const bool lacks_rights =
       given_.rights_change || (given_.as_kubelet && given_.options.volumes == drain::VolumeWait::required);
   if (!cordon_claimed_ && (lacks_rights || node_gone_ || had_gone)) return;
-  // Only because nobody answered at all: in time for the command, or before the deadline.
+  // The drain may fail only if the server never answered, within the time that the command allows or before the
+  // deadline.
   const bool at_deadline = given_.options.timeout && since_start() + 15000ms >= *given_.options.timeout;
   const bool unreached = given_.options.timeout && report.connection_failed;
   if (cordon_claimed_ || !(given_.options.fail_fast || unreached || at_deadline))
@@ -138,7 +140,7 @@ void Invariants::check_cordon(const drain::Report& report) {
   auto node = k8s::decode_node(cluster_.get("nodes", "", given_.node).dump());
   if (!node) return violated("P5: the Node cannot be read");
   const bool marked = drain::mark_of(*node).has_value();
-  // The Node that a person had cordoned may have been replaced before the drain saw it.
+  // The Node that a person cordoned may have been replaced before the drain first read it.
   if (given_.human_cordon && given_.node_goes) return;
   if (given_.human_cordon && !given_.human_uncordon) {
     if (!node->unschedulable) violated("P5: the cordon of a human was taken back");
@@ -156,23 +158,24 @@ void Invariants::check_cordon(const drain::Report& report) {
   }
   const bool sound = given_.sound_wire || began_ + given_.healed_after <= clock_.now() - 40s;
   if (node->unschedulable && sound) violated("P5: our cordon was left behind");
-  // The answers that would have told may all have been lost.
+  // All answers that would have shown the cordon to the drain may have been lost.
   const bool knows = node_told_ && unschedulable_since_ && *node_told_ >= *unschedulable_since_;
   if (knows && !report.cordon.after) violated("P4: the report says uncordoned, the node is cordoned");
 }
 
-// No pod that nothing stands in the way of waits for those that something does, but for the own one. Every other pod
-// may have had its place before it, for as long as it really took to end.
+// A pod that nothing holds up must not wait for pods that something holds up. The drain's own pod is exempt. The limit
+// allows for every other pod to take a place first, for as long as it really took to terminate.
 void Invariants::check_free_pods() {
   if (!given_.sound_wire || !given_.sound_kubelets || given_.human_uncordon || !cordon_claimed_ || node_gone_) return;
-  Duration all = given_.migrations_take;  // one whose eviction a webhook made a dry run has its place until it goes
+  // If a webhook admits an eviction only as a dry run, its pod keeps its place until the migration has deleted it.
+  Duration all = given_.migrations_take;
   for (const auto& [uid, pod] : pods_) {
     if (!on_our_node(pod) || !pod.terminating) continue;
     all += std::min(pod.gone.value_or(clock_.now()), pod.place_until) - *pod.terminating + 600ms;
   }
   const std::size_t places = given_.options.max_concurrent;
-  // While it waits for a place, all of them are taken.
-  // Without sight of budgets a namespace is a lane, also while a webhook takes its time.
+  // While the pod waits for a place, all places are taken.
+  // If the drain cannot read budgets, each namespace is one lane. A slow webhook delays the whole lane.
   const Duration in_lane = given_.as_kubelet ? given_.migrations_take : Duration::zero();
   const Duration bound = 10s + in_lane + (places == 0 ? Duration::zero() : all / static_cast<Duration::rep>(places));
   for (const auto& [uid, pod] : pods_) {
@@ -187,7 +190,7 @@ void Invariants::check_free_pods() {
   }
 }
 
-// A grace period that was asked for is given to pods, too, that somebody else has deleted.
+// The requested grace period also applies to pods that were deleted by another client.
 void Invariants::check_grace_periods() {
   if (!given_.sound_wire || given_.human_uncordon || !cordon_claimed_ || node_gone_) return;
   for (const auto& [uid, pod] : pods_) {
@@ -200,10 +203,10 @@ void Invariants::check_grace_periods() {
   }
 }
 
-// What honest drains send under all faults, and half as much again. A poll of each pod is far beyond it.
+// The limits are 1.5 times what correct drains send under all faults. A drain that polls each pod is far above them.
 void Invariants::check_request_totals() {
   std::size_t ours = 0;
-  std::size_t late = 0;  // the node is read for each of them
+  std::size_t late = 0;  // for each of these pods the drain reads the Node
   for (const auto& [uid, pod] : pods_) {
     ours += on_our_node(pod);
     late += on_our_node(pod) && pod.bound > began_;

@@ -1,5 +1,5 @@
-// What the invariants know of guards and of the order in which pods leave. Of what the drain can know: on a sound wire
-// alone.
+// The invariants about guards and about the order in which pods leave. They are checked only on a sound wire, because
+// the drain can know what they need only there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace haulout::scenario {
 
 using namespace std::chrono_literals;
 
-// The ReplicaSet or StatefulSet of a pod; a Deployment above it wants as many. Null when it has gone.
+// Returns the ReplicaSet or StatefulSet of a pod, or null if it is deleted. A Deployment above it has the same number
+// of replicas.
 sim::Json Invariants::workload_of(const Instance& pod) const {
   if (pod.controller.empty()) return {};
   for (const char* resource : {"replicasets", "statefulsets"})
@@ -21,9 +22,9 @@ sim::Json Invariants::workload_of(const Instance& pod) const {
 
 bool Invariants::is_only_replica(const Instance& pod) const {
   if (given_.options.guards.single_replica != drain::SingleReplica::block) return false;
-  // Of what it could not read, and says so, it takes company for granted.
+  // If the drain reports that it could not read a controller, it assumes that the controller has more than one replica.
   const sim::Json workload = workload_of(pod);
-  // A Deployment is told by its own name, which is the beginning of its ReplicaSets'.
+  // The report names a Deployment by its own name, which is the prefix of the names of its ReplicaSets.
   const auto& owner = pod.pod.controller;
   const bool unknown =
       owner && std::any_of(unknown_controllers_.begin(), unknown_controllers_.end(), [&](const auto& told) {
@@ -34,7 +35,7 @@ bool Invariants::is_only_replica(const Instance& pod) const {
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }
 
-// For their replacements.
+// True if the pod may have to wait for replacements of other pods.
 bool Invariants::waits_for_others(const Instance& pod) const {
   if (!given_.options.guards.follows_pods()) return false;
   const auto& controller = pod.pod.controller;
@@ -42,7 +43,7 @@ bool Invariants::waits_for_others(const Instance& pod) const {
   return of_another_kind || !workload_of(pod).is_null();
 }
 
-// By what the documentation says of it, not by the drain's own code.
+// Implements the documented order independently of the drain's code.
 Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   std::int64_t order = 0;
   const auto& rules = given_.options.order;
@@ -55,8 +56,8 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   return {is_own(pod), order, critical, pod.pod.priority};
 }
 
-// The next tier starts when the one before is under way, but for those of it that something stands in the way of. The
-// own pod goes when all others have.
+// A tier starts when all pods of the tier before it are under way, except those that something holds up. The drain's
+// own pod is evicted after all others are deleted.
 void Invariants::check_order(const Instance& pod) {
   if (is_own(pod)) check_others_gone(pod);
   const Tier ours = tier_of(pod);
@@ -88,7 +89,8 @@ void Invariants::check_controller(Instance& pod) {
   if (given_.options.guards.canary > Duration::zero()) check_canary(pod);
 }
 
-// Those that we took while they were Ready, this one with them, against those that have become Ready since.
+// Compares the pods that the drain evicted while they were Ready, including this one, with those that have become Ready
+// since.
 void Invariants::check_controller_budget(const Instance& pod, std::int64_t replicas) {
   const drain::Share& share = *given_.options.guards.max_unavailable;
   const std::int64_t allowed =
@@ -100,7 +102,7 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
       ++taken;
       continue;
     }
-    // As far as the drain may not have heard otherwise yet.
+    // Counts recent losses as Ready pods, because the drain may not have received their watch events yet.
     const bool lately_lost = (other.gone && clock_.now() - *other.gone <= news_takes) ||
                              (other.terminating && clock_.now() - *other.terminating <= news_takes);
     const bool counts = lately_lost || (!other.gone && !other.terminating && other.ready_since);
@@ -113,14 +115,14 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
 }
 
 void Invariants::check_canary(const Instance& pod) {
-  if (!pod.here_at_first) return;  // a replacement, which has found a node
+  if (!pod.here_at_first) return;  // it is a replacement, so a replacement has found a node
   std::optional<TimePoint> first;
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || other.controller != pod.controller) continue;
     if (!other.here_at_first && other.bound <= clock_.now()) return;
     if (other.first_sent && (other.in_flight > 0 || other.accepted))
       first = std::min(first.value_or(*other.first_sent), *other.first_sent);
-    // One that somebody else has removed meanwhile is as good.
+    // A pod that another client has deleted counts as canary, too.
     if (on_our_node(other) && other.terminating && *other.terminating > began_ && heard_of(*other.terminating))
       first = std::min(first.value_or(*other.terminating), *other.terminating);
   }

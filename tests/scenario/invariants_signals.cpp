@@ -1,5 +1,5 @@
-// The part of the invariants that looks at requests for pods whose budgets are closed: a webhook may take one as its
-// sign, so each pod is asked for, and seldom again.
+// The invariants about signals: requests for pods whose budgets are exhausted. A webhook may act on such a request, so
+// the drain must send one for each pod and repeat it rarely.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Two may come together, and one every 30 s after that.
+// Limits on repeated signals: this many at once, and then one more per interval.
 constexpr std::size_t at_once = 3;
 constexpr Duration apart = 30s;
 
@@ -26,7 +26,7 @@ bool is_closed(const k8s::PodDisruptionBudget& budget) {
 void Invariants::see_budget(const sim::Change& change) {
   const auto budget = k8s::decode_pdb(change.object->dump());
   if (!budget) return;
-  // Until then it was.
+  // It was exhausted until now.
   if (closed_.contains(budget->uid) && closed_[budget->uid] == TimePoint::max()) closed_[budget->uid] = clock_.now();
   if (is_closed(*budget) && change.type != sim::ChangeType::deleted) closed_[budget->uid] = TimePoint::max();
 }
@@ -46,12 +46,12 @@ void Invariants::check_signal(const Instance& pod) {
   const auto all = budgets();
   const k8s::PodDisruptionBudget* budget = only_budget(all, pod);
   const auto closed = budget ? closed_.find(budget->uid) : closed_.end();
-  // One that has gone just now may have been.
+  // A budget that was exhausted until a moment ago excuses the signal.
   if (!budget || (closed != closed_.end() && clock_.now() < saturating_add(closed->second, news_takes))) return;
   violated("P10: only a signal, although its budget is open: " + pod.key);
 }
 
-// Where a webhook cannot be called, nobody has taken it as a sign yet.
+// A 5xx answer does not count, because a webhook that cannot be called has not seen the request.
 void Invariants::after_signal(Instance& pod, const http::Response* answer) {
   if (!answer || answer->status < 400 || answer->status >= 500) return;
   const auto all = budgets();
@@ -63,8 +63,8 @@ void Invariants::after_signal(Instance& pod, const http::Response* answer) {
                          std::chrono::duration_cast<std::chrono::seconds>(since_start()).count()));
 }
 
-// No pod that only a closed budget stands in the way of was left unasked for, for as long as all others may have had
-// their places before it, and those of its budget have been asked for.
+// The drain must send a request for each pod that only an exhausted budget holds up. The limit allows for all other
+// pods to take their places first, and for signals to the other pods of the budget.
 void Invariants::check_asked() {
   const bool sees_budgets = !given_.as_kubelet && !given_.options.delete_instead_of_evict;
   if (!given_.sound_wire || !given_.sound_kubelets || given_.human_uncordon || !cordon_claimed_ || node_gone_ ||

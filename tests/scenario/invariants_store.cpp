@@ -1,4 +1,4 @@
-// What the invariants see in the store: pods, with what has become of each instance, and the Node.
+// What the invariants read from the store: each pod instance with its history, and the Node.
 #include <algorithm>
 
 #include "drain/cordon.hpp"
@@ -11,8 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration place_margin = 60s;
-// Within so much after its own a drain cannot tell a cordon from its own: as drain::mark_tolerance, whose times are
-// whole seconds.
+// A drain cannot distinguish another cordon from its own if it was set within this time after its own. This is
+// drain::mark_tolerance plus 2 s, because those times are whole seconds.
 constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 
 }  // namespace
@@ -24,7 +24,8 @@ drain::Verdict Invariants::verdict(const Instance& pod) const {
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
 
-// Where its DaemonSet could not be looked up, which nothing waits for for long.
+// True for a pod of a DaemonSet if the drain may have been unable to look up the DaemonSet. The drain does not wait
+// long for that look-up.
 bool Invariants::may_look_managed(const Instance& pod) const {
   return (given_.as_kubelet || !given_.sound_wire) && drain::is_daemon_pod(pod.pod);
 }
@@ -52,14 +53,14 @@ void Invariants::see(const sim::Change& change) {
     if (auto decoded = k8s::decode_pod(change.object->dump())) {
       pod.pod = *std::move(decoded);
       if (!pod.pod.terminating()) pod.had_finished = pod.pod.finished();
-      // What exists was seen before its pods.
+      // Any DaemonSet that exists appeared in the store before its pods.
       if (drain::is_daemon_pod(pod.pod)) daemon_sets_.try_emplace(pod.pod.controller->uid, drain::DaemonSetState::gone);
     }
   if (change.restored) see_again(pod);
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   see_ready(pod, *change.object);
   if (sim::terminating(*change.object)) {
-    // A minute after its deletionTimestamp, which has whole seconds, or when it is not waited for any more.
+    // The place ends one minute after the deletionTimestamp (in whole seconds), or when the drain stops waiting.
     const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
     const auto due = pod.pod.deletion_timestamp;
     const Duration left = due ? std::chrono::duration_cast<Duration>(*due - clock_.wall_now()) : Duration::zero();
@@ -78,13 +79,14 @@ void Invariants::see(const sim::Change& change) {
   if (verdict(pod) == drain::Verdict::refuse || managed) ever_refused_by_policy_ = true;
 }
 
-// As if it came only now: what had become of it is undone, and the drain has yet to hear of that.
+// Resets the instance as if the pod were new. The restore has undone its changes, and the drain has not received the
+// watch events yet.
 void Invariants::see_again(Instance& pod) const {
   pod.gone.reset();
   pod.terminating.reset();
   pod.accepted = false;
   ++pod.life;
-  pod.in_flight = 0;  // what still waits for an answer was about its life before
+  pod.in_flight = 0;  // requests still in flight belong to its previous life
   pod.place_until = pod.bound = TimePoint::max();
 }
 
@@ -102,7 +104,7 @@ void Invariants::see_node(const sim::Change& change) {
   if (change.key.name != given_.node) return;
   if (change.type == sim::ChangeType::deleted && sim::uid_of(*change.object) == node_uid_) node_gone_ = clock_.now();
   const bool unschedulable = sim::flag(*change.object, "/spec/unschedulable");
-  // One that a backup has brought back is whose it was.
+  // A cordon that a backup has restored still belongs to its former owner.
   if (change.restored && unschedulable && !sim::annotation(*change.object, "haulout.dev/cordon").empty()) {
     persons_cordon_.reset();
     drains_cordon_ = clock_.now();
@@ -111,11 +113,12 @@ void Invariants::see_node(const sim::Change& change) {
   note(unschedulable ? "node is unschedulable" : "node is schedulable");
   unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
   if (unschedulable && !change.restored)
-    persons_cordon_ = clock_.now();  // unless an answer says at once that it was the drain's
+    // see_node_written() corrects this at the same virtual time if the drain wrote it.
+    persons_cordon_ = clock_.now();
   if (!unschedulable) schedulable_since_ = clock_.now();
 }
 
-// The drain has written it, at this very instant.
+// Called when the server has applied the drain's write to the Node, at the same virtual time.
 void Invariants::see_node_written() {
   if (!node_uid_.empty() && sim::uid_of(cluster_.get("nodes", "", given_.node)) != node_uid_)
     violated("P5: another Node of the same name was written to");

@@ -1,4 +1,4 @@
-// What the invariants know of volumes: turns while the drain goes on, detached ones at its end.
+// The invariants about volumes: --serialize-volumes during the drain, and detached volumes at its end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool shares_claim(const k8s::Pod& a, const k8s::Pod& b) {
 
 }  // namespace
 
-// Of the volumes that it mounts and that were attached when the drain began.
+// Returns the CSI drivers of the volumes that the pod mounts and that were attached before the drain began.
 std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
   std::set<std::string> drivers;
   for (const sim::Json& attachment : cluster_.all("volumeattachments")) {
@@ -37,7 +37,8 @@ std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
   return drivers;
 }
 
-// Whose volume is not detached when this one has left.
+// True if a pod that stays on the node uses one of this pod's claims. The volume then stays attached after this pod is
+// deleted.
 bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
   return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
@@ -46,8 +47,9 @@ bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
   });
 }
 
-// No two pods of one driver are on their way out at a time, and no volume of it is being detached meanwhile. Of those
-// that were there when the drain began: what comes later it may have seen too late.
+// No two pods with volumes of one driver terminate at the same time, and no volume of that driver is being detached
+// when the next pod is evicted. Checks only pods that existed when the drain began, because the drain may see later
+// pods too late.
 void Invariants::check_turns(const Instance& pod) {
   const TimePoint now = clock_.now();
   if (pod.bound > began_ || pod.gone || pod.terminating) return;
@@ -57,7 +59,7 @@ void Invariants::check_turns(const Instance& pod) {
     const std::set<std::string> others = drivers_of(other);
     return std::any_of(others.begin(), others.end(), [&](const auto& driver) { return drivers.contains(driver); });
   };
-  // Whose volumes count as stuck after their limit.
+  // After the volume limit, the volumes of a deleted pod count as stuck and hold up no other pod.
   const Duration limit = given_.options.volume_limit;
   const Duration long_detached = limit == Duration::zero() ? Duration::max() : limit - 10s;
   for (const auto& [uid, other] : pods_) {
@@ -68,7 +70,7 @@ void Invariants::check_turns(const Instance& pod) {
         other.gone && *other.gone >= began_ && now - *other.gone > news_takes && now - *other.gone < long_detached;
     if ((!leaves && !left) || !shares_driver(other) || verdict(other) == drain::Verdict::skip) continue;
     if (shares_with_one_that_stays(other)) continue;
-    // A volume that is still mounted by others is not detached.
+    // A volume that other pods on the node still mount is not detached.
     const bool shared = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
       return on_our_node(entry.second) && !entry.second.gone && shares_claim(other.pod, entry.second.pod);
     });
@@ -86,7 +88,7 @@ std::optional<TimePoint> Invariants::unused_since(const std::string& volume_name
     const auto& claims = pod.pod.claims;
     if (!on_our_node(pod) || pod.pod.ns != ns || std::find(claims.begin(), claims.end(), claim) == claims.end())
       continue;
-    // Nobody waits for what a pod has that was left behind on purpose.
+    // The drain does not wait for the volumes of a pod that it leaves on purpose.
     if (!pod.gone || told_left_.contains(uid)) return std::nullopt;
     if (*pod.gone >= began_) left = std::max(left.value_or(*pod.gone), *pod.gone);
   }
@@ -103,20 +105,21 @@ std::set<std::string> Invariants::volumes_attached() const {
 
 void Invariants::check_volumes() {
   if (given_.options.volumes == drain::VolumeWait::off) return;
-  // Two refusals are believed.
+  // The drain accepts after two refusals that it may not read volumes.
   if (given_.options.volumes == drain::VolumeWait::if_permitted && volume_refusals_ >= 2) return;
   for (const std::string& name : volumes_attached())
     if (unused_since(name)) violated("P3: drained, but this volume is attached: " + name);
 }
 
-// As was asked for. Whole seconds of the drain's own watch.
+// True if the options end the drain at the volume limit, and a volume has reached it. The tolerance covers the delay of
+// the drain's watch.
 bool Invariants::ended_by_volume() const {
   const Duration limit = given_.options.volume_limit;
   if (!given_.options.end_at_volume_limit || limit == Duration::zero()) return false;
   std::set<std::string> attached = volumes_attached();
-  // A backup may have brought a pod back for a while, unseen.
+  // A restored backup may have brought a pod back for a while without a watch event.
   if (given_.etcd_restored) return !attached.empty();
-  // Its last list may be older than that.
+  // The drain's last list may be older than a detach within the last second.
   for (const auto& [name, at] : detached_)
     if (clock_.now() - at <= news_takes) attached.insert(name);
   return std::any_of(attached.begin(), attached.end(), [&](const std::string& name) {

@@ -1,4 +1,4 @@
-// A drain with the credential of the node's kubelet, held by the Node authorizer and NodeRestriction.
+// A drain with the credential of the node's kubelet, which the Node authorizer and NodeRestriction limit.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -20,7 +20,8 @@ class KubeletScenario : public Scenario {
   sim::TokenTransport as_kubelet{cluster.api(), "kubelet"};
 };
 
-// It sees neither the budget nor the volume's attachment; the budget's own words have to do.
+// The credential may read neither the budget nor the VolumeAttachment. The drain uses the message of the budget's
+// refusal instead.
 TEST_F(KubeletScenario, S67_WithAKubeletsCredentialTheNodeIsDrained) {
   add_pods(4, {.grace = 5, .labels = {{"app", "web"}}});
   add(a_budget("web", {{"maxUnavailable", 0}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
@@ -42,13 +43,14 @@ TEST_F(KubeletScenario, S67_WithAKubeletsCredentialTheNodeIsDrained) {
   EXPECT_THAT(pods_on("n2"), SizeIs(1));
 }
 
-// Its eviction finds nobody, or a namesake on another node: to a kubelet the one is 404, the other 403.
+// The evicted pod is deleted, or a pod with its name exists on another node. A kubelet's credential gets 404 in the
+// first case and 403 in the second.
 TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
   options.max_concurrent = 1;
   add(a_pod("first", {.grace = 30}));
   add(a_pod("gone", {.grace = 1}));
   add(a_pod("moved", {.grace = 1}));
-  // Nothing of it is heard before the evictions are sent.
+  // The watches deliver no event about this before the drain sends the evictions.
   after(2s, [this] { cluster.silence_watches(); });
   after(3s, [this] {
     for (const char* name : {"gone", "moved"}) cluster.remove("pods", "shop", name);
@@ -67,7 +69,8 @@ TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
   EXPECT_THAT(pods_on("n2"), SizeIs(1)) << "another pod of that name, on another node";
 }
 
-// The kubelet is dead, and taint eviction has marked every pod: who forces wants them gone.
+// The kubelet is dead, and taint eviction has already deleted some pods with their own grace period. A forced drain
+// must remove these, too.
 TEST_F(Scenario, AForcedDrainOfADeadNodeRemovesWhatTerminatesAlready) {
   options.grace_seconds = 0;
   add_pods(3, {.grace = 300});

@@ -1,4 +1,4 @@
-// A cordon that is taken away while the drain runs, seen or unseen, and what is none.
+// Cordons that are removed during the drain, with or without a watch event, and changes that only look like a removal.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -30,7 +30,8 @@ TEST_F(Scenario, P3_NotDrainedWhileTheCordonIsLost) {
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
 }
 
-// Every watch is dead, and nobody knows yet: only the pods that come tell that the node takes some again.
+// All watches are dead, and the drain has not noticed that yet. Only a pod that is newly bound shows that the node was
+// schedulable again.
 TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   add_pods(1, {.grace = 5});
   after(2s, [this] { cluster.silence_watches(); });
@@ -58,7 +59,8 @@ TEST_F(Scenario, P3_NorFromANodeThatWasReplacedUnseen) {
   EXPECT_THAT(evictions(), SizeIs(1)) << "of the pod that was there";
 }
 
-// Ours has become a person's: so it tells of a time in which nobody listened.
+// The cordon was the drain's and is a person's now. So the node was schedulable in between, although no watch event
+// said so.
 TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   const Json prefers_n1 = {{"sim.haulout.dev/prefers-node", "n1"}};
   add(a_workload("StatefulSet", "db", 3, {{"terminationGracePeriodSeconds", 8}}, prefers_n1));
@@ -102,7 +104,7 @@ TEST_F(Scenario, ThatItSettlesAnewIsTold) {
   EXPECT_GE(took(), 100s);
 }
 
-// Others may own the field beside whoever set it, and what is booked of them moves with whatever else they write.
+// Several managers may own the field in managedFields, and their entries change with each of their other writes.
 TEST_F(Scenario, ACordonWhoseBookingsMoveIsNoNewOne) {
   cluster.cordon("n1");
   add_pods(2, {.grace = 5});

@@ -1,4 +1,4 @@
-// The node: cordons of ours and of others, namespaces that die, permissions, being stopped.
+// The node: cordons by the drain and by other writers, terminating namespaces, permissions, and cancelling.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -170,7 +170,7 @@ TEST_F(Scenario, MissingRightsAreFoundBeforeAnythingIsTouched) {
 TEST_F(Scenario, RightsAreReviewedWhereTheyMatter) {
   options.fail_fast = true;
   add_pods(2);
-  // A RoleBinding in the pods' namespace: no everywhere, yes there.
+  // A RoleBinding in the pods' namespace. The review denies the right for all namespaces and allows it for that one.
   cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (!call.path.ends_with("/selfsubjectaccessreviews")) return std::nullopt;
     const auto asked = Json::parse(call.request.body)["spec"]["resourceAttributes"];
@@ -231,7 +231,8 @@ TEST_F(Scenario, WithoutWatchesItPolls) {
     EXPECT_THAT(watches, Not(IsEmpty())) << resource;
     for (const sim::AuditEntry& watch : watches) EXPECT_EQ(watch.status, 403) << resource;
   }
-  // The pods leave within 20 s, and are listed every 5 s or so; before that for the plan, after it for the proof.
+  // The pods are deleted within 20 s, and the drain lists them about every 5 s. Further lists are for the plan and for
+  // the final proof.
   EXPECT_THAT(requests("list", "pods"), SizeIs(::testing::AllOf(::testing::Ge(5u), ::testing::Le(9u))));
 }
 

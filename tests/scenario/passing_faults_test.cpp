@@ -1,5 +1,5 @@
-// What goes wrong on the way for a while, one kind at a time: it is waited for, and is no success meanwhile. And what
-// waiting cannot heal.
+// Temporary faults of the connection, one kind at a time. The drain waits until the fault ends and reports no success
+// before. Also tests faults that waiting cannot resolve.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -22,7 +22,7 @@ void PrintTo(const Row& row, std::ostream* out) {
   *out << row.what;
 }
 
-// From the third second on, for half a minute, every request that it concerns; the watches have just ended.
+// All watches end after 3 s. From then on the fault strikes each matching request for 30 s.
 class PassingFaults : public Scenario, public ::testing::WithParamInterface<Row> {
  protected:
   drain::Report drain_through(const Row& row) {
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"425", {.kind = FaultKind::server_error, .code = 425}},
         Row{"522 of a load balancer", {.kind = FaultKind::server_error, .code = 522, .proxy = true}}));
 
-// P10
+// Promise P10: the dry run obeys Retry-After.
 TEST_F(Scenario, ADryRunLeavesAServerAloneThatAsksForIt) {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
   way = &faults;
@@ -86,7 +86,7 @@ TEST_F(Scenario, ADryRunLeavesAServerAloneThatAsksForIt) {
   EXPECT_GE(took(), 21s);
 }
 
-// Asked for again and again it stays the same: the drain ends, and says so.
+// Answers that stay the same however often the drain retries. The drain ends and reports them.
 class HopelessAnswers : public Scenario, public ::testing::WithParamInterface<int> {};
 
 TEST_P(HopelessAnswers, EndADrainThatHasNotBegun) {

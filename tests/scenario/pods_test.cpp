@@ -1,4 +1,4 @@
-// Pods: identity, vanishing, finalizers, grace periods, filters, order.
+// Pods: identity, deletion, finalizers, grace periods, filters, order.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -24,7 +24,7 @@ TEST_F(Scenario, S10_StatefulSetNamesake) {
   EXPECT_EQ(evictions().size(), 2u) << "the namesakes on the other nodes are nobody's business";
 }
 
-// A budget is burnt at most once for a pod that was replaced between the list and its eviction; the watch tells.
+// If a pod is replaced between list and eviction, at most one disruption is used, because the watch reports the change.
 TEST_F(Scenario, S11_NamesakeBetweenListAndEvict) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 0}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -48,7 +48,7 @@ TEST_F(Scenario, S11_NamesakeBetweenListAndEvict) {
 TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
-  add(a_pod("slow", {.grace = 120}));  // the drain goes on while db-0 comes and goes
+  add(a_pod("slow", {.grace = 120}));  // keeps the drain running while db-0 is evicted and comes back
   options.timeout = 10min;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
@@ -57,7 +57,7 @@ TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
 }
 
-// Who runs the node does not run the operator that tolerates everything.
+// The person who runs the node may have no control over an operator whose pods tolerate every taint.
 TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -74,7 +74,7 @@ TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
   EXPECT_EQ(left->reason, "PodPinned");
 }
 
-// Where pods are deleted (--disable-eviction) kubectl stops at the first deletion that fails.
+// With --disable-eviction kubectl stops at the first deletion that fails. Haulout continues.
 TEST_F(Scenario, APodThatCannotBeDeletedHoldsNoOtherUp) {
   add_pods(4);
   options.delete_instead_of_evict = true;
@@ -145,7 +145,7 @@ TEST_F(Scenario, S17_AnHourOfGraceIsNoAlarm) {
   EXPECT_EQ(evictions().size(), 1u);
 }
 
-// The kubelet ends it when its time is up; nobody hurries that.
+// The kubelet kills the pod at the end of its grace period. The drain does not shorten that.
 TEST_F(Scenario, S18_APreStopHookOutlastsTheGracePeriod) {
   add(a_pod("hangs", {.grace = 45, .annotations = {{"sim.haulout.dev/terminates-after", "1h"}}}));
   add_pods(2, {.grace = 5});
@@ -231,7 +231,7 @@ TEST_F(Scenario, S50_FinishedPodsAreLeft) {
   EXPECT_THAT(pods_on("n1"), SizeIs(50));
 }
 
-// Its kubelet has stopped it, so that its phase is Failed; it is still there.
+// The pod is already terminating, but it still exists, and policy refuses it.
 TEST_F(Scenario, APodOnItsWayOutThatPolicyKeepsIsNamedWithItsReason) {
   add(a_pod("bare", {.grace = 600, .owner_kind = ""}));
   cluster.delete_gracefully("pods", "shop", "bare");
@@ -309,7 +309,7 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
     if (entry.verb == "create" && entry.subresource == "eviction") EXPECT_TRUE(entry.dry_run);
 }
 
-// The API server ignores the query of a DELETE that has a body: a dry run that stands in the query alone deletes.
+// The API server ignores the query of a DELETE with a body. So dryRun in the query alone would delete the pod.
 TEST_F(Scenario, DryRunServerDeletesNothingEither) {
   add_pods(3);
   options.dry_run = drain::DryRunMode::server;
@@ -326,7 +326,7 @@ TEST_F(Scenario, DryRunServerDeletesNothingEither) {
   EXPECT_FALSE(unschedulable());
 }
 
-// The server lets pods that are not Ready go past a budget that has what it needs without them.
+// The server exempts pods that are not Ready from a budget that has enough healthy pods without them.
 TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
   add_pods(4, {.labels = {{"app", "web"}}});
   for (const char* name : {"sick-0", "sick-1"}) add(a_pod(name, {.ready = false, .labels = {{"app", "web"}}}));
@@ -363,7 +363,7 @@ TEST_F(Scenario, WhatComesToTerminateForTooLongIsNotWaitedForEither) {
   EXPECT_EQ(pod(report, "dead").outcome, PodOutcome::skipped);
   EXPECT_EQ(pod(report, "dead").reason, "TerminatingTooLong");
   EXPECT_EQ(told.count(EventType::left, "shop/dead"), 1u);
-  // Its deletionTimestamp lies its grace period ahead of its eviction.
+  // The deletionTimestamp is the time of the eviction plus the pod's grace period.
   EXPECT_GT(took(), 80s);
   EXPECT_LT(took(), 85s);
 }
@@ -380,7 +380,7 @@ TEST_F(Scenario, WhatSomebodyElseDeletesIsSaidToTerminate) {
   EXPECT_EQ(told.count(EventType::evicted, "shop/leaving"), 0u);
 }
 
-// The watch never told of it: it is known from a list that was made for another's sake, and has gone since.
+// The watch never delivered this pod. The drain knows it only from another list, and it is deleted before a new list.
 TEST_F(Scenario, APodThatTheWatchNeverKnewIsGoneWhenTheViewIsListedAnew) {
   add_pods(1, {.grace = 5});
   after(1s, [this] { cluster.lag_watches(1h); });

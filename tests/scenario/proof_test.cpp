@@ -1,4 +1,4 @@
-// The last word: no pod is left in the view of the drain, and the API server is asked whether that is so.
+// The final proof: when the drain's view contains no more pods, the drain asks the API server whether that is true.
 #include "tests/scenario/scenario.hpp"
 #include "tests/scenario/volumes_fixture.hpp"
 
@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 class Proof : public Volumes {
  protected:
   Proof() { way = &faults; }
-  // Every list of pods from this time of the drain on, of which the first is that of the plan.
+  // Applies the fault to every list of pods except the first one, which is for the plan.
   void spoil_final_list(sim::Fault fault, Duration lasts = 24h) {
     faults.add(
         {.verb = "list", .resource = "pods", .skip = 1, .until = clock.now() + lasts, .fault = std::move(fault)});
@@ -29,7 +29,7 @@ class Proof : public Volumes {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
 };
 
-// P8: the token has expired during the drain; a watch that is open outlives it.
+// Promise P8: the token expires during the drain. A watch that is already open continues after that.
 TEST_F(Proof, AListThatFailsForLongIsTold) {
   options.timeout = 2min;
   add_pods(2, {.grace = 2});
@@ -73,7 +73,7 @@ TEST_F(Proof, WhatHealsIsWithdrawn) {
   EXPECT_EQ(told.count(EventType::reconnected), 1u);
 }
 
-// A question that is still out is told, too.
+// A list that is still unanswered is diagnosed, too.
 TEST_F(Proof, SilenceIsTold) {
   options.timeout = 50s;
   add_pods(1, {.grace = 2});
@@ -91,7 +91,7 @@ TEST_F(Proof, AProofThatSucceedsAtOnceIsNoNews) {
   EXPECT_EQ(told.count(EventType::disconnected), 0u);
 }
 
-// P9: while its list stalls the watch goes on.
+// Promise P9: the watch continues to deliver events while the list stalls.
 TEST_F(Proof, ALatePodDoesNotWaitForAListThatStalls) {
   options.settle = 0s;
   faults.add({.verb = "list", .resource = "pods", .skip = 1, .count = 1, .fault = {FaultKind::stall}});
@@ -103,7 +103,7 @@ TEST_F(Proof, ALatePodDoesNotWaitForAListThatStalls) {
   EXPECT_LE(*told.time_of(EventType::eviction_sent, "shop/late") - *told.time_of(EventType::late_pod, "shop/late"), 1s);
 }
 
-// It came while the answer was under way, which does not have it.
+// The pod is created while the final check waits for the Node, and the last list does not contain it.
 TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
   options.settle = 0s;
   faults.add(
@@ -116,7 +116,7 @@ TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
-// Holds back an answer about the Node.
+// Delays one answer about the Node.
 class LateNode final : public http::Transport {
  public:
   LateNode(http::Transport& inner, Clock& clock) : inner_(inner), clock_(clock) {}
@@ -140,8 +140,8 @@ class LateNode final : public http::Transport {
   Duration next_{};
 };
 
-// A late pod makes the drain look at the Node. Before it has the answer, which says that the node is cordoned, somebody
-// uncordons it, and the watch tells.
+// A late pod makes the drain read the Node. Before the answer "cordoned" arrives, a person uncordons the node and the
+// watch delivers that event.
 TEST_F(Proof, P3_ALateAnswerAboutTheNodeTakesNoNewsBack) {
   LateNode late(cluster.api(), clock);
   way = &late;
@@ -161,7 +161,7 @@ TEST_F(Proof, P3_ALateAnswerAboutTheNodeTakesNoNewsBack) {
     if (entry.type == EventType::eviction_sent) EXPECT_LE(entry.at, uncordoned);
 }
 
-// Without a living watch, what comes after the list would be seen by nobody.
+// Without a live watch, the drain would not see pods that are created after the list.
 TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   options.timeout = 1min;
   add_pods(1, {.grace = 2});
@@ -172,7 +172,7 @@ TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   EXPECT_THAT(report.message, HasSubstr("cannot be followed"));
 }
 
-// A balancer cuts what is idle.
+// A load balancer closes idle connections.
 TEST_F(Proof, AWatchThatIsOpenedAgainAtOnceIsNoNews) {
   add_pods(2, {.grace = 120});
   for (int i = 1; i < 8; ++i) after(i * 15s, [this] { cluster.close_watches(); });
@@ -181,7 +181,7 @@ TEST_F(Proof, AWatchThatIsOpenedAgainAtOnceIsNoNews) {
   EXPECT_EQ(told.count(EventType::reconnected), 0u);
 }
 
-// Volumes that are stuck end a drain that is told to let them, but not while a pod is left.
+// With end_at_volume_limit, stuck volumes end the drain, but not while a pod is left.
 TEST_F(Proof, ALatePodStopsTheEndByAStuckVolume) {
   options.volume_limit = 20s;
   options.end_at_volume_limit = true;

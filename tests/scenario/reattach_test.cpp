@@ -1,4 +1,5 @@
-// --reattach-limit: advice to wait until another node has the volumes that were detached here.
+// --reattach-limit: the drain waits up to this limit until another node has attached the volumes that were detached
+// here.
 #include "drain/reattach.hpp"
 
 #include "tests/scenario/scenario.hpp"
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 class Reattaching : public Scenario {
  protected:
   Reattaching() { options.reattach_limit = 90s; }
-  // A StatefulSet of one pod with the volume pv-NAME; its pod comes back on another node.
+  // Adds a StatefulSet of one pod with the volume pv-NAME. The pod comes back on another node.
   void add_database(const std::string& name) {
     add(a_volume(name));
     Json spec = mounting({name});
@@ -27,7 +28,7 @@ class Reattaching : public Scenario {
   void attaching_takes(Duration time) {
     after(0s, [this, time] { cluster.timing().attach = time; });
   }
-  // When this was told of the volume, last.
+  // Returns the time of the last event of this type about the volume.
   std::optional<WallTime> told_last(EventType type, const std::string& volume) const {
     std::optional<WallTime> last;
     for (const auto& entry : told.entries)
@@ -102,7 +103,7 @@ TEST_F(Reattaching, WhatNothingBringsBackIsNotWaitedFor) {
   EXPECT_EQ(told.count(EventType::volume_reattach), 0u);
 }
 
-// Several nodes may have it: any of them will do.
+// A ReadWriteMany volume may be attached to several nodes. Any other node is sufficient.
 TEST_F(Reattaching, ASharedVolumeIsThereAlready) {
   add(a_volume("shared", Json::object(), "ReadWriteMany"));
   add(a_pod("here", {.grace = 20, .spec = mounting({"shared"})}));

@@ -1,4 +1,5 @@
-// A server, or something before it, whose watches say again or in another order what they have said.
+// A transport whose watches repeat or reorder events, like a faulty server or proxy would. Borrows the inner transport
+// and the clock.
 #pragma once
 
 #include <map>
@@ -10,9 +11,9 @@ namespace haulout::scenario {
 class ReplayingTransport final : public http::Transport {
  public:
   enum class How {
-    twice,           // each event, and now and then all of the stream so far
-    swapped,         // each event after the one that follows it, if that comes at once
-    from_the_start,  // a watch begins with all that earlier ones of the same resource have told
+    twice,           // repeats each event, and sometimes all events of the stream so far
+    swapped,         // delivers each event after the next one, if that comes at once
+    from_the_start,  // starts a watch with all events of earlier watches of the same resource
   };
   ReplayingTransport(http::Transport& inner, Clock& clock, How how) : inner_(inner), clock_(clock), how_(how) {}
 
@@ -25,7 +26,7 @@ class ReplayingTransport final : public http::Transport {
     co_return std::unique_ptr<http::BodyStream>(std::make_unique<Replay>(*this, std::move(stream), so_far_[path]));
   }
 
-  // Events that came where they should not have.
+  // Number of pieces that were repeated or reordered.
   std::size_t struck() const { return struck_; }
 
  private:
@@ -69,7 +70,7 @@ class ReplayingTransport final : public http::Transport {
   http::Transport& inner_;
   Clock& clock_;
   How how_;
-  std::map<std::string, std::string> so_far_;  // by path; one string for all streams of a resource
+  std::map<std::string, std::string> so_far_;  // by path; all streams of a resource share one string
   std::size_t struck_ = 0;
 };
 

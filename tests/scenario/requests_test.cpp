@@ -1,4 +1,4 @@
-// P10, in numbers: how many requests a drain takes that nothing holds up.
+// Promise P10 in numbers: how many requests a drain needs if nothing holds it up.
 #include "tests/scenario/guards_fixture.hpp"
 
 namespace haulout::scenario {
@@ -7,13 +7,14 @@ namespace {
 using drain::Outcome;
 using drain::VolumeWait;
 
-// Besides one eviction for each pod: the Node three times (at first, for the cordon, at the end) and its cordon, its
-// pods twice, the budgets, two questions about rights, and the watches of pods, budgets and Node.
+// The requests besides one eviction per pod. The drain reads the Node three times (at first, for the cordon, at the
+// end) and patches it once. It lists its pods twice and the budgets once, reviews two permissions, and opens three
+// watches (pods, budgets, Node).
 constexpr std::size_t basic = 12;
-// The VolumeAttachments at first, their watch, and a list at the end; where nothing is attached the first alone.
+// A first list of VolumeAttachments, their watch, and a list at the end. If nothing is attached, only the first list.
 constexpr std::size_t of_volumes = 3;
 static_assert(basic + of_volumes <= 15, "what a drain may take besides its pods and what is counted one by one");
-// Nodes and pods of the cluster.
+// Lists of the nodes and of the pods of the cluster.
 constexpr std::size_t of_fit = 2;
 
 class RequestCount : public Guards {
@@ -33,7 +34,7 @@ class RequestCount : public Guards {
     add(a_workload(kind, name, replicas, {{"terminationGracePeriodSeconds", 5}},
                    {{"sim.haulout.dev/prefers-node", "n1"}}, ns));
   }
-  // All but the evictions, one of each of the pods.
+  // Returns the number of all requests except the evictions. Expects exactly one eviction per pod.
   std::size_t besides_evictions(std::size_t pods) {
     EXPECT_THAT(drain(), Ended(Outcome::drained));
     EXPECT_EQ(evictions().size(), pods);
@@ -59,7 +60,7 @@ TEST_F(RequestCount, P10_OneForEachFurtherPage) {
   EXPECT_EQ(besides_evictions(50), basic + 2);
 }
 
-// What agents do unless they are told otherwise.
+// The default of the agent.
 TEST_F(RequestCount, P10_OneForEachVolume) {
   add_pods(40);
   add_pods_with_volumes(10);

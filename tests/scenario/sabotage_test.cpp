@@ -1,5 +1,5 @@
-// Whether the judges of generated worlds can catch anything: a drain that was broken on purpose, one defect at a time.
-// ./dev mutants does the same with patches of the program; these are tried each time.
+// Tests whether the checks of generated worlds can detect defects: each case breaks the drain on purpose in one way.
+// `./dev mutants` does the same with patches of the program. These cases run with every test run.
 #include <gtest/gtest.h>
 
 #include "sim/objects.hpp"
@@ -48,7 +48,7 @@ struct Defect {
   BrokenWire::Request request;
   BrokenWire::Answer answer;
   const char* caught_as;
-  std::uint64_t first_seed = 1;  // near the one that catches it
+  std::uint64_t first_seed = 1;  // the search starts near the seed that detects the defect
 };
 
 void PrintTo(const Defect& defect, std::ostream* out) {

@@ -175,7 +175,7 @@ asio::awaitable<drain::Report> Scenario::run_drain() {
   std::optional<drain::Report> report;
   co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn(cluster.run());
-    co_await clock.sleep_until(clock.now() + 5s);  // controllers and kubelets bring the world up
+    co_await clock.sleep_until(clock.now() + 5s);  // controllers and kubelets settle the cluster
     for (auto& [delay, action] : later_) cluster.after(delay, std::move(action));
     began_ = clock.now();
     Clock& ours = own_clock ? *own_clock : clock;

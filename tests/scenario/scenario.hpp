@@ -1,5 +1,5 @@
-// A drain on the simulated cluster in virtual time: builders for the cluster's objects, a recorder of what the drain
-// tells, and the questions that scenarios ask afterwards.
+// A drain on the simulated cluster in virtual time. Contains builders for the cluster's objects, a recorder of the
+// drain's events, and queries about the result of the scenario.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include "tests/worlds/faults.hpp"
 
 namespace haulout::drain {
-// How test failures print them.
+// Test failures print values with these functions.
 inline void PrintTo(Outcome outcome, std::ostream* out) {
   *out << to_string(outcome);
 }
@@ -35,15 +35,15 @@ struct PodSpec {
   std::string node = "n1";
   std::int64_t grace = 10;
   std::string owner_kind = "ReplicaSet";  // empty: no controller
-  std::string owner_name = "dangling";    // an owner that is no object brings nothing back
+  std::string owner_name = "dangling";    // no such object exists, so no controller creates a replacement
   std::string owner_uid = "dangling-uid";
   std::string owner_api = "apps/v1";
   std::string phase = "Running";
   bool ready = true;
   Json labels = Json::object();
   Json annotations = Json::object();
-  Json spec = Json::object();      // merged over
-  Json metadata = Json::object();  // merged over
+  Json spec = Json::object();      // merged over the default spec
+  Json metadata = Json::object();  // merged over the default metadata
 };
 
 Json a_node(const std::string& name);
@@ -52,14 +52,14 @@ Json a_workload(const std::string& kind, const std::string& name, int replicas, 
                 Json template_annotations = Json::object(), const std::string& ns = "shop");
 Json a_budget(const std::string& name, Json spec, const std::string& ns = "shop");
 
-// The spec of a pod that mounts these claims.
+// Returns the spec of a pod that mounts these claims.
 Json mounting(const std::vector<std::string>& claims);
-// A claim of that name in shop, bound to a PersistentVolume pv-NAME with these annotations.
+// Returns a claim with this name in namespace shop, bound to PersistentVolume pv-NAME with these annotations.
 Json a_volume(const std::string& name, const Json& annotations = Json::object(),
               const std::string& access_mode = "ReadWriteOnce");
 Json a_volume_attachment(const std::string& volume, const std::string& node = "n1");
 
-// Everything that a drain told, with the virtual time of it.
+// Records all events of a drain with their virtual time.
 class Recorder final : public drain::DrainObserver {
  public:
   struct Entry {
@@ -67,10 +67,10 @@ class Recorder final : public drain::DrainObserver {
     WallTime at;
     std::string pod;  // namespace/name
     std::string reason;
-    std::string diagnosis;  // code
+    std::string diagnosis;  // code of the diagnosis
     std::string volume;
     std::string message;
-    bool advice = false;  // a finding that holds nothing up
+    bool advice = false;  // a diagnosis that does not hold up the drain
   };
   void on_event(const drain::Event& event) override;
   std::vector<Entry> entries;
@@ -78,8 +78,8 @@ class Recorder final : public drain::DrainObserver {
   std::size_t count(drain::EventType type, const std::string& pod = {}) const;
   bool raised(const std::string& code) const;
   bool withdrawn(const std::string& code) const;
-  bool advised(const std::string& code) const;            // of all findings with it
-  std::string message_of(const std::string& code) const;  // of the first finding with it
+  bool advised(const std::string& code) const;            // true if every diagnosis with this code is advice
+  std::string message_of(const std::string& code) const;  // message of the first diagnosis with this code
   std::optional<WallTime> time_of(drain::EventType type, const std::string& what) const;
 };
 
@@ -88,30 +88,32 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   Scenario();
 
   void add(Json object);
-  // `count` ordinary pods web-0, web-1, … on n1 that nothing brings back.
+  // Adds `count` ordinary pods web-0, web-1, … to n1. No controller replaces them.
   void add_pods(int count, const PodSpec& spec = {}, const std::string& prefix = "web");
 
-  // A pod on n1 that concerns nobody, and so many events about it.
+  // The first function adds a finished pod to n1 that is irrelevant to the tests. The second patches it that many times
+  // to produce watch events.
   void add_bystander() { add(a_pod("bystander", {.phase = "Succeeded"})); }
   void stir_bystander(int times);
-  // Etcd is restored from a backup, the bystander has taken the revisions far ahead of it, and the watches are opened
-  // again at once: until as many have passed they tell of nothing.
+  // Takes a backup of etcd at `backed_up`, then patches the bystander to raise the revision. At `restored` etcd is
+  // restored and all connections break, so clients open their watches again with a revision from the future. These
+  // watches deliver nothing until the restored cluster has reached that revision.
   void restore_unheard(Duration backed_up, Duration restored);
 
-  // Runs the cluster and a drain of n1 to the drain's end. Before that the cluster comes to rest.
+  // Starts the cluster, lets it settle, and then runs a drain of n1 to its end.
   drain::Report drain();
-  // Requests, answers and events take no time: what is left is what the drain lets pass.
+  // Sets all latencies of requests, answers and watch events to zero, so that only the drain's own waits take time.
   void no_latency();
-  // What happens meanwhile, counted from the start of the drain.
+  // Runs `action` this long after the drain has started.
   void after(Duration delay, std::function<void()> action);
 
   std::vector<sim::AuditEntry> requests(const std::string& verb, const std::string& resource,
                                         const std::string& subresource = "") const;
   std::vector<sim::AuditEntry> evictions() const { return requests("create", "pods", "eviction"); }
   std::size_t accepted_evictions() const;
-  // Lists and watches of VolumeAttachments, and PersistentVolumes that were read.
+  // Number of lists and watches of VolumeAttachments plus reads of PersistentVolumes.
   std::size_t asked_for_volumes() const;
-  // When the eviction of this pod of namespace shop was first sent; that it was is expected.
+  // Returns when the first eviction of this pod in namespace shop was sent. The test fails if none was sent.
   WallTime sent_at(const std::string& pod) const;
   const drain::VolumeReport& volume(const drain::Report& report, const std::string& name) const;
   const drain::PodReport& pod(const drain::Report& report, const std::string& name) const;
@@ -122,9 +124,9 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  // Stands between the drain and the API server; tests set it to make the way there worse.
+  // The transport between the drain and the API server; null: cluster.api(). Tests set it to inject faults. Borrowed.
   http::Transport* way = nullptr;
-  // Of the machine that the drain runs on, where it is not right.
+  // Clock of the machine that runs the drain, if it differs from the cluster's; null: `clock`. Borrowed.
   Clock* own_clock = nullptr;
   Recorder told;
   drain::Options options;

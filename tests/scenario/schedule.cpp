@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// Notes when the cordon was acknowledged: what comes before it is no part of the schedule.
+// Records when the cordon was acknowledged. The time before that does not belong to the schedule.
 class Stopwatch final : public drain::DrainObserver {
  public:
   explicit Stopwatch(Clock& clock) : clock_(clock) {}
@@ -70,7 +70,7 @@ std::vector<std::int64_t> random_graces(std::uint64_t seed) {
   const auto most = static_cast<std::uint64_t>(longest[rng.between(std::uint64_t{0}, std::uint64_t{3})]);
   std::vector<std::int64_t> graces(rng.between(std::uint64_t{5}, std::uint64_t{80}));
   for (std::int64_t& grace : graces) grace = static_cast<std::int64_t>(rng.between(std::uint64_t{1}, most));
-  // Half of the workloads are of few kinds of pods, as real ones are.
+  // Half of the workloads have only a few kinds of pods, like real ones.
   if (rng.chance(50))
     for (std::size_t i = 3; i < graces.size(); ++i) graces[i] = graces[i % 3];
   return graces;

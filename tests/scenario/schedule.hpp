@@ -1,5 +1,5 @@
-// How long a simulated drain takes, against longest-first list scheduling of the same pods: one tier, no budgets, each
-// pod takes its whole grace period to end, no settle time.
+// Compares the duration of a simulated drain with longest-first list scheduling of the same pods. There is one tier, no
+// budget and no settle time, and each pod needs its whole grace period to terminate.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace haulout::scenario {
 
-// Grace periods of a random workload of pods on one node.
+// Returns the grace periods, in seconds, of a random workload on one node.
 std::vector<std::int64_t> random_graces(std::uint64_t seed);
-// `places` 0: unlimited.
+// `places` 0 disables the limit.
 Duration list_schedule(std::vector<std::int64_t> graces, std::size_t places);
-// From the acknowledged cordon to the report; throws if the node was not drained.
+// Returns the time from the acknowledged cordon to the report. Throws if the node was not drained.
 Duration simulated_drain(const std::vector<std::int64_t>& graces, std::size_t places, std::uint64_t seed);
 
 }  // namespace haulout::scenario

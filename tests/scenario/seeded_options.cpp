@@ -63,7 +63,7 @@ drain::Guards some_guards(Rng& rng) {
   return guards;
 }
 
-// By the labels that worlds have.
+// The selectors use the labels of generated worlds.
 void select_some(drain::Options& options, Rng& rng) {
   if (rng.chance(40))
     for (std::uint64_t i = pick(rng, 1, 3); i > 0; --i)
@@ -96,7 +96,7 @@ void leave_some(drain::Options& options, std::uint64_t seed) {
   if (options.fail_fast && rng.chance(25)) options.grace_seconds = static_cast<std::int64_t>(pick(rng, 0, 20));
 }
 
-// As an agent does: what a kubelet's credential cannot see is off.
+// Switches off what a kubelet's credential may not read, as the agent does.
 void keep_to_the_node(drain::Options& options) {
   options.guards = {};
   options.fit = drain::FitPolicy::off;
@@ -113,8 +113,8 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 6) switch_on_more(options, world);
   if (generation >= 8) leave_some(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
-  // What moves pods because they are asked to leave makes none anew when they are deleted, which a guard would wait
-  // for.
+  // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
+  // guard would wait for that replacement for ever.
   if (!world.migrations.empty() && options.delete_instead_of_evict) options.guards = {};
   return options;
 }

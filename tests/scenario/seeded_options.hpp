@@ -1,5 +1,5 @@
-// The options of a generated drain. What a later generation adds comes from a source of its own: all else is as in the
-// one before.
+// The options of a generated drain. Options that a later generation adds come from a random source of their own. So all
+// other options are the same as in the generation before.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace haulout::scenario {
 
-// The first ones are drawn from `rng`.
+// Draws the options of the first generation from `rng`.
 drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned generation);
-// Those of the sixth generation that are switched on, each with a space before it.
+// Returns the options of the sixth generation that are switched on, each with a space before it.
 std::string richer_setting(const drain::Options& options);
 
 }  // namespace haulout::scenario

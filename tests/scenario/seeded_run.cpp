@@ -25,10 +25,10 @@ struct Case {
   sim::GeneratedWorld world;
   Circumstances given;
   Duration begins_after{};
-  std::vector<std::pair<Duration, Duration>> wall_jumps;  // when, and by how much: of the drain's own clock
+  std::vector<std::pair<Duration, Duration>> wall_jumps;  // (when, by how much), for the drain's own clock
 };
 
-// Pods that ask not to be disrupted until somebody takes their annotation away.
+// Some pods ask not to be disrupted until a person removes their annotation.
 void protect_some_pods(Case& made, Rng& rng) {
   for (Json& object : made.world.objects) {
     if (sim::text(object, "/kind") != "Pod" || !rng.chance(8)) continue;
@@ -96,8 +96,8 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   return made;
 }
 
-// By when a drain without a deadline must have succeeded: everything has healed, every pod has taken its time, and
-// what was waited for has been noticed.
+// Returns the time within which a drain without a deadline must succeed. It allows for the end of all faults, for the
+// termination of every pod, and for delays until the drain notices these.
 Duration longest(const Case& made) {
   Duration one_by_one = 0s, longest_grace = 0s, detach_one_by_one = 0s;
   const Duration each_volume = made.world.detach_takes + made.given.options.reattach_limit;
@@ -108,7 +108,7 @@ Duration longest(const Case& made) {
     longest_grace = std::max(longest_grace, grace);
     if (!sim::at(object, "/spec/volumes").is_null()) detach_one_by_one += each_volume;
   }
-  // Who was moved has to leave once more.
+  // A moved pod must be evicted once more.
   for (const auto& incident : made.world.incidents)
     if (incident.what == "pod moved") one_by_one += longest_grace + 1s, detach_one_by_one += each_volume;
   const std::size_t places = made.given.options.max_concurrent;
@@ -121,9 +121,10 @@ Duration longest(const Case& made) {
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
-  // The own pod goes when all others have gone.
+  // The drain's own pod is evicted after all others are deleted.
   const Duration own = made.given.options.own_pod_uid.empty() ? Duration::zero() : longest_grace + each_volume;
-  // Who watches from a revision that the server has not reached again hears of nothing: that is noticed by the doubts.
+  // After an etcd restore, a watch from a revision in the future delivers nothing. The drain notices this when a
+  // `doubt_interval` ends.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
   const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
   return std::max(made.world.healed_after, made.begins_after) + work + own + made.world.migrations_take +
@@ -205,7 +206,8 @@ class Runner {
       group.spawn(cluster_.run());
       co_await clock_.sleep_until(clock_.now() + made_.begins_after);
       co_await one_drain();
-      // The streams have been dropped, and answers that were under way find nobody: nothing may hang on to the server.
+      // All streams are dropped and all pending answers have lost their receivers. So no watch may remain open on the
+      // server.
       co_await clock_.sleep_until(clock_.now() + std::chrono::seconds(1));
       if (cluster_.open_watches() != 0) checks_.violated("a watch was left open");
     });

@@ -1,4 +1,4 @@
-// One drain of a generated world: world, options, people and faults all follow from the seed.
+// One drain of a generated world. The seed determines the world, the options, the actions of people and the faults.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace haulout::scenario {
 struct SeededRun {
   std::uint64_t seed = 0;
   unsigned generation = 0;
-  std::string setting;  // the options of the drain and what its world has, in one line
+  std::string setting;  // the drain's options and the features of its world, in one line
   std::string outcome;
   std::vector<std::string> violations;
   std::vector<std::string> trace;
-  Duration took{};  // virtual
+  Duration took{};  // virtual time
   std::size_t requests = 0;
   std::size_t faults_struck = 0;
 };
 
-// Stands between the drain and the judges, and breaks what the drain does. It is given the sound way.
+// Creates a transport between the drain and the checks that breaks the drain's behaviour. `sound` is the unbroken
+// transport. The result borrows it.
 using Sabotage = std::function<std::unique_ptr<http::Transport>(http::Transport& sound)>;
 
 SeededRun run_seed(std::uint64_t seed, unsigned generation = sim::newest_generation, const Sabotage& sabotage = {});

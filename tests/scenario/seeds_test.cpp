@@ -1,7 +1,8 @@
-// Promises P1 to P5, P8 to P10, places, budgets, guards and order in generated worlds, each from one seed.
-//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (200 from 1)
-//   HAULOUT_SEED=K                         seed K alone, with its trace
-//   HAULOUT_GENERATION=G                   in worlds of that generation (the newest)
+// Checks the promises P1 to P5 and P8 to P10, places, budgets, guards and order in generated worlds, one world per
+// seed.
+//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   run N seeds from K on (default: 200 from 1)
+//   HAULOUT_SEED=K                         run seed K alone, with its trace
+//   HAULOUT_GENERATION=G                   use worlds of generation G (default: the newest)
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ struct Found {
   unsigned generation;
   std::vector<std::uint64_t> seeds;
 };
-// Each of these has once found a bug.
+// Each of these seeds once found a bug.
 const std::vector<Found> found_something = {
     {1, {1441, 2040, 2637, 2716, 2926, 2928, 2930, 3012, 5121, 5334, 5335, 5481, 5693, 5897, 6392, 6446}},
     {3, {27831, 28481}},
@@ -85,7 +86,8 @@ TEST(Seeds, EveryPromiseHoldsInEveryWorld) {
   for (const auto& [outcome, times] : outcomes) ended += fmt::format(", {} {}", times, outcome);
   std::cout << fmt::format("{} seeds from {}: {:.1f} virtual hours, {} requests, {} faults struck{}{}\n", count, first,
                            hours, requests, faults, ended, dimensions.text());
-  // A generator that goes lame must not look like a promise kept.
+  // Checks that the generator still produces varied worlds. Otherwise the promises would hold only because nothing
+  // happens.
   if (count < 100) return;
   EXPECT_GE(outcomes["drained"] * 2, count);
   EXPECT_GT(outcomes["blocked"], 0u);

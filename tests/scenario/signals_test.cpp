@@ -1,5 +1,5 @@
-// An eviction request as a signal: webhooks and controllers that move a pod because they see that somebody asks for it
-// to leave, although its budget never opens.
+// An eviction request as a signal: webhooks and controllers move a pod because they see the request, although the pod's
+// budget never allows a disruption.
 #include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
 
@@ -21,7 +21,7 @@ class Signals : public Scenario {
   using Judge = std::function<sim::Admission(const sim::AuditEntry&)>;
 
   void webhook(Judge judge) { cluster.server().admit_evictions(std::move(judge)); }
-  // With a budget of its own that never opens.
+  // Adds a virtual machine's pod with a budget of its own that never allows a disruption.
   void add_machine(const std::string& name) {
     add(a_pod("virt-launcher-" + name, {.grace = 5,
                                         .owner_kind = "VirtualMachineInstance",
@@ -31,7 +31,7 @@ class Signals : public Scenario {
                                         .labels = {{"vm", name}}}));
     add(a_budget("kubevirt-" + name, {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"vm", name}}}}}}));
   }
-  // Each request for one of them starts its migration, which takes so long.
+  // The first eviction request for a machine's pod starts its migration, which takes this long.
   void machines_migrate(Duration takes) {
     webhook([this, takes](const sim::AuditEntry& entry) -> sim::Admission {
       if (!entry.name.starts_with("virt-launcher-") || !moving.insert(entry.name).second) return {};
@@ -62,7 +62,7 @@ class Signals : public Scenario {
   std::set<std::string> moving;
 };
 
-// kubectl 1.36.3 asks at 0, 5 and 10 s, and is done after 10.2 s.
+// For comparison: kubectl 1.36.3 sends requests at 0, 5 and 10 s and ends after 10.2 s.
 TEST_F(Signals, S78_AVirtualMachineMigratesBecauseItsPodIsAskedFor) {
   options.settle = 0s;
   add_machine("vm");
@@ -142,7 +142,8 @@ TEST_F(Signals, P10_AClosedBudgetIsAskedOncePerPodAndThenSeldom) {
   EXPECT_EQ(told.count(EventType::parked), 20u) << "each is told once";
 }
 
-// Its signal hangs in a webhook for ten seconds; the eviction that the budget lets pass does not wait for that.
+// The signal of one pod hangs in a webhook for ten seconds. The eviction that the budget allows for the other pod does
+// not wait for it.
 TEST_F(Signals, ABudgetThatOpensIsAskedAtOnceWhileASignalHangs) {
   no_latency();
   add_pods(2, {.labels = {{"app", "web"}}});
@@ -171,7 +172,7 @@ TEST_F(Signals, P9_ASlowWebhookOfOneNamespaceHoldsUpNoOther) {
   EXPECT_LT(took(), 10s) << "ten at a time would take thirteen seconds";
 }
 
-// The server itself waits ten seconds for a webhook that does not answer, and longer where it is told to.
+// The server waits ten seconds for a webhook that does not answer, and longer if it is configured so.
 TEST_F(Signals, AnEvictionWaitsForItsAnswerLongerThanTheServerForAWebhook) {
   add_pods(3);
   webhook([](const sim::AuditEntry&) -> sim::Admission { return {.takes = 30s}; });

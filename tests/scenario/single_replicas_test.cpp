@@ -1,4 +1,4 @@
-// Guards: controllers with a single replica, annotations that make exceptions, and owners of other kinds.
+// Guards: controllers with a single replica, annotations for exceptions, and owners of other kinds.
 #include "tests/scenario/guards_fixture.hpp"
 
 namespace haulout::scenario {
@@ -26,7 +26,7 @@ TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
   EXPECT_FALSE(unschedulable());
 }
 
-// With several nodes this one's turn may come long after its plan was made.
+// With several nodes, a node's drain may start long after its plan was made.
 TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   deploy("web", 2);
   deploy("api", 2);
@@ -40,7 +40,7 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
 }
 
-// It was scaled up as was asked for, and another one down, before the node's turn came.
+// Before the node's drain starts, a person scales the reported Deployment up and another one down to one replica.
 TEST_F(Guards, WhatIsWarnedOfIsWhatIsSoWhenTheTurnComes) {
   deploy("web", 2);
   deploy("api", 1);
@@ -111,7 +111,7 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
-// One that may not be seen may be there.
+// A budget that the drain may not read may exist.
 TEST_F(Guards, WhereBudgetsCannotBeSeenNoneIsSaidToBeMissing) {
   deploy("web", 2);
   options.guards.single_replica = SingleReplica::warn;
@@ -188,7 +188,7 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_TRUE(told.withdrawn("ReplicasUnknown"));
   EXPECT_THAT(report.diagnoses, IsEmpty());
-  // And before anything is done.
+  // The diagnosis was raised before the first eviction.
   const auto first_of = [this](drain::EventType type) {
     return std::find_if(told.entries.begin(), told.entries.end(),
                         [&](const auto& entry) { return entry.type == type; });
@@ -199,7 +199,7 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   EXPECT_LT(raised, first_of(drain::EventType::eviction_sent));
 }
 
-// Of a resource of one's own, the scale of which may not be read, or which has none, or whose API is away.
+// The owner above the ReplicaSet has no scale. The same applies if the API of the owner is not served.
 TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
   options.guards.single_replica = SingleReplica::block;
   deploy("web", 1, Json::object(), "ReplicaSet");
@@ -211,7 +211,8 @@ TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
   EXPECT_FALSE(told.raised("ReplicasUnknown"));
 }
 
-// A ReplicaSet may be one of several below what has the number: a canary of one beside the four that serve.
+// A ReplicaSet may be one of several below the controller that sets the number of replicas. For example, a canary
+// ReplicaSet with one pod may exist beside one with four.
 TEST_F(Guards, NoReplicaSetAnswersForWhatMerelyMayNotBeRead) {
   cluster.forbid("get", "replicationcontrollers/scale");
   options.guards.single_replica = SingleReplica::block;
@@ -234,7 +235,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
                                      HasSubstr("haulout.dev/max-unavailable")));
 }
 
-// A resource of one's own whose API was removed: who replaced its pods cannot do so any more.
+// The API of a custom resource was removed. So its controller cannot replace pods any more.
 TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   for (const char* name : {"vm-0", "vm-1", "vm-2"})
     add(a_pod(name, {.owner_kind = "StrimziPodSet", .owner_name = "vm", .owner_api = "core.strimzi.io/v1beta2"}));
@@ -249,7 +250,7 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {
   options.guards.single_replica = SingleReplica::block;
   add(a_pod("slow", {.grace = 30}));
-  // It was being bound to the node when that was cordoned.
+  // The pod was already being bound to the node when the node was cordoned.
   after(1s, [this] {
     add(a_workload("StatefulSet", "late", 1, {{"nodeName", "n1"}, {"terminationGracePeriodSeconds", 5}}));
   });

@@ -1,4 +1,4 @@
-// The clock of a machine whose wall clock somebody sets: monotonic time is that of the clock below.
+// A clock whose wall clock a test can shift. Its monotonic time is that of the clock below, which it borrows.
 #pragma once
 
 #include "retry/clock.hpp"

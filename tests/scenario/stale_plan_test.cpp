@@ -1,5 +1,5 @@
-// What happens to volumes between the plan and the first eviction: other nodes are drained, or load balancers forget
-// this one.
+// Changes to volumes between the plan and the first eviction, while the drain works on other nodes or waits for load
+// balancers to remove this one.
 #include "tests/scenario/volumes_fixture.hpp"
 
 namespace haulout::scenario {
@@ -11,7 +11,8 @@ using ::testing::HasSubstr;
 
 class StalePlan : public Volumes {
  protected:
-  // A pod comes after the plan and is gone before the first eviction; its volume is detached 5 min after that.
+  // A pod is created after the plan and deleted before the first eviction. Its volume is detached 5 min after the
+  // deletion.
   drain::Report drain_late(std::function<void()> before_eviction = [] {}) {
     std::optional<drain::Report> report;
     run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {

@@ -1,4 +1,4 @@
-// Two nodes are drained at once, by two clients that know nothing of each other.
+// Two nodes are drained at the same time by two independent clients.
 #include "tests/scenario/scenario.hpp"
 
 namespace haulout::scenario {
@@ -43,7 +43,7 @@ class TwoDrains : public Scenario {
     };
     run(with_task_group(body));
   }
-  // Pods that serve and do not leave, whatever the budget's status says.
+  // Records the smallest number of Ready pods that are not terminating, independently of the budget's status.
   void watch_budget() {
     cluster.on_change([this](const sim::Change& change) {
       if (change.key.resource != "pods") return;
@@ -71,7 +71,7 @@ TEST_F(TwoDrains, S30_OfPodsBehindOneBudgetShareIt) {
     EXPECT_THAT(one->evicted(), SizeIs(5)) << one->node << ": none that came from the other node";
   }
   EXPECT_EQ(fewest, 9u) << "of ten, whoever asks";
-  // Neither waits for the other's end.
+  // Neither drain waits for the other one to end.
   EXPECT_LT(first.evicted().front(), second.evicted().back());
   EXPECT_LT(second.evicted().front(), first.evicted().back());
   EXPECT_EQ(accepted_evictions(), 10u);

@@ -21,7 +21,7 @@ class VolumeTurns : public Scenario {
     options.volume_turns = VolumeWait::if_permitted;
     options.max_concurrent = 0;
   }
-  // Claim and volume of that name, which takes 20 s to detach, and a pod of that name with it.
+  // Adds a claim, a volume that takes 20 s to detach, and a pod that uses it, all with this name.
   void add_pod_with_volume(const std::string& name, const std::string& driver, PodSpec spec = {},
                            const Json& annotations = {{"sim.haulout.dev/detaches-after", "20s"}}) {
     Json volume = a_volume(name, annotations);
@@ -38,7 +38,7 @@ class VolumeTurns : public Scenario {
   Duration evicted_after(const std::string& name) const {
     return sent_at(name) - told.time_of(EventType::cordoned, "").value_or(WallTime{});
   }
-  // Each leaves when the volume of the one before is detached, and not later.
+  // Each pod is evicted as soon as the volume of the pod before is detached, and not earlier.
   void expect_one_after_the_other(const drain::Report& report, const std::vector<std::string>& names) const {
     for (std::size_t i = 1; i < names.size(); ++i) {
       const auto& before = volume(report, "pv-" + names[i - 1]);
@@ -161,7 +161,7 @@ TEST_F(VolumeTurns, APodThatDoesNotEndHoldsTheOthersAMinute) {
   EXPECT_LT(evicted_after("a-1"), 72s);
 }
 
-// Its containers have ended, and its volume is detached.
+// The pod's containers have ended, and its volume is detached.
 TEST_F(VolumeTurns, APodThatItsFinalizerHoldsHoldsTheOthersNoLonger) {
   add_pod_with_volume("a-0", "disks.example.com", {.metadata = {{"finalizers", {"example.com/hold"}}}});
   add_pod_with_volume("a-1", "disks.example.com");

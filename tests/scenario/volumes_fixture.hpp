@@ -1,4 +1,4 @@
-// Pods with volumes, and what is attached.
+// Fixture for pods with volumes and their VolumeAttachments.
 #pragma once
 
 #include "tests/scenario/scenario.hpp"
@@ -11,7 +11,7 @@ class Volumes : public Scenario {
     spec.spec = mounting({claim});
     add(a_pod(pod, spec));
   }
-  // Of a claim of that name that was deleted; its VolumeAttachment stayed behind on n1.
+  // Adds a volume of a deleted claim with this name. Its VolumeAttachment is still on n1.
   void add_released_volume(const std::string& name, const std::string& claim) {
     Json volume = a_volume(claim)["items"][0];
     volume["metadata"]["name"] = name;

@@ -1,4 +1,4 @@
-// Volumes: what is attached to the node when its pods have gone.
+// Volumes that are still attached to the node when the node's pods are deleted.
 #include "drain/cordon.hpp"
 #include "tests/scenario/volumes_fixture.hpp"
 
@@ -53,7 +53,7 @@ TEST_F(Volumes, AVolumeWhoseNamespaceDiesIsDetached) {
 TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
-  add(a_volume_attachment("pv-of-nobody"));  // not even its PersistentVolume is there
+  add(a_volume_attachment("pv-of-nobody"));  // has no PersistentVolume either
   add(a_volume("data"));
   add_pod_with("db-0", "data", {.grace = 30});
   const auto report = drain();
@@ -66,8 +66,8 @@ TEST_F(Volumes, S65_ALeakedAttachmentIsDiagnosedAndHoldsNothingUp) {
   EXPECT_EQ(attached_to("n1"), 2u) << "nobody deletes them but a human";
 }
 
-// Of `haulout cordon` or of an earlier drain, whose cordon somebody may have taken back since: it says nothing of
-// volumes.
+// The mark is from `haulout cordon` or from an earlier drain, and a person may have removed that cordon since. So the
+// mark proves nothing about volumes.
 TEST_F(Volumes, S65_ALeakedAttachmentHoldsNoCommandUpThatFindsAMark) {
   add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
@@ -159,7 +159,7 @@ TEST_F(Volumes, S68_TheLimitEndsTheDrainWhenItIsToldTo) {
   EXPECT_GE(took(), 240s);
 }
 
-// A watch that died unnoticed tells of no detached volume: a list has the last word before the drain is given up.
+// A watch that died unnoticed does not report the detach. So the drain lists once more before it gives up.
 TEST_F(Volumes, S68_TheLimitEndsNoDrainOverAVolumeThatIsDetached) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "30s"}}));
   add_pod_with("db-0", "data");
@@ -185,7 +185,7 @@ TEST_F(Volumes, WhatAPodUsesThatStaysHoldsNothingUp) {
   EXPECT_LT(took(), 16s);
 }
 
-// A person has drained the node a moment ago, or our last attempt ended at its deadline.
+// A person drained the node a moment ago, or the agent's last attempt ended at its deadline.
 TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
   add_pod_with("db-0", "data");
@@ -198,7 +198,8 @@ TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-// The command has no memory, and a cordon of a person bears no mark: only the Node tells that somebody has the volume.
+// The command keeps no state between runs, and a person's cordon has no mark. Only the Node's status shows that the
+// volume is still in use.
 TEST_F(Volumes, S64_TheNextDrainWaitsForWhatIsNeitherUnmountedNorBeingDetached) {
   options.volumes = drain::VolumeWait::required;
   options.timeout = 5min;
@@ -229,7 +230,7 @@ TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
   EXPECT_EQ(asked_for_volumes(), 0u);
 }
 
-// A pod that arrives after the cordon brings a volume along.
+// A pod that is bound after the cordon has a volume.
 TEST_F(Volumes, TheVolumeOfALatePod) {
   add_pods(1, {.grace = 20});
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
@@ -243,7 +244,8 @@ TEST_F(Volumes, TheVolumeOfALatePod) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
-// Another process had begun this run and evicted the pods: its successor does not know whose the volumes are.
+// Another process began this run and evicted the pods. The process that resumes the run does not know which pods used
+// the volumes.
 TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
   add_pod_with("db-0", "data");
@@ -257,7 +259,7 @@ TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-// The pod's last hour: its claim goes with it, the volume's record stays until it is detached.
+// The claim of a generic ephemeral volume is deleted with its pod. The PersistentVolume remains until it is detached.
 TEST_F(Volumes, AGenericEphemeralVolume) {
   add(a_volume("db-0-scratch", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add(a_pod("db-0", {.spec = {{"volumes", {{{"name", "scratch"}, {"ephemeral", Json::object()}}}}}}));
@@ -275,7 +277,7 @@ TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
   EXPECT_LT(took(), 5min);
 }
 
-// A claim was deleted, its volume kept, and the claim made anew under the same name.
+// A claim was deleted, its volume was retained, and a new claim was created with the same name.
 TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameIsNobodys) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
@@ -289,7 +291,7 @@ TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameIsNobodys) {
   EXPECT_EQ(attached_to("n1"), 1u) << "nobody deletes it but a human";
 }
 
-// P12: the server checks no claimRef, and people patch them by hand to bind a volume again.
+// Promise P12: the server does not validate claimRef, and people patch it by hand to bind a volume again.
 TEST_F(Volumes, AClaimRefWithoutANamespaceEndsNoProgram) {
   Json volume = a_volume("data")["items"][0];
   volume["metadata"]["name"] = "pv-odd";

@@ -1,4 +1,4 @@
-// Volumes that may not be seen, or not for a while, and those of which it cannot be told whose they are.
+// Volumes that the drain may not read, always or for a while, and volumes whose claim is unknown.
 #include "sim/status_bodies.hpp"
 #include "tests/scenario/volumes_fixture.hpp"
 
@@ -23,7 +23,7 @@ sim::FaultRule slower(const std::string& verb, const std::string& resource) {
   return {.verb = verb, .resource = resource, .fault = {.kind = sim::FaultKind::slow, .delay = 30s}};
 }
 
-// A kubelet's credential: neither lists nor watches of VolumeAttachments.
+// A kubelet's credential can neither list nor watch VolumeAttachments.
 TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   cluster.forbid("list", "volumeattachments");
   cluster.forbid("watch", "volumeattachments");
@@ -107,7 +107,7 @@ TEST_F(Volumes, NothingIsLeakedBeforeTheNodeHasBeenRead) {
   EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
 }
 
-// P10: a Node that takes its time is asked once, whatever happens meanwhile.
+// Promise P10: while one slow read of the Node is pending, the drain sends no second one.
 TEST_F(Volumes, TheNodeIsAskedForItsVolumesOnceAtATime) {
   add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
@@ -138,7 +138,7 @@ TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
-// Which claim it is that has the name cannot be seen: then it is waited for.
+// The drain cannot read which claim has the name now, so it waits for the volume.
 TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
@@ -157,7 +157,7 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
     add(a_volume(name, {{"sim.haulout.dev/detaches-after", "60s"}}));
     add_pod_with(name, name);
   }
-  const auto unreadable = std::make_shared<std::string>();  // the first that is asked for
+  const auto unreadable = std::make_shared<std::string>();  // name of the first volume that is read
   cluster.server().intercept(
       [unreadable](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
         if (!call.info || call.info->resource != "persistentvolumes") return std::nullopt;
@@ -180,7 +180,7 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
   EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
 }
 
-// A list is due at the deadline itself.
+// A list is due exactly at the deadline.
 TEST_F(Volumes, TheDeadlineIsNoTroubleOfTheServer) {
   no_latency();
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
@@ -259,7 +259,8 @@ TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
-// Its watch waits for a revision that is far ahead: a volume that is used is never detached.
+// The watch of the restored pod has a revision far ahead and delivers nothing. The volume is detached only if the drain
+// evicts that pod again.
 TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add_bystander();
@@ -275,7 +276,8 @@ TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-// What the drain asks about volumes beside its loop is no reason to look later whether the node is empty.
+// A failed request about volumes, which runs beside the drain's main loop, must not delay the check whether the node is
+// empty.
 TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
   options.volumes = drain::VolumeWait::off;
   options.volume_turns = drain::VolumeWait::if_permitted;

@@ -1,4 +1,4 @@
-// Admission webhooks that judge evictions: that deny for a while or for ever, fail, or run on the node that is drained.
+// Admission webhooks for evictions: they deny for a while or for ever, fail, or run on the drained node.
 #include "sim/status_bodies.hpp"
 #include "tests/scenario/scenario.hpp"
 
@@ -18,7 +18,7 @@ const std::string denied = "admission webhook \"guard.example.com\" denied the r
 
 class Webhooks : public Scenario {
  protected:
-  // Asked about each eviction; what it answers, if anything, is the server's answer.
+  // Calls `judge` for each eviction. If `judge` returns a body, that is the server's answer.
   void webhook(std::function<std::optional<sim::StatusBody>(const sim::AuditEntry&)> judge) {
     cluster.server().intercept(
         [judge = std::move(judge)](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
@@ -56,7 +56,7 @@ class Webhooks : public Scenario {
     EXPECT_THAT(report.diagnoses[0].message, AllOf(HasSubstr("shop/db"), HasSubstr("never")));
     EXPECT_LE(evictions().size(), 8u + 20u) << "15 s to 30 s between two tries in the end";
   }
-  // A webhook's server that starts slowly, wherever it runs.
+  // Adds a webhook whose server runs on n1. A replacement of that server takes 60 s to start on any node.
   void guard_runs_on_this_node(const Json& ports) {
     Json guard = a_workload("Deployment", "guard", 1, {{"terminationGracePeriodSeconds", 30}},
                             {{"sim.haulout.dev/prefers-node", "n1"}});
@@ -72,7 +72,8 @@ class Webhooks : public Scenario {
   }
 };
 
-// As KubeVirt does: the eviction is the request to migrate the machine, and the pod goes when that is done.
+// KubeVirt does this: the eviction requests a migration of the machine, and the pod is deleted when the migration is
+// done.
 TEST_F(Webhooks, S33_OneThatSays429WhileAMachineMigrates) {
   add_pods(7, {.grace = 5});
   add(a_pod("vm", {.grace = 5}));

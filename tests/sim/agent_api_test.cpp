@@ -1,4 +1,4 @@
-// What the agent needs beside Leases: who it is, its Node's status, Events, ConfigMaps.
+// The API that the agent uses besides Leases: its own identity, its Node's status, Events, ConfigMaps.
 #include "k8s/client.hpp"
 #include "k8s/status.hpp"
 #include "tests/sim/sim_test.hpp"
@@ -57,7 +57,7 @@ TEST_F(AgentApiTest, WhoAmI) {
     EXPECT_TRUE(!denied && k8s::is_denied_by_rbac(denied.error()));
     EXPECT_NE(denied.error().message().find("User \"system:serviceaccount:haulout:agent\" cannot get"),
               std::string::npos);
-    // Its pod has gone, and the token with it.
+    // The agent's pod is deleted, so its token is invalid.
     cluster.set_token("secret", std::nullopt);
     const auto expired = co_await client.review_self(soon());
     EXPECT_TRUE(!expired && k8s::is_unauthorized(expired.error()));
@@ -95,7 +95,7 @@ TEST_F(AgentApiTest, TheStatusOfANode) {
         "n1", R"({"status":{"conditions":[{"type":"HauloutMaintenance","state":"True"}]}})", soon());
     EXPECT_TRUE(!misspelt && misspelt.error().is_status(422));
     EXPECT_NE(misspelt.error().message().find(R"(unknown field "status.conditions[0].state")"), std::string::npos);
-    // The main resource ignores the status.
+    // A patch of the main resource ignores `status`.
     EXPECT_TRUE(co_await client.patch_node("n1", R"({"status":{"conditions":null}})", k8s::DryRun::none, soon()));
     EXPECT_EQ(sim::text(sim::condition(node(), "Ready"), "/status"), "True");
     const auto missing = co_await client.patch_node_status("none", "{}", soon());
@@ -139,7 +139,7 @@ TEST_F(AgentApiTest, EventsAreWrittenRepeatedAndExpire) {
 }
 
 struct EventRow {
-  const char* change;  // of an Event that would be accepted
+  const char* change;  // merged into an Event that the server accepts
   int status;
   const char* message;
 };

@@ -1,4 +1,4 @@
-// Evictions under a PodDisruptionBudget: what the server answers, and what it costs.
+// Evictions under a PodDisruptionBudget: the answers of the server, and how much time and budget an eviction costs.
 #include <fmt/format.h>
 
 #include "tests/sim/sim_test.hpp"
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 class BudgetTest : public SimTest {
  public:
   void SetUp() override { add_node("n1"); }
-  // What an answer means, in one line: "201", "429 <cause> [retry-after]", "409 Pod".
+  // Returns the answer's meaning in one line: "201", "429 <cause> [retry-after]", "409 Pod".
   boost::asio::awaitable<std::string> outcome(std::string name, Json options = Json::object()) {
     const auto response = co_await evict("shop", name, options);
     const Json body = Json::parse(response.body);
@@ -36,7 +36,7 @@ TEST_F(BudgetTest, ClosedBudgetAnswersByteForByte) {
         R"("DisruptionBudget","message":"The disruption budget web needs 1 healthy pods and has 1 currently"}]},)"
         R"("code":429})");
     EXPECT_FALSE(response.headers.find("Retry-After"));
-    // The UID is never looked at behind a closed budget.
+    // If the budget is exhausted, the server does not check the UID precondition.
     const Json options = {{"preconditions", {{"uid", "0000"}}}};
     const std::string wrong_uid = co_await outcome("a", options);
     EXPECT_EQ(wrong_uid, "429 The disruption budget web needs 1 healthy pods and has 1 currently");

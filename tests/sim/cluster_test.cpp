@@ -217,7 +217,7 @@ TEST_F(ClusterTest, ARestoredEtcdIsWhatTheSchedulerSees) {
   });
 }
 
-// One run of a small world, as text.
+// Runs a small world once and returns its changes as text.
 std::string trace(std::uint64_t seed) {
   boost::asio::io_context context{1};
   sim::VirtualClock clock{context};

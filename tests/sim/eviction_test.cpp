@@ -92,7 +92,7 @@ TEST_F(EvictionTest, UidMismatchTakesTenSecondsWhereTheServerRetries) {
   }
   in_world([&]() -> boost::asio::awaitable<void> {
     for (const char* name : {"Pending", "Succeeded", "Failed", "a"}) {
-      if (std::string_view(name) == "a") cluster.delete_gracefully("pods", "shop", "a");  // terminating
+      if (std::string_view(name) == "a") cluster.delete_gracefully("pods", "shop", "a");  // makes the pod terminating
       Json options = {{"preconditions", {{"uid", "0000"}}}};
       const TimePoint asked = clock.now();
       const auto slow = co_await evict("shop", name, options);

@@ -1,4 +1,4 @@
-// What a large world costs, without a look at the time: how many objects its parts look at.
+// How the cost of the simulation grows with the size of the cluster, measured in objects looked at, not in time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Fewer than nodes, so that as many budgets have pods on a node however many nodes there are.
+// Fewer replicas than nodes, so that the number of budgets with pods on one node does not depend on the number of
+// nodes.
 constexpr int replicas = 4;
 
 void add_app(Cluster& cluster, const char* resource, int number, int nodes) {
@@ -43,7 +44,8 @@ void add_app(Cluster& cluster, const char* resource, int number, int nodes) {
   }
 }
 
-// Objects looked at while every pod of so many nodes is deleted once and comes back, and every node goes down once.
+// Returns the number of objects looked at. Every pod is deleted once and recreated, and each of the `nodes` nodes
+// reboots once.
 std::uint64_t looked_at(const char* resource, int nodes) {
   boost::asio::io_context context{1};
   VirtualClock clock{context};

@@ -15,7 +15,7 @@ class KubeletTest : public SimTest {
   }
 };
 
-// A kubelet's status manager works on one pod at a time.
+// A kubelet's status manager handles one pod at a time.
 TEST_F(KubeletTest, AKubeletTellsOfOneEndAfterTheOther) {
   cluster.timing().kubelet_report = 15ms;
   std::map<std::string, TimePoint> gone;
@@ -96,7 +96,7 @@ TEST_F(KubeletTest, PodsTerminateAsTheirAnnotationsSay) {
   });
 }
 
-// As with kubelets since 1.27.
+// Real kubelets behave like this since 1.27.
 TEST_F(KubeletTest, AStoppedPodHasFailedBeforeItGoes) {
   struct Row {
     const char *name, *phase, *then;

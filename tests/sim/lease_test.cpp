@@ -1,4 +1,4 @@
-// Leases as slots: the answers of the API, and what the garbage collector does.
+// Leases as slots: the answers of the API, and the behaviour of the garbage collector.
 #include <fmt/format.h>
 
 #include "k8s/reflector.hpp"
@@ -37,7 +37,7 @@ class LeaseTest : public SimTest {
   boost::asio::awaitable<http::Response> patch(std::string body, std::string query = {}) {
     return ask("PATCH", slot + query, body, "application/merge-patch+json");
   }
-  // When the slot went, after now; far too late if it did not.
+  // Returns the time from now until the slot's Lease is deleted, or more than 10 s if it is not.
   boost::asio::awaitable<Duration> gone_after() {
     const TimePoint from = clock.now();
     while (there() && clock.now() < from + 10s) co_await pass(1ms);
@@ -147,7 +147,7 @@ TEST_F(LeaseTest, PutResurrectsAndAsksForAVersion) {
 
 struct RefusedRow {
   const char* what;
-  const char* patch;  // of a lease that would be accepted
+  const char* patch;  // merged into a Lease that the server accepts
   const char* query;
   int created;
   int patched;
@@ -226,7 +226,7 @@ TEST_F(LeaseTest, TheUidDecidesNotTheName) {
     cluster.replace_node("n1");
     EXPECT_NE(node_uid(), old);
     EXPECT_LE(co_await gone_after(), 131ms);
-    // A holder that has not noticed takes it once more: it evaporates.
+    // A holder that has not noticed the replacement creates the Lease again. The garbage collector deletes it.
     EXPECT_EQ((co_await create(lease(old))).status, 201);
     const Duration lag = co_await gone_after();
     EXPECT_GE(lag, 8ms) << "the answer was under way meanwhile";
@@ -247,7 +247,7 @@ TEST_F(LeaseTest, OneLivingOwnerIsEnoughAndOrphansStay) {
     co_await create(lease(node_uid(), "later"));
     co_await pass(1s);
     EXPECT_TRUE(there());
-    // Orphaned before its Node goes: it stays.
+    // A Lease whose owner reference is removed before its Node is deleted remains.
     cluster.patch("leases", "haulout", "later", {{"metadata", {{"ownerReferences", nullptr}}}});
     cluster.remove("nodes", "", "n1");
     co_await pass(1s);
@@ -331,7 +331,7 @@ TEST_F(LeaseTest, AReflectorSeesOnePoolOfOneNamespace) {
     cluster.remove("nodes", "", "n1");
     co_await pass(1s);
     EXPECT_EQ(changes, (std::vector<std::string>{"haulout-default-0", "haulout-default-1", "gone"}));
-    // Bookmarks of a Lease are understood.
+    // The reflector understands bookmarks of a Lease.
     co_await pass(90s);
     EXPECT_EQ(reflector.health().reconnects, 0u);
     EXPECT_EQ(reflector.objects().size(), 1u);

@@ -1,4 +1,4 @@
-// Lists: revision, pages, selectors.
+// Lists: resourceVersion, pages, selectors.
 #include <fmt/format.h>
 
 #include "tests/sim/sim_test.hpp"

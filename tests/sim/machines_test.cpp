@@ -1,4 +1,4 @@
-// Nodes that reboot, are out of reach, or register anew.
+// Nodes that reboot, are unreachable, or register again.
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -68,7 +68,7 @@ TEST_F(MachinesTest, OutOfReachIsNoReboot) {
     cluster.node_up("n1");
     EXPECT_EQ(ready(), "True");
     EXPECT_EQ(boot_id(), before);
-    // Down again before its pods are up: they stay as they are.
+    // The node goes down again before its pods are Ready. They remain not Ready.
     cluster.node_down("n1");
     co_await pass(5s);
     EXPECT_FALSE(pod_is_ready());

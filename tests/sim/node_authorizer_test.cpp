@@ -1,4 +1,4 @@
-// What a kubelet's credential may do, and the words in which the rest is refused (measured on 1.36).
+// What a kubelet's credential may do, and the messages with which the server refuses the rest (measured with 1.36).
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -28,7 +28,7 @@ class NodeAuthorizerTest : public SimTest {
     }
     cluster.set_token("kubelet", sim::kubelet_of("n1"));
   }
-  // The status, and what the refusal says.
+  // Returns the HTTP status and the message of the refusal.
   boost::asio::awaitable<std::pair<int, std::string>> say(std::string method, std::string target,
                                                           std::string body = {}) {
     http::Request request;

@@ -28,7 +28,7 @@ TEST_F(PatchTest, OneWriteSetsFieldAndMark) {
     EXPECT_EQ(response.status, 200);
     EXPECT_EQ(cluster.revision(), before + 1);
     EXPECT_EQ(node()["metadata"]["managedFields"][0]["manager"], "haulout") << "the User-Agent up to the slash";
-    // The taint comes 11 ms later, as a change of its own.
+    // The taint is added 11 ms later by a separate change.
     EXPECT_FALSE(node()["spec"].contains("taints"));
     co_await pass(20ms);
     EXPECT_EQ(cluster.revision(), before + 2);

@@ -1,5 +1,5 @@
-// What goes on in a cluster whose etcd was restored from a backup: whoever watches lists anew, and finds the
-// difference.
+// A simulated cluster whose etcd is restored from a backup: clients list again after their watches end, and find the
+// differences.
 #include <fmt/format.h>
 
 #include "tests/sim/sim_test.hpp"

@@ -1,4 +1,4 @@
-// A small simulated cluster in virtual time, and short ways to talk to its API.
+// Fixture with a small simulated cluster in virtual time, and helpers for requests to its API.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ class SimTest : public VirtualTimeTest {
   SeededRng rng{1};
   sim::Cluster cluster{context.get_executor(), clock, rng};
 
-  // Runs `body` while the world goes on.
+  // Runs `body` while the simulated cluster runs.
   void in_world(std::function<boost::asio::awaitable<void>()> body) {
     run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
       group.spawn(cluster.run());
@@ -60,7 +60,7 @@ class SimTest : public VirtualTimeTest {
     if (!node.empty()) result["spec"]["nodeName"] = node;
     return result;
   }
-  // Running and Ready.
+  // Returns a pod that is Running and Ready.
   static Json ready_pod(std::string ns, std::string name, std::string node, std::int64_t grace = 30) {
     Json result = pod(ns, name, node, grace);
     result["status"] = {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
@@ -72,7 +72,7 @@ class SimTest : public VirtualTimeTest {
   }
   std::string uid(std::string ns, std::string name) { return sim::uid_of(cluster.get("pods", ns, name)); }
   boost::asio::awaitable<void> pass(Duration duration) { return clock.sleep_until(clock.now() + duration); }
-  // Removes the newline that ends every body.
+  // Returns the body without the newline at its end.
   static std::string line(const http::Response& response) {
     EXPECT_TRUE(response.body.ends_with('\n'));
     return response.body.substr(0, response.body.size() - 1);

@@ -1,4 +1,4 @@
-// Volumes that were attached before the simulation began: a snapshot caught them on their way.
+// Volumes that were attached before the simulation began, as a snapshot of a real cluster shows them.
 #include "k8s/objects.hpp"
 #include "tests/sim/volumes_fixture.hpp"
 
@@ -11,7 +11,7 @@ using boost::asio::awaitable;
 class SnapshotVolumes : public VolumesTest {
  protected:
   static constexpr const char* unique_name = "kubernetes.io/csi/csi.example.com^h";
-  // As kube-controller-manager made it before the snapshot.
+  // Adds a VolumeAttachment as kube-controller-manager created it before the snapshot.
   void add_attachment(const std::string& name_of_volume, Json metadata = Json::object(), Json status = Json::object()) {
     metadata["name"] = k8s::attachment_name(name_of_volume, "n1");
     metadata["finalizers"] = {"external-attacher/csi.example.com"};
@@ -30,7 +30,7 @@ class SnapshotVolumes : public VolumesTest {
     add_attachment(name);
     say(name, {"volumesInUse", "volumesAttached"});
   }
-  // The Node n1 says that the volume is in use, attached or both.
+  // Adds the volume to these lists of Node n1's status: volumesInUse, volumesAttached.
   void say(const std::string& name_of_volume, const std::vector<std::string>& lists) {
     for (const std::string& list : lists)
       cluster.patch(
@@ -41,7 +41,7 @@ class SnapshotVolumes : public VolumesTest {
   }
 };
 
-// Its pod had gone to n2 when the snapshot was taken.
+// The volume's pod was on n2 already when the snapshot was taken.
 TEST_F(SnapshotVolumes, WhatTheNodeStillTellsOfIsUnmountedAndDetached) {
   add_volume();
   add_attachment(unique_name);
@@ -113,7 +113,7 @@ TEST_F(SnapshotVolumes, ThatAPersonAsksTheDriverToDetach) {
   });
 }
 
-// What the translation of its driver calls the volume stands in no PersistentVolume.
+// No PersistentVolume contains the name that the CSI translation of its driver gives to the volume.
 TEST_F(SnapshotVolumes, AVolumeThatWasMigratedToCsi) {
   add_migrated_volume({{"pv.kubernetes.io/migrated-to", "csi.example.com"}});
   cluster.create("pods", user("db-0", "n1"));

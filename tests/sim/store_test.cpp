@@ -135,7 +135,7 @@ TEST_F(StoreTest, ABudgetFindsItsPodsAndAPodItsBudgets) {
   EXPECT_THAT(names(budgets_of_pod(store, b)), ElementsAre("shop/any", "shop/listed"));
 }
 
-// Everything that the index knows, looked up without it.
+// Compares each query to the index with a full scan of the store.
 TEST_F(StoreTest, TheIndexSaysWhatLookingThroughAllSays) {
   const ResourceInfo& pods = *find_resource("pods");
   const auto pick = [&](const char* of) { return std::string(of) + std::to_string(rng.between(0, 3)); };

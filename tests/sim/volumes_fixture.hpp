@@ -1,4 +1,4 @@
-// Two nodes and a volume that may be attached to them.
+// Fixture with two nodes and a volume that can be attached to either of them.
 #pragma once
 
 #include "tests/sim/sim_test.hpp"
@@ -30,7 +30,7 @@ class VolumesTest : public SimTest {
       if (sim::text(object, "/spec/nodeName") == node) return object;
     return {};
   }
-  // Of Node.status: "volumesInUse", "volumesAttached".
+  // Returns the length of a list in Node.status: "volumesInUse" or "volumesAttached".
   std::size_t told(const char* list, const std::string& node = "n1") const {
     const Json status = cluster.get("nodes", "", node).value("status", Json::object());
     return status.contains(list) ? status.at(list).size() : 0;

@@ -1,4 +1,4 @@
-// Volumes that are attached, detached, and fail to be.
+// Attaching and detaching of volumes, and failures of both.
 #include "k8s/objects.hpp"
 #include "tests/sim/volumes_fixture.hpp"
 

@@ -8,12 +8,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Reads a watch line by line.
+// Reads the events of a watch one by one.
 class Reader {
  public:
   Reader(Clock& clock, std::unique_ptr<http::BodyStream> stream) : clock_(clock), stream_(std::move(stream)) {}
 
-  // Null at the proper end; the failure's code as {"errc": …}.
+  // Returns the next event, null after a proper end, or {"errc": CODE} after a failure.
   boost::asio::awaitable<Json> next(Duration patience = 400s) {
     auto chunk = co_await stream_->read_some(clock_.now() + patience);
     if (!chunk) co_return Json{{"errc", std::string(to_string(chunk.error().code()))}};
@@ -21,7 +21,7 @@ class Reader {
     EXPECT_TRUE(chunk->ends_with('\n'));
     co_return Json::parse(*chunk);
   }
-  // "ADDED a", "BOOKMARK", "end", or the error.
+  // Returns the next event as "ADDED a" or "BOOKMARK", or "end", or the error code.
   boost::asio::awaitable<std::string> brief(Duration patience = 400s) {
     const Json event = co_await next(patience);
     if (event.is_null()) co_return "end";

@@ -1,4 +1,4 @@
-// What workload controllers make of real objects: pods of Jobs, templates, names.
+// Pods that workload controllers create from real objects: pods of Jobs, templates, names.
 #include <fmt/format.h>
 
 #include "k8s/codec.hpp"
@@ -123,7 +123,7 @@ class StatefulSetTest : public WorkloadsTest {
   }
 };
 
-// Also when none is there any more: a name is free only then.
+// The controller copies the settings of the last pod although that pod is deleted. Its name is free only after that.
 TEST_F(StatefulSetTest, TheNextPodAsksForWhatTheLastOneDid) {
   cluster.create("statefulsets", set(1));
   Json first = ready_pod("shop", "db-0", "n1", 1);
@@ -150,7 +150,8 @@ TEST_F(StatefulSetTest, OrdinalsBeginWhereItSays) {
   });
 }
 
-// The controller counts a lower ordinal only when it has been Ready for minReadySeconds; a budget counts it at once.
+// The controller creates the next ordinal only when the lower one has been Ready for minReadySeconds. A budget counts a
+// pod as soon as it is Ready.
 TEST_F(StatefulSetTest, TheNextOrdinalWaitsUntilThisOneIsAvailable) {
   struct Row {
     const char* what;
