@@ -1,4 +1,5 @@
-// Machines that go down and come up, and whose boot id does not tell: containers, and units in the sandbox of one.
+// Machines that reboot although the agent reads the same boot id as before: containers, and agents in a sandbox that
+// shows another boot id.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -19,7 +20,7 @@ struct BootIds : Fleet {
 
 struct BrakedBootIds : GatedFleet {};
 
-// It was rebooted every four seconds, for ever.
+// Regression test: an earlier version rebooted such a machine every four seconds, forever.
 TEST_F(BootIds, AMachineWhoseBootIdStaysIsRebootedOnce) {
   Machine& n1 = machine("n1", {.same_boot_id = true});
   Machine& n2 = machine("n2", {.target = ""});
@@ -31,14 +32,15 @@ TEST_F(BootIds, AMachineWhoseBootIdStaysIsRebootedOnce) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
   EXPECT_THAT(message("n1"), HasSubstr("first process"));
   EXPECT_EQ(record("n1").reboots.size(), 1u);
-  // In doubt: its cordon stays, and its turn, so that no other node follows.
+  // Nothing proves the reboot. So the cordon and the slot stay, and no other node follows.
   EXPECT_TRUE(unschedulable("n1"));
   EXPECT_EQ(slots_held(), 1u);
   EXPECT_EQ(n2.boots(), 0u);
 }
 
-// Nobody can tell that it has restarted: each way is tried in its time, one of them twice, since the agent that began
-// after the first request may have followed one that was killed before it asked.
+// Nothing shows whether the machine has restarted. The agent tries each method until its limit is over. It uses one
+// method twice: the agent that started after the first request cannot know whether its predecessor was killed before it
+// sent the request.
 TEST_F(BootIds, WhereNobodyCanTellEachWayIsTriedInItsTimeAndOneTwice) {
   Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
   after(9min, [&] { EXPECT_EQ(n1.boots(), 1u) << story(); });
@@ -49,7 +51,8 @@ TEST_F(BootIds, WhereNobodyCanTellEachWayIsTriedInItsTimeAndOneTwice) {
   EXPECT_EQ(record("n1").reboots.size(), 3u) << "all of them count against the brake";
 }
 
-// Each accepted request may have been a boot, so another one looks at the brake, as the first one did.
+// Each accepted request may have caused a boot. So the agent checks the reboot limit before each further request, as
+// before the first one.
 TEST_F(BrakedBootIds, ARepeatThatWouldBeOneRebootTooManyIsNone) {
   joined.reboots_per_day = 1;
   Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
@@ -76,7 +79,7 @@ TEST_F(BrakedBootIds, WhatAPersonHasRequestedIsNotHeldBack) {
   EXPECT_THAT(n1.asked, ElementsAre("logind", "logind", "systemd")) << story();
 }
 
-// What it was for has gone: it was rebooted, though nobody saw it.
+// The need for the reboot is gone. So the machine was rebooted, although nothing shows it.
 TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .start_hidden = true});
   run_for(12h);
@@ -85,7 +88,7 @@ TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
   EXPECT_FALSE(unschedulable("n1"));
 }
 
-// The unit's sandbox shows the agent the host's, and the kubelet reports the machine's own.
+// The unit's sandbox shows the host's boot id to the agent. The kubelet reports the machine's own boot id.
 TEST_F(BootIds, AnAgentThatReadsAForeignBootIdRebootsNothing) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .kubelet_knows = true});
   run_for(3h);
@@ -97,7 +100,7 @@ TEST_F(BootIds, AnAgentThatReadsAForeignBootIdRebootsNothing) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// Said before there is anything to do.
+// The agent reports the reason before there is anything to do.
 TEST_F(BootIds, AForeignBootIdIsSaidOfAnIdleNode) {
   machine("n1", {.target = "", .same_boot_id = true, .kubelet_knows = true});
   run_for(30min);
@@ -113,7 +116,7 @@ TEST_F(BootIds, OneThatIsMendedGoesOn) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// It was ready when its agent learned what the kubelet reads.
+// The node is already ready when its agent learns which boot id the kubelet reads.
 TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
   Machine& n1 = machine("n1", {.methods = {}, .same_boot_id = true});
   after(10min, [&] {
@@ -128,7 +131,7 @@ TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
   EXPECT_EQ(n1.boots(), 0u);
 }
 
-// Else whoever reboots what is ready does so again and again.
+// If the node became ready again, a tool that reboots ready nodes would reboot it again and again.
 TEST_F(BootIds, OneThatOthersHaveRebootedIsNotReadyAgain) {
   Machine& n1 = machine("n1", {.methods = {}, .still_wanted = true, .same_boot_id = true});
   for (const Duration when : {10min, 20min, 30min})
@@ -141,7 +144,7 @@ TEST_F(BootIds, OneThatOthersHaveRebootedIsNotReadyAgain) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
 }
 
-// A kubelet that is Ready at once and tells of the boot later has lied about nothing.
+// A kubelet that is Ready at once and reports the new boot id later is no fault.
 TEST_F(BootIds, AKubeletThatTellsOfABootLateIsWaitedFor) {
   Machine& n1 = machine("n1", {.kubelet_late = 5min});
   run_fleet();
@@ -150,7 +153,7 @@ TEST_F(BootIds, AKubeletThatTellsOfABootLateIsWaitedFor) {
   EXPECT_THAT(states_of("n1"), Not(Contains("degraded")));
 }
 
-// The time of the request has passed while the machine was down.
+// The limit of the reboot request passes while the machine is down.
 TEST_F(BootIds, AMachineThatIsDownForLongerThanItsTimeIsNotRebootedAgain) {
   Machine& n1 = machine("n1", {.down = 25min, .same_boot_id = true});
   run_for(6h);
@@ -158,7 +161,8 @@ TEST_F(BootIds, AMachineThatIsDownForLongerThanItsTimeIsNotRebootedAgain) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdUnchanged");
 }
 
-// P7: wherever the agent dies, it does not ask again before the time is over, and the node does not stay as it is.
+// P7: whenever the agent dies, the next agent does not request the reboot again before the limit is over. The node does
+// not get stuck either.
 TEST_F(BootIds, AnAgentThatDiesAroundItsRequestAsksOnceInEachTime) {
   for (const Duration later : {0ms, 1ms, 2ms, 5ms, 10ms, 20ms, 50ms, 1000ms}) {
     struct OneNode : Fleet {
@@ -184,7 +188,8 @@ TEST_F(BootIds, AnAgentThatDiesAroundItsRequestAsksOnceInEachTime) {
   }
 }
 
-// What was asked for and never came counts, too: three in a day, whatever becomes of them.
+// A request that leads to no reboot also counts against the limit of three reboots a day. So the agent writes each
+// request to the record before it sends it.
 TEST_F(BootIds, WhatWasAskedForIsWrittenBeforeItIsAskedFor) {
   Machine& n1 = machine("n1", {.methods = {"logind"}, .ignored_reboots = 1});
   std::optional<agent::Record> then;

@@ -1,5 +1,5 @@
-// A clock that counts how often it wakes somebody: for an idle process each of these is a wake-up of the processor. It
-// may show a wrong time of the day.
+// A clock that counts how many of its alarms ring: each one wakes the processor of an idle process. Its time of day can
+// be wrong by a fixed amount. No I/O. Borrows the clock that it wraps.
 #pragma once
 
 #include "retry/clock.hpp"
@@ -12,7 +12,7 @@ class CountingClock final : public Clock {
 
   TimePoint now() const override { return clock_.now(); }
   WallTime wall_now() const override { return clock_.wall_now() + wrong_by_; }
-  // The machines' own clocks, and not the server's.
+  // Affects only the clocks of the machines, not the server's clock.
   void set_wrong_by(WallTime::duration offset) { wrong_by_ = offset; }
   std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
                                    std::function<void()> ring) override {

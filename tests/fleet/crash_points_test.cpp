@@ -1,6 +1,7 @@
-// P7: each scenario once more, with the agent killed at one of its requests, before the server saw it or after it
-// carried it out, or right before one of its timers is due; the next agent goes on, and the end is the same.
-//   HAULOUT_CRASH_POINTS=N|all   so many of them for each scenario, spread evenly (6)
+// P7: plays each scenario again and kills the agent once: at one of its requests, before the server receives it or
+// after the server has carried it out, or right before one of its timers is due. The next agent continues, and the
+// result is the same.
+//   HAULOUT_CRASH_POINTS=N|all   number of crash points for each scenario, spread evenly (default 6)
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -44,7 +45,7 @@ struct Open : Fleet {
   }
 };
 
-// Somebody who is asked after the drain, and answers.
+// Simulates a program that answers the hook after the drain, 5 s after it gets the ticket.
 void answer_hook(Open& fleet, const sim::Change& change) {
   if (change.key.resource != "nodes" || change.key.name != "n1" || change.type == sim::ChangeType::deleted) return;
   const Json annotations = (*change.object)["metadata"].value("annotations", Json::object());
@@ -55,7 +56,7 @@ void answer_hook(Open& fleet, const sim::Change& change) {
 
 struct Crash {
   CrashPoint at_request{};
-  Duration at_time{};  // of the start; 0: never
+  Duration at_time{};  // time since the start of the run; 0 means no kill at a time
   std::string text() const {
     if (at_time > 0s)
       return fmt::format("killed at {} µs", std::chrono::duration_cast<std::chrono::microseconds>(at_time).count());
@@ -63,7 +64,7 @@ struct Crash {
   }
 };
 
-// n1's agent is the one that is killed.
+// The test kills the agent of n1.
 struct Row {
   const char* name;
   std::function<Machine&(Open&)> stage;
@@ -233,7 +234,7 @@ TEST_P(P7_CrashOnly, KilledAnywhere) {
   ASSERT_GT(all.size(), 20u) << row.name;
   const std::size_t wanted = std::min(crash_points_wanted(), all.size());
   for (std::size_t i = 0; i < wanted && !HasFailure(); ++i) {
-    // Spread over the run, each row from another place.
+    // Spreads the crash points over the run. Each scenario begins at another point.
     play(row, all[(i * all.size() / wanted + GetParam() * 7) % all.size()]);
   }
 }

@@ -1,4 +1,4 @@
-// Bugs that other agents of this kind have, or that this one once had: named tests that show that it does not.
+// Regression tests for bugs that other reboot agents have, or that an earlier version of this agent had.
 #include "agent/slots/none_slots.hpp"
 #include "tests/fleet/fleet.hpp"
 
@@ -18,7 +18,7 @@ struct Defects : Fleet {
   }
 };
 
-// Else it would stay for ever, and the pool would wait.
+// Otherwise the old slot would stay taken forever, and the pool would wait.
 TEST_F(Defects, ATurnIsNotForgottenWhenTurnsAreTakenElsewhereFromNowOn) {
   bool elsewhere = false;
   decorate_slots = [&](agent::Slots&) {
@@ -45,7 +45,8 @@ TEST_F(Defects, ATurnIsNotForgottenWhenTurnsAreTakenElsewhereFromNowOn) {
   run_for(26min);
 }
 
-// Whatever the system says by then: other nodes may still want the version that failed, and only this turn holds them.
+// The node keeps its slot whatever the operating system wants by then. Other nodes may still want the version that
+// failed, and only this slot keeps them from updating to it.
 TEST(Defects_RolledBack, ANodeKeepsItsTurnUntilAPersonSaysThatItGoesOn) {
   struct TwoNodes : Defects {
     void TestBody() override {}
@@ -75,7 +76,7 @@ TEST(Defects_RolledBack, ANodeKeepsItsTurnUntilAPersonSaysThatItGoesOn) {
   }
 }
 
-// The kubelet registers its Node anew while the agent lives on, as on bare metal.
+// The kubelet registers its Node again while the agent keeps running, as on bare metal.
 TEST_F(Defects, ANodeThatIsMadeAnewUnderALivingAgent) {
   Machine& n1 = machine("n1", {.target = ""});
   after(1min, [&] { checks.by_a_person([&] { cluster.replace_node("n1"); }); });
@@ -84,7 +85,8 @@ TEST_F(Defects, ANodeThatIsMadeAnewUnderALivingAgent) {
   expect_updated(n1);
 }
 
-// It is a request for one reboot, not for one after the other: the node would be drained for nothing, for ever.
+// The request asks for one reboot only. If the agent did not give up, it would drain the node again and again for
+// nothing.
 TEST_F(Defects, ARequestedRebootThatNeverHappensIsGivenUp) {
   Machine& n1 = machine("n1", {.target = "", .ignored_reboots = 99});
   machine("n2", {.target = ""});
@@ -97,7 +99,7 @@ TEST_F(Defects, ARequestedRebootThatNeverHappensIsGivenUp) {
   EXPECT_FALSE(unschedulable("n1"));
 }
 
-// The proof was done: what came since is known from the watch.
+// The person uncordons the node after the proof has ended. The agent learns of it from the watch.
 TEST_F(Defects, ANodeThatIsUncordonedBetweenTheProofAndTheRequestIsNotRebooted) {
   Machine& n1 = machine("n1");
   bool done = false;
@@ -122,7 +124,7 @@ TEST_F(Defects, ARequestedRebootThatFailedIsTriedAgainWhenItIsRequestedAgain) {
   EXPECT_EQ(state("n1"), "idle");
 }
 
-// Somebody sees that neither way works, and configures another one before the time of the second is over.
+// A person sees that neither method works, and configures another method before the limit of the second one is over.
 TEST_F(Defects, AWayToRebootThatIsConfiguredMeanwhileIsTried) {
   Machine& n1 = machine("n1", {.ignored_reboots = 99});
   after(15min, [&] {
@@ -177,7 +179,7 @@ TEST_F(Defects, APersonMayHaveARolledBackUpdateTriedAgain) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// Nothing was asked of the machine as long as nobody could prove that it is ready, so nothing has failed.
+// While the agent cannot prove that the node is ready, it does not request the reboot. So no request has failed.
 TEST_F(Defects, AnApiServerThatIsAwayForAnHourWhenTheRebootIsDue) {
   for (const Duration from : {0ms, 1ms, 3ms, 6ms, 10ms, 15ms, 20ms, 30ms}) {
     struct OneNode : Defects {
@@ -202,7 +204,8 @@ TEST_F(Defects, AnApiServerThatIsAwayForAnHourWhenTheRebootIsDue) {
   }
 }
 
-// Somebody takes the record away while our cordon is in force: what the mark tells suffices to take it back.
+// A person removes the record while the agent's cordon is in force. The mark alone is enough for the agent to uncordon
+// the node.
 TEST_F(Defects, ARecordThatSomebodyTookAway) {
   Machine& n1 = machine("n1");
   PodSpec held;
@@ -241,7 +244,8 @@ TEST_F(Defects, ATurnThatNobodyCanReadAboutIsNotAskedForAllTheTime) {
   run_for(12min);
 }
 
-// Nothing holds a machine's turn any more when its Node is deleted, so nobody may reboot it as ready.
+// When the Node is deleted, the machine has no slot any more. So the agent removes the ready file, and no other tool
+// reboots the machine.
 TEST_F(Defects, TheReadyFileGoesWithTheNode) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
@@ -249,7 +253,7 @@ TEST_F(Defects, TheReadyFileGoesWithTheNode) {
     checks.by_a_person([&] { cluster.remove("nodes", "", "n1"); });
   });
   after(5min + 1s, [&] { EXPECT_FALSE(n1.shows_ready()) << story(); });
-  // The API server answers: that is not what is wrong.
+  // The API server answers, so the agent does not report `ApiUnavailable`.
   after(6min, [&] {
     EXPECT_EQ(n1.status().reason, "NodeMissing");
     EXPECT_THAT(n1.status().message, ::testing::HasSubstr("no Node n1"));
@@ -257,7 +261,7 @@ TEST_F(Defects, TheReadyFileGoesWithTheNode) {
   run_for(10min);
 }
 
-// What was never asked for is not late, however long the API server and the agent itself were away.
+// A reboot that was never requested is not overdue, however long the API server and the agent were unavailable.
 TEST_F(Defects, ARestartedAgentAsksForTheRebootThatIsOverdue) {
   Machine& n1 = machine("n1", {.methods = {"logind"}});
   bool seen = false;
@@ -274,7 +278,7 @@ TEST_F(Defects, ARestartedAgentAsksForTheRebootThatIsOverdue) {
   EXPECT_THAT(states_of("n1"), Not(Contains("degraded"))) << story();
 }
 
-// A machine whose clock was a month ahead when an attempt came to nothing does not wait for a month.
+// An attempt fails while the machine's clock is a month ahead. The backoff must not last a month.
 TEST_F(Defects, ABackoffEndsThoughTheClockWasFarAhead) {
   options.drain.timeout = 2min;
   Machine& n1 = machine("n1");
@@ -293,7 +297,7 @@ TEST_F(Defects, ABackoffEndsThoughTheClockWasFarAhead) {
   expect_updated(n1);
 }
 
-// It went down before it took pods again: what runs now has not been looked at.
+// The node goes down right before the agent uncordons it. The system that then boots has not been verified.
 TEST_F(Defects, ANodeThatGoesDownRightAfterItsVerificationIsVerifiedAgain) {
   Machine& n1 = machine("n1");
   bool seen = false;
@@ -315,7 +319,8 @@ TEST_F(Defects, ANodeThatGoesDownRightAfterItsVerificationIsVerifiedAgain) {
   EXPECT_EQ(slots_held(), 1u);
 }
 
-// Refuses to give a node back to load balancers for twenty seconds: somebody else was faster.
+// Refuses each request that includes a node in load balancers again with 409, as if another client had changed the Node
+// first. Stops refusing 20 s after the first such request.
 class Conflicts final : public http::Transport {
  public:
   Conflicts(sim::Cluster& cluster, Clock& clock) : cluster_(cluster), clock_(clock) {}
@@ -343,7 +348,7 @@ class Conflicts final : public http::Transport {
   TimePoint began_{};
 };
 
-// Each time that the server says that somebody else was faster: it is asked again, but not at once.
+// After each conflict the agent tries again, but not at once.
 TEST_F(Defects, ConflictsAreNotAnsweredWithAStorm) {
   Conflicts conflicts(cluster, clock);
   way = [&] { return &conflicts; };

@@ -1,5 +1,6 @@
-// What logind does for a machine of the fleet: a shutdown that is announced, and waits for a lock that is held, but not
-// for ever. An agent that has just started does not know yet what logind is at.
+// logind's delay lock for a machine of the fleet. A shutdown is announced and then waits while the agent holds the
+// lock, but no longer than `longest`. An agent that has just started does not know logind's state before answer(). No
+// I/O. changed() can be cancelled. Borrows the clock.
 #pragma once
 
 #include "agent/ports/shutdown_delay.hpp"
@@ -36,7 +37,7 @@ class DelayLock final : public agent::ShutdownDelay {
     preparing_since_ = preparing ? std::optional(clock_.now()) : std::nullopt;
     take();
   }
-  // The process that held it is no more.
+  // The process that held the lock has ended.
   void forget() {
     wanted_ = known_ = false;
     let_shutdown_proceed();
@@ -46,14 +47,14 @@ class DelayLock final : public agent::ShutdownDelay {
     known_ = true;
     take();
   }
-  // Why logind gives no lock; empty: it gives one.
+  // From now on logind refuses the lock for this reason. Empty means that logind grants the lock.
   void deny(std::string why) { problem_ = std::move(why); }
   bool preparing() const { return preparing_since_.has_value(); }
-  Duration longest{};                    // InhibitDelayMaxUSec
-  std::function<void()> let_go = [] {};  // the lock was given back
+  Duration longest{};                    // logind's InhibitDelayMaxUSec
+  std::function<void()> let_go = [] {};  // called when the lock is released
 
  private:
-  // logind gives no lock while a shutdown is under way.
+  // logind grants no lock while a shutdown is in progress.
   void take() {
     if (wanted_ && known_ && !preparing_since_ && problem_.empty()) held_ = true;
     news_.notify();

@@ -1,4 +1,4 @@
-// Updates that go wrong.
+// Updates that fail.
 #include "tests/fleet/fleet.hpp"
 #include "tests/worlds/faults.hpp"
 
@@ -24,7 +24,7 @@ TEST_F(Failures, ARebootThatIsAcceptedAndDoesNotHappenIsTriedTheNextWay) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// A command stops a database, or writes firmware, before it reboots the machine.
+// A reboot command may stop a database or write firmware before it reboots the machine.
 TEST_F(Failures, ARebootThatTakesItsTimeIsNotCutShort) {
   Machine& n1 = machine("n1", {.methods = {"command"}, .reboot_takes = 9min});
   run_fleet();
@@ -39,7 +39,7 @@ TEST_F(Failures, ARefusedRebootIsTriedTheNextWayAtOnce) {
   expect_updated(n1);
 }
 
-// apt began while the pods left.
+// apt starts while the drain is in progress.
 TEST_F(Failures, ARebootThatSomebodyBlocksByNowWaits) {
   Machine& n1 = machine("n1");
   bool ended = false;
@@ -57,7 +57,7 @@ TEST_F(Failures, ARebootThatSomebodyBlocksByNowWaits) {
   expect_updated(n1);
 }
 
-// Between the last question and the reboot: the other way would ask nobody.
+// The block begins after the last check and before the reboot request. The next method would ignore the block.
 TEST_F(Failures, ARebootThatIsRefusedForABlockIsNotTriedTheNextWay) {
   Machine& n1 = machine("n1", {.blocks_when_asked = true});
   after(30min, [&] {
@@ -69,7 +69,7 @@ TEST_F(Failures, ARebootThatIsRefusedForABlockIsNotTriedTheNextWay) {
   expect_updated(n1);
 }
 
-// Also before the next way, when the first one was accepted and came to nothing.
+// The agent also checks for a block before the next method, if the first method was accepted but caused no reboot.
 TEST_F(Failures, ABlockHoldsForEveryWay) {
   Machine& n1 = machine("n1", {.ignored_reboots = 1});
   after(5min, [&] {
@@ -85,7 +85,7 @@ TEST_F(Failures, ABlockHoldsForEveryWay) {
   expect_updated(n1);
 }
 
-// What is lost while it waits is noticed as ever.
+// While the reboot is blocked, the agent still notices when the node loses its cordon.
 TEST_F(Failures, ABlockedRebootGivesWayToWhateverComes) {
   Machine& n1 = machine("n1");
   after(5s, [&] { n1.block("apt"); });
@@ -100,7 +100,8 @@ TEST_F(Failures, ABlockedRebootGivesWayToWhateverComes) {
   expect_updated(n1);
 }
 
-// The node itself is well: it takes pods again. Its turn stays, so that the fault does not go through the fleet.
+// The node itself works, so the agent uncordons it. The node keeps its slot, so that the fault does not spread through
+// the fleet.
 TEST_F(Failures, ARebootThatNeverHappensIsUndoneAndHoldsTheFleet) {
   Machine& n1 = machine("n1", {.ignored_reboots = 9});
   Machine& n2 = machine("n2", {.target = ""});
@@ -138,7 +139,7 @@ TEST_F(Failures, ARolledBackNodeStopsTheFleetAndIsNotTriedAgain) {
   EXPECT_EQ(n2.boots(), 0u);
 }
 
-// Its slot is never freed by time alone.
+// The slot is never freed by time alone.
 TEST_F(Failures, ANodeThatNeverComesBackHoldsTheFleet) {
   machine("n1", {.stays_down = true});
   Machine& n2 = machine("n2", {.target = ""});
@@ -150,7 +151,8 @@ TEST_F(Failures, ANodeThatNeverComesBackHoldsTheFleet) {
   EXPECT_THAT(node("n2")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("n1"));
 }
 
-// A ghost: the machine was replaced under the same name. The garbage collector frees its turn, nobody else has to.
+// The machine of the holder was replaced under the same name. The garbage collector deletes the Lease of the old Node,
+// so no person has to free the slot.
 TEST_F(Failures, TheTurnOfANodeThatWasReplacedIsFree) {
   Machine& n1 = machine("n1", {.stays_down = true});
   Machine& n2 = machine("n2", {.target = ""});
@@ -174,7 +176,7 @@ TEST_F(Failures, AnApiServerThatIsAwayForAnHourDuringTheReboot) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The node is the control plane: with it goes the API server.
+// The node is the only control-plane node, so the API server goes down with it.
 TEST_F(Failures, ASingleControlPlaneNode) {
   Machine& n1 = machine("n1", {.down = 3min});
   bool seen = false;
@@ -206,7 +208,7 @@ TEST_F(Failures, ADrainThatEndsWithoutDrainingGivesNodeAndTurnBack) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// P8: what the Node says is what its agent knows, whoever wrote it.
+// P8: the Node shows what its agent knows now, not what an earlier agent wrote.
 TEST_F(Failures, AReasonThatIsOverIsTakenAwayByTheNextAgent) {
   Machine& n1 = machine("n1", {.target = ""});
   after(2min, [&] {
@@ -223,7 +225,7 @@ TEST_F(Failures, AReasonThatIsOverIsTakenAwayByTheNextAgent) {
   EXPECT_EQ(n1.status().reason, "");
 }
 
-// P8: an agent that takes over tells what it found, with the time since when it stands so.
+// P8: an agent that takes over reports the state that it finds, and since when the node has been in it.
 TEST_F(Failures, ARestartedAgentTellsWhereItIs) {
   Machine& n1 = machine("n1", {.target = ""});
   std::size_t told = 0;
@@ -240,7 +242,7 @@ TEST_F(Failures, ARestartedAgentTellsWhereItIs) {
   EXPECT_NE(since, WallTime());
 }
 
-// P8: the condition gives the reason of the label while it changes.
+// P8: the condition shows the same reason as the label, also while the reason changes.
 TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
   machine("n1");
   PodSpec held;
@@ -256,7 +258,7 @@ TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
   EXPECT_EQ(reason, "BlockedByBudget");
 }
 
-// The machine is going down, and the bus went first: nothing is tried or undone under it.
+// The machine is going down, and the bus ends first. The agent must not try another method or undo anything meanwhile.
 TEST_F(Failures, AnAnswerThatIsLostWithTheMachineIsNoRefusal) {
   Machine& n1 = machine("n1", {.lost_answers = 1});
   web(2);
@@ -273,7 +275,7 @@ TEST_F(Failures, AnAnswerThatIsLostWithoutTheMachineLeadsToTheNextWay) {
   expect_updated(n1);
 }
 
-// What the soak time is for.
+// The soak time exists for this case: the node goes down again before its slot is released.
 TEST_F(Failures, ANodeThatGoesDownWhileItSoaksIsVerifiedAgain) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1");
@@ -317,8 +319,8 @@ std::size_t most_within_a_second(const std::vector<TimePoint>& times, TimePoint 
   return most;
 }
 
-// Each thing that it says of itself is news of its Node, and a reason to prove again: with a server that answers every
-// other time that had become hundreds of requests a second.
+// Each status that the agent writes causes a watch event of its Node, and each watch event is a reason for a new proof.
+// With a server that fails every other request, this once caused hundreds of requests a second.
 class RepeatedProofs : public Failures, public ::testing::WithParamInterface<sim::FaultKind> {};
 
 TEST_P(RepeatedProofs, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
@@ -342,7 +344,7 @@ TEST_P(RepeatedProofs, P10_AProofThatComesAndGoesIsNotRepeatedWithoutAPause) {
   run_fleet();
   expect_updated(n1);
 }
-// With the server's word how long to wait, and without.
+// With a Retry-After from the server, and without.
 INSTANTIATE_TEST_SUITE_P(All, RepeatedProofs,
                          ::testing::Values(sim::FaultKind::throttle, sim::FaultKind::server_error));
 

@@ -49,7 +49,7 @@ std::size_t Fleet::limit_now(std::size_t nodes) const {
   return limit_percent == 0 ? limit : std::max<std::size_t>(1, nodes * limit_percent / 100);
 }
 
-// `kubectl cordon` sends nothing when the node is cordoned already.
+// `kubectl cordon` sends no request if the node is already cordoned.
 void Fleet::cordon(const std::string& name) {
   note("a person cordons " + name);
   if (!unschedulable(name)) checks.by_a_person([&] { cluster.cordon(name); });

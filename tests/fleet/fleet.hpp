@@ -1,4 +1,5 @@
-// A fleet of agents on the simulated cluster in virtual time, and what must hold at every step of it.
+// Fixture for tests: a fleet of agents on the simulated cluster in virtual time, with invariants that are checked at
+// every step. No I/O. Owns the cluster, the machines and the checks.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,21 +28,21 @@ class Fleet : public haulout::testing::VirtualTimeTest {
 
   Machine& machine(const std::string& name, MachinePlan plan = {});
   void add(Json object);
-  // Runs until everything that is to happen has happened and every machine has come to rest, then a moment longer;
-  // checks the invariants all the way.
+  // Runs until all planned actions have happened and every machine is at rest, then one minute more. Fails the test if
+  // an invariant was violated at any time, or if the fleet is not at rest after `limit`.
   void run_fleet(Duration limit = std::chrono::hours(6));
-  // The same for a time, whatever state it ends in.
+  // Like run_fleet(), but runs for a fixed time and accepts any final state.
   void run_for(Duration time);
-  // Only collects what was violated.
+  // Only collects the violations of invariants in `checks`; does not fail the test.
   void run_all(Duration limit, bool to_rest);
   void note(const std::string& line);
-  // What an agent may not, a person may.
+  // A person's actions. The checks allow a person more than an agent.
   void cordon(const std::string& node);
   void uncordon(const std::string& node);
   std::size_t limit_now(std::size_t nodes) const;
   void after(Duration delay, std::function<void()> action);
 
-  // All agents are idle or degraded, all machines up.
+  // Returns true if all agents are idle or degraded and all machines are up. The plans of machines name exceptions.
   bool at_rest() const;
   Json node(const std::string& name) const { return cluster.get("nodes", "", name); }
   std::string label(const std::string& node_name, const std::string& key) const;
@@ -49,23 +50,23 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   bool unschedulable(const std::string& name) const { return sim::flag(node(name), "/spec/unschedulable"); }
   std::size_t slots_held() const { return cluster.all("leases").size(); }
   std::vector<std::string> states_of(const std::string& node_name) const;
-  // Requests that the API server has seen, whatever it answered: evictions, patches of Nodes.
+  // Number of requests that the API server has received, whatever it answered.
   std::size_t evictions() const;
   std::size_t patches_of_nodes() const;
-  // Everything that the story of this run was, for failures.
+  // All lines that were noted in this run, for messages of failures.
   std::string story() const;
   void expect_updated(const Machine& machine) const;
 
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  CountingClock agents_clock{clock};  // of all agents
+  CountingClock agents_clock{clock};  // used by all agents
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;
-  // The gates of every machine; without them all are open.
+  // Creates the gates of each machine. If empty, all gates are open.
   std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
   std::size_t limit = 1;
-  unsigned limit_percent = 0;  // instead, when not 0
+  unsigned limit_percent = 0;  // used instead of `limit` if it is not 0
   std::function<http::Transport*()> way = [] { return nullptr; };
   std::function<std::unique_ptr<agent::Slots>(agent::Slots&)> decorate_slots;
   std::vector<std::unique_ptr<Machine>> machines;

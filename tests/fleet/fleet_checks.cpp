@@ -13,19 +13,20 @@ namespace {
 using namespace std::chrono_literals;
 using sim::Json;
 
-// In these a node has its turn.
+// In these states a node must have a slot.
 const std::set<std::string> out_states{"draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"};
 
-// A node that somebody takes out of service is noticed by others at their next look.
+// If a node becomes unavailable, the other agents know it after this time at the latest.
 constexpr Duration others_notice = 2min;
-// A controller makes its next pod while the last one goes, so that a drain has as many on their way as it has places
-// before it sees two come back.
+// A controller creates the next pod while the last one is terminating. So a drain may evict one pod for each of its
+// places before it sees two of them come back.
 constexpr std::size_t most_returns = 10;
 
-// A proof is one list, one get and one list, each with its own limit.
+// A proof is one list, one get and one list, each with its own time limit.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
-// What the agents' options say, but for the moment in which the request is written before it is made.
+// `reboot_limit` of the agents (10 min) with a margin: the limit begins when the agent writes the request to the
+// record, which is before it sends the request.
 constexpr Duration reboot_time = 9min;
 
 std::string node_of(const std::string& holder) {
@@ -41,7 +42,7 @@ std::string app_of(const Json& pod) {
   return sim::ns_of(pod) + "/" + sim::text(pod, "/metadata/labels/app");
 }
 
-// Of JSON that may have been cut off: the first brace has found its end.
+// Returns true if the first brace of the JSON has its closing brace: the JSON may have been cut off.
 bool is_closed(std::string_view json) {
   std::size_t open = 0;
   bool quoted = false;
@@ -115,7 +116,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   if (change.type == sim::ChangeType::deleted) {
     NodeTruth next;
     next.machine = node.machine;
-    // Its agent may hear of it late.
+    // The agent of the deleted Node may notice the deletion late.
     next.drained_last = node.state == "draining" ? clock_.now() : node.drained_last;
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
@@ -184,7 +185,8 @@ void FleetChecks::see_lease(const sim::Change& change) {
   look_whose_turn_may_be();
 }
 
-// The same rule as the agents', over the truth: turns of others, and nodes that are out without one.
+// Applies the same rule as the agents, but to the server's true state: counts the slots of other nodes, and the nodes
+// that are unavailable without a slot.
 void FleetChecks::look_whose_turn_may_be() {
   for (auto& [name, node] : nodes_) {
     if (node.turns.empty() || node.turn_was_due) continue;
@@ -212,7 +214,7 @@ std::string FleetChecks::pool_of(const std::string& node) const {
   return found == pools.end() ? "default" : found->second;
 }
 
-// A node that a person had cordoned before its drain began is that person's.
+// If a person cordoned the node before its drain began, only that person may use it.
 void FleetChecks::check_workplace(const std::string& name, const std::string& what) {
   if (leaves_cordoned_nodes_alone && nodes_[name].workplace)
     violated(fmt::format("P5: {} of {}, which a person had cordoned before", what, name));
@@ -242,7 +244,7 @@ void FleetChecks::see_answer(const sim::AuditEntry& entry) {
   if (entry.subresource == "eviction") check_eviction(entry);
 }
 
-// The server's answer comes when the pod is already terminating.
+// Called with the server's answer, when the pod is already terminating.
 void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   ++evictions;
   const std::string key = entry.ns + "/" + entry.name;
@@ -263,7 +265,7 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   check_budgets(object);
 }
 
-// Of a pod that has just been evicted.
+// `pod` has just been evicted.
 void FleetChecks::check_budgets(const Json& pod) {
   const auto disturbed = disturbed_.find(app_of(pod));
   if (disturbed != disturbed_.end() && clock_.now() - disturbed->second < controllers_notice) return;
@@ -331,7 +333,7 @@ bool FleetChecks::must_leave(const Json& object) const {
   return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
 }
 
-// The agent of this machine says that it is empty, cordoned and has its turn.
+// The agent of this machine claims that the node is empty and cordoned, and that it has its slot.
 void FleetChecks::check_proof(const Machine& machine, const std::string& what) {
   const std::string& name = machine.node();
   const NodeTruth& node = nodes_[name];
@@ -354,18 +356,19 @@ void FleetChecks::check_proof(const Machine& machine, const std::string& what) {
 }
 
 void FleetChecks::ready_shown(Machine& machine) {
-  const bool alone = machine.plan().agents == 1;  // else the other one may have gone on just now
+  const bool alone = machine.plan().agents == 1;  // otherwise the other agent may just have changed the state
   if (alone && nodes_[machine.node()].state != "ready")
     violated("P3: " + machine.node() + " shows ready in another state");
   check_proof(machine, "shows ready");
 }
 
 void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
-  // The same way, from the same boot as far as anybody can tell: its time is not over.
+  // Checks that a second request by the same method comes only after the limit of the first one. Requests under another
+  // boot id count as requests after a reboot.
   const auto& last = machine.accepted();
   const Json shown = cluster_.get("nodes", "", machine.node());
   const bool requested = agent::decode_record(sim::annotation(shown, "haulout.dev/record")).requested;
-  // A Node that was registered anew has lost the record of it.
+  // A Node that was registered again has lost the record of the request.
   const bool recorded = last && last->node_uid == sim::text(shown, "/metadata/uid");
   const auto ago = last ? clock_.now() - last->at : Duration::max();
   if (!requested && recorded && last->method == method && last->boot_id == *machine.boot_id() && ago < reboot_time)
@@ -383,7 +386,7 @@ void FleetChecks::going_down(Machine& machine, bool by_agent) {
   reboots += by_agent;
   const sim::Json node = cluster_.get("nodes", "", machine.node());
   if (!by_agent || agent::decode_record(sim::annotation(node, "haulout.dev/record")).requested) return;
-  // A Node that was registered anew has lost the record of those before, and stands for another machine as a rule.
+  // A Node that was registered again has lost the record of earlier reboots, and usually stands for another machine.
   auto& downs = downs_[sim::uid_of(node)];
   downs.push_back(clock_.now());
   while (downs.front() < clock_.now() - 24h) downs.pop_front();

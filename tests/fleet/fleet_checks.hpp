@@ -1,5 +1,6 @@
-// What must hold in every simulated fleet, whatever befalls it, checked at every step against the server's own truth
-// and named after its promise. A violation is a sentence; none stops the run.
+// The invariants of every simulated fleet, whatever happens to it. They are checked at every step against the server's
+// true state, and named after the promise that they test. A violation adds a sentence to `violations` and does not stop
+// the run. No I/O. Borrows the cluster, the clock and the policy.
 #pragma once
 
 #include <deque>
@@ -18,20 +19,21 @@ class FleetChecks final : public MachineObserver {
   using Limit = std::function<std::size_t(std::size_t nodes)>;
   FleetChecks(sim::Cluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit);
 
-  // What people do, who may do what agents may not.
+  // Runs an action of a person, who may do more than an agent.
   void by_a_person(const std::function<void()>& action);
   void violated(std::string what);
 
   std::vector<std::string> violations;
-  // Node and state, in the order in which they were shown.
+  // Node and state, in the order in which the nodes showed them.
   std::vector<std::pair<std::string, std::string>> states;
   std::size_t evictions = 0, reboots = 0;
-  // How often the agents of one machine may take it down within 24 hours without a person's request; 0: not looked at.
+  // Maximum number of times that the agents of one machine may take it down within 24 hours without a person's request;
+  // 0 disables the check.
   std::size_t reboots_per_day = 0;
-  std::map<std::string, std::string> pools;   // of a node; of those that are not here it is "default"
-  std::map<std::string, std::size_t> limits;  // of pools whose limit is their own
-  bool leaves_pinned_pods = false;            // those whose like have come twice since the node was cordoned
-  bool leaves_cordoned_nodes_alone = false;   // those that a person has cordoned
+  std::map<std::string, std::string> pools;  // pool of each node; nodes that are missing here are in the pool "default"
+  std::map<std::string, std::size_t> limits;  // limits of pools that have a limit of their own
+  bool leaves_pinned_pods = false;            // if true, pods may stay whose app has come back twice since the cordon
+  bool leaves_cordoned_nodes_alone = false;   // if true, agents must not touch nodes that a person has cordoned
 
   void life_began(Machine& machine) override;
   void before_request(Machine& machine, const sim::Call& call) override;
@@ -47,15 +49,15 @@ class FleetChecks final : public MachineObserver {
     std::string state;
     bool recorded = false;
     bool unschedulable = false;
-    bool by_a_person = false;                         // who made it so
-    bool workplace = false;                           // it was so when this drain began, and has been since
-    std::optional<TimePoint> out_since;               // not Ready, or unschedulable
-    std::optional<TimePoint> cordon_lost, turn_lost;  // since when
-    std::set<std::string> turns;                      // Leases that name this very Node
-    bool turn_was_due = false;                        // there was a moment since it took one at which it might
-    TimePoint drained_last{};                         // when it was last shown as draining
-    // Since it was cordoned, by namespace/app: pods that were bound to it; evictions of such pods, in one attempt and
-    // by one life of the agent.
+    bool by_a_person = false;                         // true if a person has cordoned the node
+    bool workplace = false;                           // cordoned by a person before this drain began, and ever since
+    std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable
+    std::optional<TimePoint> cordon_lost, turn_lost;  // since when the cordon or the slot is missing
+    std::set<std::string> turns;                      // Leases that name this Node with its UID
+    bool turn_was_due = false;  // since it got a slot, there was a moment at which the limit allowed that
+    TimePoint drained_last{};   // last time at which the node was shown as draining
+    // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
+    // evictions of such pods, in one attempt and by one life of the agent.
     std::map<std::string, std::size_t> came, sent_away;
     std::string uid;
     Machine* machine = nullptr;
@@ -63,10 +65,10 @@ class FleetChecks final : public MachineObserver {
   struct PodTruth {
     std::string key, node;
     TimePoint bound = TimePoint::max();
-    bool had_finished = false;  // before anybody deleted it
-    bool came_back = false;     // it was bound to a cordoned node
+    bool had_finished = false;  // the pod had finished before it was deleted
+    bool came_back = false;     // the pod was bound while the node was cordoned
   };
-  // When the last successful read of each kind of the agent that lives left it.
+  // When the present agent sent its last successful read of each kind.
   struct Proof {
     std::optional<TimePoint> turn, node, pods;
   };
@@ -88,17 +90,19 @@ class FleetChecks final : public MachineObserver {
 
   sim::Cluster& cluster_;
   Clock& clock_;
-  const drain::Policy& policy_;  // of the agents, as they are told when they start
+  const drain::Policy& policy_;  // the policy that agents get when they start
   Limit limit_;
   bool person_acts_ = false;
   std::map<std::string, NodeTruth> nodes_;
-  std::map<std::string, PodTruth> pods_;                              // by UID
-  std::map<std::string, std::pair<std::string, std::string>> turns_;  // Lease: holder's node, UID
-  std::map<std::string, Proof> proofs_;                               // by node
-  std::map<std::string, std::deque<TimePoint>> lately_;               // requests of ten seconds
-  std::map<std::string, std::deque<TimePoint>> downs_;  // by UID of the Node: by its agent, unasked, within 24 hours
-  std::map<std::string, TimePoint> disturbed_;          // namespace/app: by something else than an eviction
-  std::set<std::string> evicted_;                       // UIDs
+  std::map<std::string, PodTruth> pods_;                              // by UID of the pod
+  std::map<std::string, std::pair<std::string, std::string>> turns_;  // Lease to the holder's node and UID
+  std::map<std::string, Proof> proofs_;                               // by name of the node
+  std::map<std::string, std::deque<TimePoint>> lately_;  // times of the requests of the last ten seconds, by node
+  // Times within 24 hours at which its agent took the machine down without a person's request, by UID of the Node.
+  std::map<std::string, std::deque<TimePoint>> downs_;
+  // By namespace/app: when its pods were first seen, were last lost other than by eviction, or its budget changed.
+  std::map<std::string, TimePoint> disturbed_;
+  std::set<std::string> evicted_;  // UIDs of evicted pods
 };
 
 }  // namespace haulout::fleet

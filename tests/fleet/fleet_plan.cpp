@@ -33,7 +33,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  // From a source of its own: all else is as in the first generation.
+  // Uses a random source of its own, so that everything else is the same as in the generations before.
   static FleetPlan with_pools(FleetPlan plan) {
     Planner planner(plan.seed);
     planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 13);
@@ -43,7 +43,8 @@ class Planner {
     return std::move(planner.plan_);
   }
 
-  // From a source of its own: all else is as in the third generation, but for a machine that others reboot.
+  // Uses a random source of its own, so that everything else is the same as in the third generation. The exception is
+  // one machine that may be left to others to reboot.
   static FleetPlan with_pinned_pods(FleetPlan plan) {
     Planner planner(plan.seed);
     planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 17);
@@ -55,10 +56,10 @@ class Planner {
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration time(Duration shortest, Duration longest) { return rng_.between(shortest, longest); }
-  // A fleet that is out as a whole has no place for the pods that its budgets keep.
+  // If all nodes were unavailable at once, there would be no capacity for the pods that the budgets protect.
   std::size_t at_most(std::size_t limit) const { return std::min(limit, plan_.machines.size() - 1); }
   const std::string& some_node() { return plan_.machines[pick(0, plan_.machines.size() - 1)].name; }
-  // Most incidents fall into the first minutes, where most happens.
+  // Most incidents fall into the first six minutes, when most happens.
   Duration moment() {
     const Duration when = rng_.chance(70) ? time(100ms, 6min) : time(100ms, 40min);
     plan_.healed_after = std::max(plan_.healed_after, when);
@@ -180,7 +181,8 @@ class Planner {
     }
   }
 
-  // Each of them may be out as a whole, so there is one more node, of a pool of its own, for the pods that leave.
+  // All machines of a pool may be unavailable at once. So there is one more node, in a pool of its own, with capacity
+  // for the evicted pods.
   void several_pools() {
     static constexpr Pools kinds[] = {Pools::by_name, Pools::by_label, Pools::by_role};
     plan_.pools = kinds[pick(0, std::size(kinds) - 1)];
@@ -195,7 +197,7 @@ class Planner {
       incident({.after = moment(), .deed = Deed::remove_pool_label, .node = some_node()});
   }
 
-  // They cordon a node, work there for a while and uncordon it.
+  // People cordon a node, work on it for a while and uncordon it.
   void people_at_work() {
     if (rng_.chance(80)) plan_.cordoned_nodes = agent::CordonedNodes::wait;
     for (std::uint64_t i = pick(1, 3); i > 0; --i) {
@@ -205,12 +207,13 @@ class Planner {
     }
   }
 
-  // Its pods tolerate the cordon and prefer one node. Where they are waited for, their owner sees to them in the end.
+  // Adds pods that tolerate the cordon and prefer one node. If the drain waits for such pods, their owner removes the
+  // workload or the toleration in the end.
   void pinned_pods() {
     plan_.pinned_app = "pinned";
     PlannedMachine& machine = plan_.machines[pick(0, plan_.machines.size() - 1)];
     const MachinePlan& its = machine.plan;
-    // On a node that is ready for a while they come back once it is empty.
+    // On a node that stays ready for a while, the pods come back after the node is empty.
     const bool plain = !its.same_boot_id && its.refused_reboots + its.ignored_reboots == 0 && its.late_by == 0s;
     if (plain && rng_.chance(40)) machine.plan.methods.clear();
     const Json tolerations = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
@@ -232,16 +235,18 @@ class Planner {
   FleetPlan plan_;
 };
 
-// From a source of its own: all else is as in the first generation.
+// Uses a random source of its own, so that everything else is the same as in the first generation.
 void add_containers(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 11);
   plan.reboots_per_day = agent::default_reboots_per_day;
   for (PlannedMachine& machine : plan.machines) {
     MachinePlan& its = machine.plan;
     if (rng.chance(25)) its.kubelet_late = rng.between(1s, 90s);
-    // Whoever reboots machines as soon as they are ready, and cannot see that they were, is no agent.
+    // Leaves out machines without methods: another tool reboots them whenever they are ready. That tool cannot see that
+    // a machine with the same boot id has rebooted, and it is not what the test is about.
     if (!rng.chance(12) || its.methods.empty()) continue;
-    // One misfortune each: a boot id that a person makes readable is another one, as after a boot that there was not.
+    // Only one fault for each machine. When a person makes the boot id readable, the agent reads another boot id, as
+    // after a reboot that did not happen.
     if (its.rolls_back || its.ignored_reboots + its.refused_reboots > 0 || its.late_by > 0s) continue;
     its.same_boot_id = true;
     its.kubelet_knows = rng.chance(30);

@@ -1,8 +1,6 @@
-// A fleet, its workloads, what befalls it and how its wires misbehave, all from one seed. Pure: nothing happens until
-// it is played.
-//
-// Whatever goes wrong has ended `healed_after` the start; machines that do not work stay so until a person repairs
-// them.
+// Plan of a random world from one seed: a fleet, its workloads, the incidents and the faults of its connections. Pure:
+// nothing happens until SeededFleet plays the plan.
+// All faults have ended `healed_after` the start. Machines that do not work stay so until a person repairs them.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +35,9 @@ enum class Deed {
   compact,
   throttle,
   open_budget,
-  // Of the third generation.
+  // Since the third generation.
   remove_pool_label,
-  // Of the fourth: what its owner does about pods that come back whatever is done.
+  // Since the fourth generation: what the owner does about pods that come back after every eviction.
   remove_workload,
   remove_toleration,
 };
@@ -48,12 +46,12 @@ std::string_view to_string(Deed deed);
 struct Incident {
   Duration after{};
   Deed deed = Deed::cordon;
-  std::string node{};  // or the name of a budget, or of a workload
+  std::string node{};  // or the name of a budget or a workload
   std::size_t number = 0;
   Duration lasts{};
 };
 
-// Since the third generation: how the machines of a fleet are told which pool they are in.
+// Since the third generation: how the machines of a fleet learn their pool.
 enum class Pools { one, by_name, by_label, by_role };
 
 struct PlannedMachine {
@@ -61,36 +59,37 @@ struct PlannedMachine {
   std::string pool = "default";
   MachinePlan plan;
   std::vector<CrashPoint> crashes;
-  // It is left to somebody else to reboot it, who looks at the ready file so often.
+  // If another tool has to reboot the machine: how often that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
-  // What it ends as before anybody repairs it: not the target version, and not idle.
+  // Returns true if the plan lets the machine end without the target version or without being idle, until it is
+  // repaired.
   bool fails() const;
 };
 
-// Fleets of an earlier generation stay what they were: seeds that once found something are played in theirs.
-//   2  machines whose boot id stays the same, kubelets that tell of a boot late, and a limit of reboots per day
+// Fleets of an earlier generation never change, because each seed that once found a bug is played in its generation.
+//   2  machines whose boot id stays the same, kubelets that report a boot late, and a limit of reboots per day
 //   3  several pools, and people who work on nodes that they have cordoned
-//   4  pods that come back to their node whatever is done, and stay or are waited for
+//   4  pods that come back to their node after every eviction, and either stay or are waited for
 inline constexpr unsigned newest_fleet_generation = 4;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
-  std::size_t reboots_per_day = 0;  // 0: no limit
+  std::size_t reboots_per_day = 0;  // 0 disables the limit
   Pools pools = Pools::one;
   // What agents do with a node that a person has cordoned.
   agent::CordonedNodes cordoned_nodes = agent::CordonedNodes::update;
-  // What agents do with pods that come back to a cordoned node, and whose these are; empty: there are none.
+  // What agents do with pods that come back to a cordoned node, and the app of these pods (empty if there are none).
   drain::Treatment pinned = drain::Treatment::park;
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
-  Duration drain_timeout{};  // 0: none
+  Duration drain_timeout{};  // 0 disables the timeout
   Duration soak{};
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;
   std::vector<Incident> incidents;
-  std::vector<sim::FaultRule> faults;  // times relative to TimePoint{}
+  std::vector<sim::FaultRule> faults;  // times are relative to TimePoint{}
   Duration healed_after{};
 
   std::string setting() const;  // in one line

@@ -1,7 +1,7 @@
-// Promises P1 to P3, P5 to P8, P10, P11, budgets and slots in generated fleets, each from one seed.
-//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds from K (20 from 1)
-//   HAULOUT_SEED=K                         seed K alone, with its trace
-//   HAULOUT_GENERATION=G                   in fleets of that generation (the newest)
+// Promises P1 to P3, P5 to P8, P10, P11, budgets and slots in random fleets, each generated from one seed.
+//   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   N seeds, beginning with K (20 from 1)
+//   HAULOUT_SEED=K                         only seed K, with its trace
+//   HAULOUT_GENERATION=G                   fleets of generation G (the newest)
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ struct Found {
   unsigned generation;
   std::vector<std::uint64_t> seeds;
 };
-// Each of these has once found a bug, or finds one that was put in on purpose.
+// Each of these seeds has once found a bug, or finds a bug that was inserted on purpose.
 const std::vector<Found> found_something = {{1, {26, 37, 83, 10810, 12177, 14139, 17423, 18882, 21061, 26347, 27089}},
                                             {3, {5903, 6301, 7487, 10286, 11400, 11693, 12160, 16956, 17409, 17912}},
                                             {4, {31, 79, 183, 199, 3915, 8828}}};
@@ -77,7 +77,7 @@ TEST(FleetSeeds, EveryPromiseHoldsInEveryFleet) {
       "before repair {} nodes well, {} degraded{}\n",
       count, first, hours, all.requests, all.faults_struck, all.reboots, all.evictions, all.updated, all.degraded,
       dimensions.text());
-  // A generator that goes lame must not look like a promise kept.
+  // Fails if the generator produces too little activity: promises that were hardly tested would seem to hold.
   if (count < 30) return;
   EXPECT_GE(all.updated, count);
   EXPECT_GT(all.degraded, 0u);

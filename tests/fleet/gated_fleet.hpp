@@ -1,4 +1,4 @@
-// Machines with the real gates of a node, and a Prometheus of which tests decide what it answers.
+// Machines with the real gates of a node, and a Prometheus whose answers the test decides. No I/O.
 #pragma once
 
 #include "agent/gates/node_gates.hpp"
@@ -9,7 +9,7 @@
 namespace haulout::fleet {
 
 struct GatedFleet : Fleet {
-  // The real ones.
+  // Gives each machine the real gates.
   GatedFleet() {
     gates = [this](k8s::Client& client, const std::string& name) {
       agent::NodeGatesOptions own = joined;
@@ -18,7 +18,7 @@ struct GatedFleet : Fleet {
     };
   }
 
-  // A drain that cannot end before release_pod().
+  // Adds a pod that no drain can evict before release_pod().
   void held_pod() {
     PodSpec held;
     held.labels = {{"app", "held"}};

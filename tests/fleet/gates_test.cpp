@@ -1,4 +1,4 @@
-// Gates on a fleet: what holds a node back. It is 2026-01-01T00:00:00Z.
+// Gates in a fleet: what keeps a node from its update. The time at the start is 2026-01-01T00:00:00Z.
 #include "tests/fleet/gated_fleet.hpp"
 #include "tests/fleet/scripted_gates.hpp"
 
@@ -27,7 +27,7 @@ struct Gates : GatedFleet {
   }
 };
 
-// A node that is held back holds nobody else back.
+// A node that waits for a gate does not delay other nodes.
 TEST_F(Gates, AClosedGateHoldsAndReleases) {
   bool open = false;
   script([&](const GateQuestion&) { return open ? GateAnswer{} : closed(); });
@@ -40,7 +40,7 @@ TEST_F(Gates, AClosedGateHoldsAndReleases) {
   expect_updated(n1);
 }
 
-// P6: asked once more with the turn in hand.
+// P6: the agent asks the gates once more when it has its slot.
 TEST_F(Gates, AGateThatClosesWhileTheTurnIsTakenGivesItBack) {
   bool open = true;
   std::vector<GateQuestion::When> asked;
@@ -61,7 +61,7 @@ TEST_F(Gates, AGateThatClosesWhileTheTurnIsTakenGivesItBack) {
   expect_updated(n1);
 }
 
-// What had begun in the window does not run on to the last node.
+// The updates of the fleet begin within the window, but do not continue to the last node after its end.
 TEST_F(Gates, NoNodeBeginsAfterTheEndOfTheWindow) {
   joined.schedule = agent::schedule({"00:00+35m"});
   for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name, {.down = 4min});
@@ -87,7 +87,8 @@ TEST_F(Gates, AShortWindowIsNotMissed) {
   expect_updated(n1);
 }
 
-// The last updates of this node took up to fifty minutes: a fifth more is an hour, and a turn has to be taken first.
+// The longest of the last updates of this node took 50 minutes. A fifth more is one hour, and the node must take a slot
+// first. So a window of 60 minutes is too short.
 TEST_F(Gates, WhatCannotEndInTimeIsNotBegun) {
   agent::Record past;
   past.state = agent::State::idle;
@@ -106,7 +107,7 @@ TEST_F(Gates, WhatCannotEndInTimeIsNotBegun) {
   expect_updated(n1);
 }
 
-// A bad battery, or a machine without NTP: the server's clock counts.
+// The machine has a bad battery or no NTP. The server's clock decides.
 TEST_F(Gates, AMachinesWrongClockOpensNoWindow) {
   joined.schedule = agent::schedule({"05:00+4h"});
   Machine& n1 = machine("n1");
@@ -129,7 +130,7 @@ TEST_F(Gates, AMachinesWrongClockMissesNoWindow) {
   expect_updated(n1);
 }
 
-// By its own clock the pause would be over.
+// The pause would be over by the machine's own clock.
 TEST_F(Gates, AMachinesWrongClockEndsNoPause) {
   agents_clock.set_wrong_by(24h);
   Machine& n1 = machine("n1");
@@ -140,7 +141,7 @@ TEST_F(Gates, AMachinesWrongClockEndsNoPause) {
   expect_updated(n1);
 }
 
-// It is asked for where the two clocks disagree.
+// The agent asks the server for its time when the two clocks disagree.
 TEST_F(Gates, AServersClockThatIsPutForwardIntoTheWindowIsNoticed) {
   joined.schedule = agent::schedule({"05:00+4h"});
   Machine& n1 = machine("n1");
@@ -164,7 +165,8 @@ TEST_F(Gates, APersonsCordonHoldsTheUpdateUntilItIsTakenBack) {
   expect_updated(n1);
 }
 
-// With `haulout cordon`, whose mark says who: in line for a turn that another node has.
+// The person uses `haulout cordon`, whose mark names the person. The node waits for a slot because another node is
+// unavailable.
 TEST_F(Gates, APersonsCordonOfANodeInLineTakesItOutOfTheLine) {
   Machine& n1 = machine("n1");
   add(a_node("n2"));
@@ -191,7 +193,7 @@ TEST_F(Gates, APersonsCordonOfANodeInLineTakesItOutOfTheLine) {
   expect_updated(n1);
 }
 
-// Its agent was away when the person came.
+// The person cordons the node after the agent has written the state `draining`, and before the agent cordons the node.
 TEST_F(Gates, APersonsCordonFromBeforeTheDrainEndsItBeforeAPodLeaves) {
   add(a_pod("web-0", PodSpec{}));
   machine("n1", {.agent_starts = 1min});
@@ -250,7 +252,7 @@ TEST_F(Gates, APodThatBlocksIsWaitedForAndItsEndIsNoticedAtOnce) {
   expect_updated(n1);
 }
 
-// A sentinel that stays must not reboot the node for ever.
+// A sentinel file that is never removed must not make the agent reboot the node forever.
 TEST_F(Gates, ARebootThatChangesNothingIsNotRepeated) {
   Machine& n1 = machine("n1", {.still_wanted = true});
   after(2h, [&] {
@@ -267,7 +269,7 @@ TEST_F(Gates, ARebootThatChangesNothingIsNotRepeated) {
   EXPECT_EQ(state("n1"), "degraded");
 }
 
-// The next kernel has the same name.
+// The next kernel has the same version name. It is a new need, because there was no need in between.
 TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
   Machine& n1 = machine("n1");
   after(1h, [&] {
@@ -280,7 +282,8 @@ TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "RebootLoop") << "and after that it is one";
 }
 
-// The operating system could not tell when the update ended, and says only later that nothing is wanted.
+// The operating system cannot report whether it needs a reboot when the update ends. Later it reports that it needs
+// none.
 TEST_F(Gates, ANeedThatIsSeenToBeGoneOnlyLaterIsANewOneThen) {
   Machine& n1 = machine("n1");
   after(10s, [&] { n1.plan().unknown = true; });
@@ -312,7 +315,7 @@ TEST_F(Gates, TooManyRebootsADayAreALoop) {
   EXPECT_EQ(state("n1"), "idle");
 }
 
-// One bad version does not take as many nodes down as there are turns.
+// One bad version must not take down as many nodes as there are slots.
 TEST_F(Gates, AVersionThatWasRolledBackIsNotTriedByTheOthers) {
   limit = 3;
   Machine& n1 = machine("n1", {.rolls_back = true});

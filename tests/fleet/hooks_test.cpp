@@ -1,4 +1,4 @@
-// Others have their say at four points.
+// Hooks: programs and people outside the agent take part at four points of an update.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -27,7 +27,7 @@ struct Hooks : Fleet {
   void ask(const std::string& hook, const std::string& value = "") {
     for (const auto& each : machines) annotate(each->node(), "hook.haulout.dev/" + hook, value);
   }
-  // Somebody who answers each ticket of `hook` after a while, as long as he is there.
+  // Simulates a program that answers each ticket of `hook` after a delay, as long as `present_` is true.
   void answer(const std::string& hook, Duration after_so_long, const std::string& more = "") {
     cluster.on_change([=, this](const sim::Change& change) {
       if (change.key.resource != "nodes" || change.type == sim::ChangeType::deleted) return;
@@ -96,7 +96,7 @@ TEST_F(Hooks, EachWhoAskedIsAskedAnewAndWaitedFor) {
   EXPECT_EQ(annotation("n1", "haulout.dev/hook"), "");
 }
 
-// Nothing has been touched, and nothing is: the next attempt asks again, with another ticket.
+// Nothing has been changed on the node yet, and nothing is changed. The next attempt asks again with another ticket.
 TEST_F(Hooks, NoAnswerBeforeTheDrainEndsTheAttempt) {
   Machine& n1 = machine("n1");
   web();
@@ -206,8 +206,8 @@ TEST_F(Hooks, AFailureBeforeTheReleaseHoldsTheFleetButNotTheNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The test deletes the agent's Lease while the watch of the Leases is silent. The agent has to ask for its turn before
-// it evicts: another node may have taken the turn, and then two nodes would be out of service (P1).
+// The test deletes the agent's Lease while the watch of the Leases is silent. The agent must check its slot before it
+// evicts: another node may have taken the slot, and then two nodes would be unavailable (P6).
 TEST_F(Hooks, ATurnThatGoesDuringALongHookIsMissedBeforeTheFirstEviction) {
   Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a"}, .hook_takes = 2min});
   web();
@@ -233,7 +233,8 @@ TEST_F(Hooks, ATurnThatGoesDuringALongHookIsMissedBeforeTheFirstEviction) {
   EXPECT_GT(evicted, 0u);
 }
 
-// A window that the healing time would have to fit into, too, might never open again for this node.
+// The time until a hook is repaired does not count as duration of the update. Otherwise no window might be long enough
+// for this node again.
 TEST_F(Hooks, TheTimeUntilAHookIsMendedIsNotThatOfTheUpdate) {
   Machine& n1 = machine("n1", {.hooks = {"before-release/10-a"}, .failing_hooks = {"before-release/10-a"}});
   after(10h, [&] { n1.plan().failing_hooks.clear(); });
@@ -253,7 +254,7 @@ TEST_F(Hooks, TheTimeUntilAHookIsMendedIsNotThatOfTheUpdate) {
   EXPECT_LT(record.durations.front(), 10min);
 }
 
-// P7
+// P7: crash-only.
 TEST_F(Hooks, ARestartedAgentGoesOnWaitingAndRunsNoPointTwice) {
   Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a", "after-drain/10-a"}});
   ask("after-drain.rook", "limit=30m");

@@ -1,4 +1,5 @@
-// A node leaves external load balancers before its pods go, and comes back with them.
+// A node is excluded from external load balancers before its pods are evicted, and is included again when it takes
+// pods.
 #include "drain/cordon.hpp"
 #include "tests/fleet/fleet.hpp"
 
@@ -53,7 +54,7 @@ TEST_F(LoadBalancers, HaveTheirTimeBeforeTheFirstEviction) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// P5
+// P5: own marks only.
 TEST_F(LoadBalancers, WhatSomebodyElseExcludedStaysExcluded) {
   options.lb_drain_wait = 1min;
   for (const std::string value : {"", "true"}) {
@@ -95,7 +96,7 @@ TEST_F(LoadBalancers, ARebootThatFailsBringsTheNodeBackAndARollbackDoesNot) {
   EXPECT_TRUE(excluded("n2"));
 }
 
-// P7
+// P7: crash-only.
 TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");
@@ -109,7 +110,7 @@ TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The cordon has the mark of another run, which does not tell when this agent began to wait.
+// The cordon has the mark of another run. That mark does not show when this agent began to wait.
 TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");
@@ -126,7 +127,7 @@ TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   EXPECT_GE(*evicted_at - *excluded_at, 6min - 5s) << story();
 }
 
-// The option was switched off, or the agent set up anew, in the middle.
+// The option was switched off, or the agent was installed again, during the update.
 TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   machine("n1", {.target = ""});
   set_label("n1", "haulout");
@@ -134,7 +135,7 @@ TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The answer to the write tells that the label has gone. The watch may come to nothing for minutes.
+// The response to the write shows that the label is gone. The watch may deliver nothing for minutes.
 TEST_F(LoadBalancers, TheNodeIsGivenBackWithOneWriteWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});
   set_label("n1", "haulout");

@@ -59,7 +59,7 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
   delay_.longest = plan_.delays_shutdown;
   delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {
-    // A moment later: whoever let go is still at work.
+    // Runs a moment later, because the caller of `let_go` is still at work.
     if (delay_.preparing() && !plan_.others_delay)
       world_.cluster.after(Duration::zero(), [this] { power_cycle_when_shut_down(); });
   };
@@ -111,16 +111,16 @@ asio::awaitable<void> Machine::one_life(std::size_t number) {
   co_await agent.run();
 }
 
-// P8: what is told stands on the Node by then.
+// P8: when the agent reports a status, the Node already shows it.
 void Machine::expect_shown(const agent::Status& status) const {
   const auto node = world_.cluster.get("nodes", "", node_);
-  // What keeps it from being written is told all the same.
+  // The agent also reports why it cannot write the Node. The Node cannot show such a status.
   if (node.is_null() || status.reason == "ApiUnavailable" || status.reason == "NodeNotWritten") return;
   const auto labels = node["metadata"].value("labels", nlohmann::json::object());
-  if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just begun
+  if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just started
   const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());
-  if (plan_.agents > 1) return;  // one of them knows what the other one wrote a moment later
-  // Somebody has broken the record, or taken it away: what is told comes before it is mended.
+  if (plan_.agents > 1) return;  // another agent may have written the Node since
+  // The record is broken, or a person has removed it. The agent reports that before it repairs the record.
   if (!annotations.contains("haulout.dev/record")) return;
   if (agent::decode_record(annotations.value("haulout.dev/record", "")).cause == "RecordUnreadable") return;
   EXPECT_EQ(labels["haulout.dev/state"], std::string(to_string(status.state)));
@@ -146,7 +146,7 @@ void Machine::repair() {
   plan_.kubelet_late = {};
   if (std::exchange(plan_.same_boot_id, false) && powered_) {
     tell_kubelet();
-    kill_agent();  // what keeps it from seeing its boot id is taken away, for the next one
+    kill_agent();  // the next agent can read its boot id
   }
   if (std::exchange(plan_.stays_down, false) && !powered_) boot();
   news_.notify();
@@ -156,7 +156,7 @@ void Machine::replace() {
   if (powered_) world_.cluster.node_down(node_);
   powered_ = false;
   plan_.stays_down = false;
-  ++boots_;  // what was to boot does not any more
+  ++boots_;  // cancels a boot that is already planned
   kill_agent();
   world_.trace(node_ + " is replaced by another machine");
   world_.cluster.after(1min, [this, boots = boots_] {
@@ -312,7 +312,7 @@ void Machine::boot() {
     plan_.version = plan_.lands_on.empty() ? plan_.target : plan_.lands_on;
   shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
-  // Of what it was before, until it has looked.
+  // The kubelet shows the old boot id until it has read the new one.
   world_.cluster.node_up(node_);
   if (plan_.kubelet_late == Duration::zero())
     tell_kubelet();

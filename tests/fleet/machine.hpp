@@ -1,5 +1,6 @@
-// A machine of the simulated fleet: what outlives its agents (boot id, installed version, what the OS wants), the port
-// implementations on it, and a supervisor that starts an agent whenever the machine is up, as the kubelet would.
+// A machine of the simulated fleet. Keeps what outlives its agents: boot id, installed version, what the operating
+// system wants. Implements the agent's ports, and starts an agent whenever the machine is up, as the kubelet would. No
+// I/O. Coroutines can be cancelled. Borrows everything in `Surroundings`.
 #pragma once
 
 #include <functional>
@@ -17,64 +18,65 @@
 
 namespace haulout::fleet {
 
-// How a machine takes its reboot; the defaults are a machine that works.
+// How a machine behaves, including its faults. The defaults describe a machine that works.
 struct MachinePlan {
   std::string version = "1.0";
-  std::string target = "1.1";  // empty: no update is wanted
+  std::string target = "1.1";  // empty means that no update is wanted
   std::vector<std::string> reasons{"linux-image"};
   Duration down = std::chrono::seconds(50);
-  Duration agent_starts = std::chrono::seconds(15);  // after the boot, and after a crash
+  Duration agent_starts =
+      std::chrono::seconds(15);  // at least this long from the end of one agent to the start of the next
   std::vector<std::string> methods{"logind", "systemd"};
-  unsigned ignored_reboots = 0;  // accepted, and nothing happens
+  unsigned ignored_reboots = 0;  // number of requests that are accepted without effect
   unsigned refused_reboots = 0;
-  unsigned silent_reboots = 0;  // no answer, and nothing happens
-  unsigned lost_answers = 0;    // goes down a moment later, and the bus before it
-  Duration reboot_takes{};      // before the machine goes down; past its deadline the way is cut short
-  Duration late_by{};           // accepted, and the machine goes down so much later
-  bool rolls_back = false;      // comes back with the old version
-  std::string lands_on{};       // not empty: boots this version instead of the target
-  Duration boot_takes{};        // the operating system says only so long after the boot that it is complete
-  bool must_apply = false;      // boots the new version only when the agent has had it put in place
+  unsigned silent_reboots = 0;  // number of requests without an answer and without effect
+  unsigned lost_answers = 0;    // number of requests whose answer is lost; the machine goes down a moment later
+  Duration reboot_takes{};      // delay before the machine goes down; no reboot if it exceeds the deadline
+  Duration late_by{};           // delay from the accepted request until the machine goes down
+  bool rolls_back = false;      // boots the old version again
+  std::string lands_on{};       // boots this version instead of the target; empty boots the target
+  Duration boot_takes{};        // time from the boot until the operating system reports it complete
+  bool must_apply = false;      // boots the new version only after the agent has called apply()
   unsigned failing_applies = 0;
   Duration apply_takes{};
-  bool stays_down = false;         // never comes back
-  bool still_wanted = false;       // wants the same reboot again after it
-  bool unknown = false;            // the back end cannot tell
-  bool version_unknown = false;    // nor which version runs
-  std::size_t agents = 1;          // how many run at a time
-  bool agents_differ = false;      // each by an authority of its own
-  Duration delays_shutdown{};      // for how long it waits when somebody shuts it down; 0: there is no logind
-  std::string no_delay{};          // why logind refuses a delay lock; empty: it does not
-  bool others_delay = false;       // it waits so long whether an agent holds it up or not
-  bool blocks_when_asked = false;  // somebody wants it to stay up at the very moment: logind refuses
-  bool same_boot_id = false;       // in a container: the agent reads the host's, whatever boots
-  bool kubelet_knows = false;      // there, the kubelet reads the machine's own
-  bool start_hidden = false;       // nobody can tell when the first process began
-  Duration kubelet_late{};         // the kubelet is Ready at once, and tells of the boot so much later
-  // Lies, for the tests that show that they are found out.
-  bool claims_a_boot = false;        // another boot id once a reboot was asked for, without a boot
+  bool stays_down = false;         // never boots again
+  bool still_wanted = false;       // needs the same reboot again after each reboot
+  bool unknown = false;            // the back end cannot find out whether it needs a reboot
+  bool version_unknown = false;    // the back end cannot find out which version runs
+  std::size_t agents = 1;          // number of agents that run at the same time
+  bool agents_differ = false;      // each agent has an authority of its own
+  Duration delays_shutdown{};      // longest delay of a shutdown; 0 means that there is no logind
+  std::string no_delay{};          // why logind refuses a delay lock; empty means that it grants it
+  bool others_delay = false;       // others delay a shutdown, too, for all of `delays_shutdown`
+  bool blocks_when_asked = false;  // another program blocks the reboot at this moment: logind refuses
+  bool same_boot_id = false;       // a container: the agent always reads the host's boot id
+  bool kubelet_knows = false;      // with `same_boot_id`: the kubelet reads the machine's own boot id
+  bool start_hidden = false;       // the start time of the first process cannot be read
+  Duration kubelet_late{};         // the kubelet is Ready at once, but reports the new boot id later
+  // False reports, for tests that show that the checks detect them.
+  bool claims_a_boot = false;        // reports a new boot id after a reboot request, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
   bool ready_file_fails = false;     // the ready file can be neither written nor removed
-  std::vector<std::string> hooks{};  // executables: "before-drain/10-a"
+  std::vector<std::string> hooks{};  // executables, for example "before-drain/10-a"
   std::set<std::string> failing_hooks{};
   Duration hook_takes = std::chrono::seconds(3);
 };
 
-// Kills the agent at one of its requests: before the server sees it, or when it has carried it out.
+// Kills the agent at one of its requests: before the server receives it, or after the server has carried it out.
 struct CrashPoint {
-  std::size_t request = SIZE_MAX;  // counted over all lives of the machine's agents
+  std::size_t request = SIZE_MAX;  // counted over all agents that the machine has had
   bool after = false;
 };
 
 class Machine;
 
-// Sees what the agents of all machines do, at the very moment.
+// Called at the moment at which an agent of any machine does something.
 class MachineObserver {
  public:
   virtual ~MachineObserver() = default;
   virtual void life_began(Machine&) {}
   virtual void before_request(Machine&, const sim::Call&) {}
-  // `answer`: nothing when it was lost on the way.
+  // `answer` is null if the answer was lost.
   virtual void after_request(Machine&, const sim::Call&, TimePoint /*sent*/, const http::Response* /*answer*/) {}
   virtual void reboot_asked(Machine&, const std::string& /*method*/) {}
   virtual void going_down(Machine&, bool /*by_agent*/) {}
@@ -92,59 +94,59 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
     MachineObserver& observer;
     agent::LeaseSlotsOptions slots;
     agent::AgentOptions agent;
-    // A machine's gates, as each life of its agent has them.
+    // Creates the gates for one life of a machine's agent.
     std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
     std::function<void(const std::string&)> trace;
-    // Between the agents and the API server; null: nothing.
+    // Transport between the agents and the API server; null connects them directly.
     http::Transport* way = nullptr;
-    // Stands in front of the agents' slots, when set.
+    // If set, wraps the agents' slots.
     std::function<std::unique_ptr<agent::Slots>(agent::Slots&)> decorate_slots{};
   };
   Machine(std::string name, MachinePlan plan, Surroundings surroundings);
 
-  // Agents come and go; until cancelled.
+  // Starts an agent whenever the machine is up and the last agent has ended. Runs until it is cancelled.
   boost::asio::awaitable<void> live();
   void crash_at(CrashPoint point) { crashes_.push_back(point); }
-  // Ends the agent as SIGKILL would, and the kubelet starts another one.
+  // Ends the agent like SIGKILL. The supervisor then starts another one.
   void kill_agent();
-  // A person reboots it.
+  // A person reboots the machine without a shutdown.
   void power_cycle();
-  // A person types `reboot`; called off: it stays up after all.
+  // A person runs `reboot`. The second function calls it off, and the machine stays up.
   void shut_down();
   void call_shutdown_off();
   bool shutting_down() const { return delay_.preparing(); }
-  TimePoint shut_down_last{};  // by a person
-  // Another machine takes its place under its name: a new Node, another boot.
+  TimePoint shut_down_last{};  // when a person last ran `reboot`
+  // Replaces the machine by another one of the same name, with a new Node and another boot id.
   void replace();
-  // A person repairs it: what did not work does from now on, and what was down comes up.
+  // A person repairs the machine: its faults end, and it boots if it is down.
   void repair();
-  // Somebody holds a block inhibitor; empty: nobody does any more.
+  // Another program of this name blocks reboots; an empty name ends the block.
   void block(std::string who) { blocked_by_ = std::move(who); }
-  // The operating system changes its mind.
+  // From now on the operating system wants this version; empty means that it wants no update.
   void want(std::string target);
-  // /run/haulout/ready
+  // Returns true if /run/haulout/ready exists.
   bool shows_ready() const { return shows_ready_; }
 
   const std::string& node() const { return node_; }
   MachinePlan& plan() { return plan_; }
   const MachinePlan& plan() const { return plan_; }
-  // How the next agent takes turns.
+  // How the next agent takes slots.
   agent::LeaseSlotsOptions& slots() { return world_.slots; }
   const std::string& version() const { return plan_.version; }
-  // The version that the agent has had put in place.
+  // The version that the agent has put in place with apply().
   const std::string& applied() const { return applied_; }
   std::size_t boots() const { return boots_; }
   std::size_t requests() const { return requests_; }
-  // When they were sent.
+  // When each request was sent.
   const std::vector<TimePoint>& request_times() const { return request_times_; }
   bool powered() const { return powered_; }
-  // As the kubelet reads it.
+  // The boot id that the kubelet reports.
   std::string kubelet_boot_id() const;
-  // The last request for a reboot that was accepted, or got no answer, and the boot id under which it was made.
+  // The last reboot request that was accepted or got no answer, and the boot id at that time.
   struct Accepted {
     TimePoint at{};
     std::string method, boot_id;
-    std::string node_uid;  // whose record tells of it
+    std::string node_uid;  // UID of the Node whose record notes the request
     bool operator==(const Accepted&) const = default;
   };
   const std::optional<Accepted>& accepted() const { return accepted_; }
@@ -167,17 +169,17 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Result<agent::HookFiles> list(agent::HookPoint point) override;
   Task<> run(agent::HookPoint point, std::string name, agent::HookEnvironment environment, TimePoint deadline) override;
 
-  bool replaced = false;  // by another machine of the same name; this one is nobody's any more
+  bool replaced = false;  // another machine has its name; this one has no Node any more
   std::function<void(const agent::Status&)> on_told = [](const agent::Status&) {};
-  std::function<void()> on_marks = [] {};  // when its start is asked for, between the proof and the request
-  std::function<void()> on_asked = [] {};  // for a reboot, before anything happens
-  std::function<void()> on_ready = [] {};  // when the ready file has appeared
-  std::vector<std::string> asked;          // the methods by which a reboot was asked for
+  std::function<void()> on_marks = [] {};  // called when the agent reads the machine's start, between proof and request
+  std::function<void()> on_asked = [] {};  // called on a reboot request, before it has any effect
+  std::function<void()> on_ready = [] {};  // called after the ready file has appeared
+  std::vector<std::string> asked;          // methods of all reboot requests
   std::vector<std::string> hooks_run;
   std::function<void(const std::string& hook)> on_hook = [](const std::string&) {};
 
  private:
-  class Wire;  // between an agent and its API server
+  class Wire;  // the transport between an agent and its API server
   boost::asio::awaitable<void> one_life(std::size_t number);
   boost::asio::awaitable<void> until_killed();
   void expect_shown(const agent::Status& status) const;

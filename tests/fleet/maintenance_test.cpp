@@ -1,4 +1,4 @@
-// The condition HauloutMaintenance: True from the cordon until it is taken back.
+// The condition HauloutMaintenance: True from the cordon until the agent takes the cordon back.
 #include "k8s/codec.hpp"
 #include "tests/fleet/gated_fleet.hpp"
 
@@ -56,7 +56,7 @@ TEST_F(Maintenance, GoesOnForANodeThatIsDegradedAndCordoned) {
   EXPECT_EQ(condition(), "True");
 }
 
-// One failed write must not leave it standing for weeks.
+// One failed write must not leave the condition True for weeks.
 TEST_F(Maintenance, IsTakenBackThoughItCouldNotBeWrittenAtThatMoment) {
   Machine& n1 = machine("n1");
   n1.on_ready = [&] { refuse_status(clock.now(), clock.now() + 30min); };
@@ -68,7 +68,7 @@ TEST_F(Maintenance, IsTakenBackThoughItCouldNotBeWrittenAtThatMoment) {
   run_for(42min);
 }
 
-// P10: an agent that may never write it does not ask all the time.
+// P10: an agent that is never allowed to write the condition does not try all the time.
 TEST_F(Maintenance, ThatCanNeverBeWrittenIsTriedAgainNowAndThen) {
   Machine& n1 = machine("n1");
   n1.on_ready = [&] { refuse_status(clock.now(), TimePoint::max()); };
@@ -79,7 +79,7 @@ TEST_F(Maintenance, ThatCanNeverBeWrittenIsTriedAgainNowAndThen) {
   EXPECT_EQ(condition(), "True");
 }
 
-// Whoever looks can tell a long drain from an agent that is dead.
+// The heartbeat shows people whether a drain takes long or its agent is dead.
 TEST_F(Maintenance, AnAgentInMaintenanceIsHeardOfNowAndThen) {
   machine("n1", {.methods = {}});
   for (const Duration when : {20min, 60min, 180min})
@@ -101,7 +101,7 @@ TEST_F(Maintenance, AnAgentInMaintenanceIsHeardOfNowAndThen) {
   run_for(4h + 1min);
 }
 
-// Its predecessor has written all that there is to write.
+// The agent before it has already written everything except the heartbeat.
 TEST_F(Maintenance, AnAgentThatIsStartedAgainInMaintenanceIsHeardOf) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(20min, [&] {

@@ -1,4 +1,4 @@
-// An agent that is restarted with another namespace of turns, while its node holds one in the old.
+// An agent that is restarted with another namespace for slots, while its node holds a slot in the old one.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 struct NamespaceChanged : Fleet {
   NamespaceChanged() { add({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "elsewhere"}}}}); }
-  // A node that is ready gets an agent of another namespace.
+  // Restarts the agent of a ready node with another namespace.
   Machine& moved_machine() {
     Machine& n1 = machine("n1", {.methods = {}});
     after(5min, [&] {

@@ -1,5 +1,5 @@
-// What other tools of this kind get wrong, by their behaviour: named tests that show that this one does not. The table
-// is in docs/scenarios.md; what stands there with tests of other files is not repeated here.
+// Mistakes that other reboot tools make: each test is named after the behaviour and shows that this agent behaves
+// correctly. The table is in docs/scenarios.md. Rows that are tested in other files are not repeated here.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -27,7 +27,7 @@ struct OtherTools : Fleet {
       if (change.key.resource == "leases" && change.type == sim::ChangeType::deleted) action();
     });
   }
-  // As soon as the node is shown in this state, once.
+  // Runs the action once, as soon as the Node shows this state.
   void once_in(const std::string& wanted, std::function<void()> action) {
     cluster.on_change([this, wanted, action = std::move(action), done = false](const sim::Change& change) mutable {
       if (done || change.key.resource != "nodes" || state("n1") != wanted) return;
@@ -37,7 +37,7 @@ struct OtherTools : Fleet {
   }
 };
 
-// The controller that follows a cordon with its taint may be away for longer than a cordon is young, or have another
+// The controller that adds the taint after a cordon may be late by more than the age of the cordon, or may have another
 // clock.
 TEST_F(OtherTools, P5_OurCordonIsTakenBackHoweverLateItsTaintComes) {
   cluster.timing().taint_lag = 15s;
@@ -51,7 +51,7 @@ TEST_F(OtherTools, P5_OurCordonIsTakenBackHoweverLateItsTaintComes) {
   expect_updated(n2);
 }
 
-// Nor does a taint that has not come yet make a person's cordon ours.
+// A cordon whose taint is still missing is a person's cordon all the same.
 TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
   cluster.timing().taint_lag = 10min;
   machine("n1");
@@ -65,7 +65,7 @@ TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
   EXPECT_TRUE(unschedulable("n1")) << story();
 }
 
-// Elsewhere the lock is given back first, or its delay is slept through with the node still cordoned.
+// Other tools give the lock back first, or wait out the lock's delay while the node is still cordoned.
 TEST_F(OtherTools, ANodeTakesPodsAgainBeforeItsTurnIsGivenBack) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1");
@@ -93,8 +93,8 @@ TEST_F(OtherTools, ANodeWhoseDrainFailedTakesPodsAgainBeforeItsTurnIsGivenBack) 
   EXPECT_GE(given_back, 1u);
 }
 
-// Elsewhere one failed look at the lock after the boot leaves node and lock as they are until somebody restarts the
-// pod.
+// In other tools, one failed read of the lock after the boot leaves node and lock as they are until a person restarts
+// the pod.
 TEST_F(OtherTools, TurnsThatCannotBeReadAfterTheBootAreGivenBackOnceTheyCan) {
   Machine& n1 = machine("n1");
   once_in("verifying", [&] { cluster.forbid("list", "leases"); });
@@ -109,7 +109,8 @@ TEST_F(OtherTools, TurnsThatCannotBeReadAfterTheBootAreGivenBackOnceTheyCan) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// Elsewhere another limit is another format of the lock, and what stood in the old one is lost or never read again.
+// In other tools, another limit means another format of the lock. The content of the old format is lost or never read
+// again.
 TEST_F(OtherTools, ALimitThatIsRaisedTakesNobodysTurnAway) {
   for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name);
   after(40s, [&] {
@@ -125,7 +126,7 @@ TEST_F(OtherTools, ALimitThatIsRaisedTakesNobodysTurnAway) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// Elsewhere an agent dies on a Node that has no annotations.
+// Other tools crash on a Node without annotations.
 TEST_F(OtherTools, ANodeWithoutLabelsAndAnnotations) {
   Machine& n1 = machine("n1");
   cluster.patch("nodes", "", "n1", {{"metadata", {{"labels", nullptr}, {"annotations", nullptr}}}});
@@ -133,7 +134,7 @@ TEST_F(OtherTools, ANodeWithoutLabelsAndAnnotations) {
   expect_updated(n1);
 }
 
-// Elsewhere the refusal comes after the cordon, and the agent restarts for ever with the node cordoned.
+// Other tools refuse after the cordon, and then restart forever while the node is cordoned.
 TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp) {
   options.drain.policy.unmanaged = drain::Treatment::refuse;
   machine("n1");
@@ -154,7 +155,7 @@ TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp
   expect_updated(n2);
 }
 
-// Elsewhere an agent that starts with a lock of its own believes that it has rebooted.
+// Other tools conclude from a lock of their own at the start that the node has rebooted.
 TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   Machine& n1 = machine("n1", {.agent_starts = 20s});
   once_in("draining", [&] { n1.kill_agent(); });
@@ -168,7 +169,7 @@ TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// Elsewhere the log of one pod knows it, if anything.
+// In other tools, at most the log of one pod shows this.
 TEST_F(OtherTools, P8_ANodeThatMayNotBeWrittenIsTold) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -188,7 +189,7 @@ TEST_F(OtherTools, P8_ANodeThatMayNotBeWrittenIsTold) {
   EXPECT_EQ(n1.status().reason, "");
 }
 
-// A machine that was replaced is nobody's to go on with, whatever its predecessor was in the middle of.
+// When a machine was replaced, its agent must not continue what the old machine was doing.
 TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
   for (const char* where : {"waiting", "draining", "ready", "soaking"}) {
     struct OneNode : OtherTools {
@@ -210,7 +211,7 @@ TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
   }
 }
 
-// The gates of other nodes find a degraded one by its label.
+// The gates of other nodes find a degraded node by its label.
 TEST_F(OtherTools, LabelsThatSomebodyTakesAwayAreThereAgain) {
   machine("n1", {.rolls_back = true});
   after(30min, [&] {
@@ -227,7 +228,8 @@ TEST_F(OtherTools, LabelsThatSomebodyTakesAwayAreThereAgain) {
   run_for(1h);
 }
 
-// Each time at once would be two programs at war, on everybody's watches.
+// If the agent restored the label at once each time, two programs would overwrite each other without end. Each write is
+// a watch event for all clients.
 TEST_F(OtherTools, LabelsThatSomebodyTakesAwayEachTimeAreNotFoughtFor) {
   Machine& n1 = machine("n1", {.target = ""});
   cluster.on_change([&](const sim::Change& change) {
@@ -244,7 +246,7 @@ TEST_F(OtherTools, LabelsThatSomebodyTakesAwayEachTimeAreNotFoughtFor) {
   EXPECT_GT(n1.requests() - before, 20u) << "nor forgotten";
 }
 
-// The answer to the write tells that they are there. The watch may come to nothing for minutes.
+// The response to the write shows that the labels are there. The watch may deliver nothing for minutes.
 TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});
   std::size_t before = 0;
@@ -261,7 +263,7 @@ TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
   run_for(13min);
 }
 
-// A server that refuses this write tells how long it wants to be left alone.
+// A server that refuses this write says how long the agent must wait.
 TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
   sim::FaultTransport busy(cluster.api(), clock, world_rng);
   busy.add({.verb = "patch",
@@ -280,7 +282,7 @@ TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
   EXPECT_EQ(state("n1"), "idle") << story();
 }
 
-// A person who edits the record is no second agent.
+// A person who edits the record once is not a second agent.
 TEST_F(OtherTools, ARecordThatSomebodyWroteOnceIsNotFoughtOver) {
   Machine& n1 = machine("n1", {.target = ""});
   after(5min, [&] {
@@ -295,7 +297,7 @@ TEST_F(OtherTools, ARecordThatSomebodyWroteOnceIsNotFoughtOver) {
   EXPECT_THAT(story(), Not(HasSubstr("SecondAgent")));
 }
 
-// An older agent, after a downgrade: whoever can read it finds it as it was.
+// The agent is older than the record, after a downgrade. It leaves the record unchanged for agents that can read it.
 TEST_F(OtherTools, ARecordOfANewerVersionStaysWhatItIs) {
   const std::string newer = R"({"v":2,"state":"soaking","something":"else"})";
   machine("n1");

@@ -1,4 +1,4 @@
-// What gives up a drain under way, and what does not. It is 2026-01-01T00:00:00Z.
+// What makes an agent give up a drain, and what does not. The time at the start is 2026-01-01T00:00:00Z.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -50,7 +50,7 @@ TEST_F(Pauses, APauseOfTheClusterGivesEveryDrainUp) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// P7
+// P7: crash-only.
 TEST_F(Pauses, APauseThatCameWhileNoAgentRanGivesTheDrainUp) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -81,7 +81,7 @@ TEST_F(Pauses, ADrainThatWasGivenUpIsNotBegunAgainAtOnce) {
   expect_updated(*machines[0]);
 }
 
-// Nobody follows the gates any more at that moment: they are asked.
+// At that moment the agent does not watch the gates any more, so it asks them.
 TEST_F(Pauses, APauseThatComesRightBeforeTheRebootIsSeen) {
   Machine& n1 = machine("n1");
   bool seen = false;
@@ -100,7 +100,7 @@ TEST_F(Pauses, APauseThatComesRightBeforeTheRebootIsSeen) {
   expect_updated(n1);
 }
 
-// Somebody else reboots nodes that are ready: a paused one must not be.
+// Another tool reboots nodes that are ready. A paused node must not be rebooted.
 TEST_F(Pauses, APauseWithdrawsReady) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
@@ -120,7 +120,7 @@ TEST_F(Pauses, APauseWithdrawsReady) {
   expect_updated(n1);
 }
 
-// Not knowing whether there is a pause is no pause.
+// If the agent cannot read whether there is a pause, it assumes none.
 TEST_F(Pauses, AConfigMapThatCannotBeReadGivesNoDrainUp) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -138,7 +138,7 @@ TEST_F(Pauses, AConfigMapThatCannotBeReadGivesNoDrainUp) {
   expect_updated(n1);
 }
 
-// What has begun in a window ends, in it or not; so it does under an alert.
+// A drain that has begun in a window may end after it. It also continues under an alert.
 TEST_F(Pauses, NeitherTheEndOfAWindowNorAnAlertGivesADrainUp) {
   joined.schedule = agent::schedule({"00:00+32m"});
   Machine& n1 = machine("n1");
@@ -155,7 +155,7 @@ TEST_F(Pauses, NeitherTheEndOfAWindowNorAnAlertGivesADrainUp) {
   expect_updated(n1);
 }
 
-// P7: killed at requests all over a drain that is given up and begun again.
+// P7: kills the agent at requests all over a drain that it gives up and begins again.
 class PausedDrain : public GatedFleet {
  public:
   void TestBody() override {}
@@ -190,7 +190,7 @@ TEST(P7_CrashOnlyPauses, KilledInADrainThatIsGivenUp) {
     }
 }
 
-// P10: a controller that writes to the Node every few seconds tells nothing of the gates.
+// P10: a controller that writes to the Node every few seconds says nothing about the gates.
 TEST_F(Pauses, ANodeThatIsWrittenAllTheTimeDoesNotAskItsGatesAllTheTime) {
   pause_cluster("freeze");
   Machine& n1 = machine("n1");

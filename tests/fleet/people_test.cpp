@@ -1,4 +1,4 @@
-// What people do meanwhile.
+// Actions of people during an update.
 #include "drain/cordon.hpp"
 #include "tests/fleet/fleet.hpp"
 #include "tests/fleet/scripted_gates.hpp"
@@ -23,7 +23,7 @@ struct People : Fleet {
     cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
   }
   bool requested() const { return node("n1")["metadata"]["annotations"].contains("haulout.dev/request"); }
-  // Every gate is closed until then.
+  // Keeps every gate closed for this time.
   void open_gates_after(Duration closed) {
     gates = [this, opens = clock.now() + closed](k8s::Client&, const std::string&) {
       return std::make_unique<ScriptedGates>(clock, [this, opens](const agent::GateQuestion&) {
@@ -37,7 +37,7 @@ struct People : Fleet {
   }
 };
 
-// P5
+// P5: own marks only.
 TEST_F(People, AHumansCordonSurvivesTheUpdate) {
   Machine& n1 = machine("n1");
   cordon("n1");
@@ -47,7 +47,7 @@ TEST_F(People, AHumansCordonSurvivesTheUpdate) {
   EXPECT_TRUE(unschedulable("n1"));
 }
 
-// Nobody is told that a node takes pods again which a person keeps from it.
+// If a person's cordon stays, the agent must not report that the node takes pods again.
 TEST(People_Cordons, AVerifiedNodeSaysWhoseCordonItKeeps) {
   struct OneRun : People {
     void TestBody() override {}
@@ -107,7 +107,8 @@ TEST_F(People, UncordoningADrainingNodeIsRespectedForAWhile) {
   expect_updated(n1);
 }
 
-// `kubectl uncordon` leaves our mark, `haulout uncordon` takes it away; and the agent may be away meanwhile.
+// `kubectl uncordon` leaves the agent's mark on the Node, `haulout uncordon` removes it. The agent may be down
+// meanwhile.
 TEST_F(People, UncordoningAReadyNodeIsRespectedForAWhile) {
   struct OneRun : People {
     void TestBody() override {}
@@ -141,7 +142,8 @@ TEST_F(People, UncordoningAReadyNodeIsRespectedForAWhile) {
     }
 }
 
-// Another tool reboots, or a person: `ready` is said until then, and withdrawn when it is no longer true.
+// Another tool or a person reboots the node. The agent shows `ready` until then, and withdraws it when it is no longer
+// true.
 TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
@@ -163,7 +165,7 @@ TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   expect_updated(n1);
 }
 
-// A pod that stays by its labels stays for as long as it has them.
+// A pod that may stay because of its labels may stay only as long as it has them.
 TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
   options.drain.policy.leave = {*k8s::parse_label_selector("app=stays")};
   Machine& n1 = machine("n1", {.methods = {}});
@@ -188,7 +190,8 @@ TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
   EXPECT_EQ(checks.evictions, 2u);
 }
 
-// Of a pod that was on its way out when it was first seen nobody knows what it was before: its end is waited for.
+// If a pod is already terminating when the agent first sees it, the agent cannot know its phase before that. So the
+// agent waits until the pod is deleted.
 TEST_F(People, APodThatIsDeletedWhileNoAgentRunsIsWaitedForOnceItHasStopped) {
   options.drain.policy.unmanaged = drain::Treatment::skip;
   Machine& n1 = machine("n1", {.methods = {}});
@@ -224,7 +227,7 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
 }
 
-// What was asked for has happened, whoever did it.
+// The requested reboot has happened, whoever caused it.
 TEST_F(People, APersonsRebootServesTheRequestThatWaits) {
   for (const bool alive : {true, false}) {
     struct OneRun : People {
@@ -253,7 +256,7 @@ TEST_F(People, APersonsRebootServesTheRequestThatWaits) {
   }
 }
 
-// In line for a turn, which is given back.
+// The node waits for a slot. After the reboot it no longer needs one.
 TEST_F(People, APersonsRebootOfANodeInLineServesItsRequest) {
   add(a_node("forgotten"));
   cordon("forgotten");
@@ -271,7 +274,7 @@ TEST_F(People, APersonsRebootOfANodeInLineServesItsRequest) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The need of the operating system is its own matter.
+// A need that the operating system reports is independent of a person's request.
 TEST_F(People, APersonsRebootServesNoNeedThatIsStillThere) {
   Machine& n1 = machine("n1", {.target = "1.1", .rolls_back = true, .still_wanted = true});
   open_gates_after(20min);
@@ -300,10 +303,10 @@ TEST_F(People, ARequestThatFollowsAPersonsRebootIsNotServedByIt) {
   EXPECT_FALSE(requested());
 }
 
-// The agent has seen the Node without a request before somebody asks.
+// The agent has seen the Node without a request before the person requests the reboot.
 TEST_F(People, ARequestWhileTheKubeletIsWaitedForIsNotServedByTheBootBefore) {
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
-  // With the boot, but without its kubelet.
+  // The machine boots, but its kubelet is down until the test brings it back.
   cluster.on_change([&, down = false](const sim::Change&) mutable {
     if (down || n1.boots() == 0) return;
     down = true;
@@ -335,7 +338,7 @@ TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// P6: never more out than the limit while it is being lowered.
+// P6: while the limit is lowered, no more nodes are unavailable than it allows.
 TEST_F(People, ALimitThatIsLowered) {
   limit = 3;
   for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) machine(name);

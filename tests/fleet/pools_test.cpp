@@ -1,4 +1,4 @@
-// Several pools in one cluster, each told its agents by name.
+// Several pools in one cluster. Each agent gets the name of its pool as an option.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -17,7 +17,7 @@ struct PoolsByName : GatedFleet {
       return std::make_unique<agent::NodeGates>(client, rng, nullptr, own);
     };
   }
-  // Six of pool web and two of pool db.
+  // Six machines in pool web and two in pool db.
   void two_pools() {
     for (const char* name : {"web1", "web2", "web3", "web4", "web5", "web6"}) machine_of("web", name);
     for (const char* name : {"db1", "db2"}) machine_of("db", name);
@@ -30,7 +30,7 @@ struct PoolsByName : GatedFleet {
   }
 };
 
-// P6: the checks count a quarter of two as one.
+// P6: the checks count a quarter of two nodes as one.
 TEST_F(PoolsByName, EachHasItsOwnPercentage) {
   two_pools();
   after(1s, [&] {
@@ -63,7 +63,7 @@ TEST_F(PoolsByName, AnotherPoolsCordonAndFailureHoldNobodyUp) {
   expect_updated(db2);
 }
 
-// Its own pool's failure holds a node back, though its label is gone.
+// A failure in the node's own pool keeps the node from its update, although the failed node has lost its pool label.
 TEST_F(PoolsByName, AFailureInTheOwnPoolHoldsANodeBack) {
   limit_percent = 0;
   limit = 2;

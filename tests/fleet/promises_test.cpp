@@ -1,4 +1,4 @@
-// The promises, tried one by one.
+// Each promise, tested by itself.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -28,7 +28,7 @@ struct Promises : Fleet {
       for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
     });
   }
-  // As soon as the node is shown in this state, once.
+  // Runs the action once, as soon as the Node shows this state.
   void once_in(const std::string& wanted, std::function<void()> action) {
     cluster.on_change([this, wanted, action = std::move(action), done = false](const sim::Change& change) mutable {
       if (done || change.key.resource != "nodes" || state("n1") != wanted) return;
@@ -54,7 +54,7 @@ TEST_F(P8_ToldWithTheWayOut, AWebhookThatDenies) {
     denied.message = "admission webhook \"guard.example.com\" denied the request: never";
     return denied.response();
   });
-  // All that the Node shows but the times of heartbeats.
+  // Everything that the Node shows, except the times of heartbeats.
   const auto shown = [this] {
     sim::Json now = node("n1");
     now["metadata"].erase("resourceVersion");
@@ -115,7 +115,7 @@ TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLost) {
   OneNode().go("the need", [](OneNode&, Machine& n1) { n1.want(""); });
 }
 
-// The file goes at once, though nobody can be told.
+// The agent removes the ready file at once, although it cannot write the Node.
 TEST_F(P3_ReadyMeansReady, TheFileDoesNotWaitForTheApiServer) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(5min, [&] {
@@ -128,7 +128,8 @@ TEST_F(P3_ReadyMeansReady, TheFileDoesNotWaitForTheApiServer) {
   EXPECT_EQ(state("n1"), "idle");
 }
 
-// As a path unit would do. The boot does not find the machine ready once more.
+// The machine reboots whenever the ready file appears, as with a systemd path unit. After the boot it must not be ready
+// a second time.
 TEST_F(P3_ReadyMeansReady, AMachineThatRebootsWheneverItIsSaidToBeReadyDoesSoOnce) {
   Machine& n1 = machine("n1", {.methods = {}});
   n1.on_ready = [&] { n1.power_cycle(); };
@@ -173,8 +174,8 @@ TEST_F(P5_OwnMarksOnly, WhatPeopleWroteOnTheNodeStays) {
   EXPECT_FALSE(metadata["annotations"].contains("haulout.dev/cordon"));
 }
 
-// A person cordons while the update is under way, after ours was in force: ours is taken back, theirs was none. And
-// after a person has uncordoned, the next cordon is theirs.
+// A cordon by a person while the agent's cordon is in force changes nothing, and the agent uncordons the node in the
+// end. But after a person has uncordoned the node, the next cordon is the person's, and it stays.
 TEST_F(P5_OwnMarksOnly, ACordonAfterOursWasTakenBackIsAPersons) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -215,7 +216,7 @@ TEST_F(P6_NoRebootWithoutATurn, NobodyIsEvictedWithoutATurnAfterARestart) {
   expect_updated(n1);
 }
 
-// Nobody is out at the same time, however many want to at once.
+// P6: no more nodes are unavailable at a time than the limit allows, however many want to update.
 TEST_F(P6_NoRebootWithoutATurn, TenNodesAtOnce) {
   limit_percent = 20;
   for (int i = 1; i <= 10; ++i) machine("n" + std::to_string(i));
@@ -225,7 +226,7 @@ TEST_F(P6_NoRebootWithoutATurn, TenNodesAtOnce) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// SIGTERM is a crash with good manners: nothing is written, everything stays for the successor.
+// SIGTERM has the same effect as a crash: the agent writes nothing, and its successor finds everything as it was.
 TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -245,7 +246,7 @@ TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// Its successor finds a pod whose phase is Failed, since the kubelet has stopped it, and whose finalizer holds it.
+// The successor finds a pod that the kubelet has stopped, so that its phase is Failed, and that a finalizer holds.
 TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
   Machine& n1 = machine("n1");
   PodSpec held;
@@ -264,7 +265,7 @@ TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
   expect_updated(n1);
 }
 
-// What finished before the restart is deleted after it, and held by a finalizer then.
+// The pod finished before the restart. A person deletes it afterwards, and a finalizer holds it.
 TEST_F(P7_ARestart, InReadyAFinishedPodThatSomebodyDeletesIsNoNews) {
   Machine& n1 = machine("n1", {.methods = {}});
   Json job = a_pod("job-0");
@@ -283,7 +284,8 @@ TEST_F(P7_ARestart, InReadyAFinishedPodThatSomebodyDeletesIsNoNews) {
   run_for(31min);
 }
 
-// Half a request per minute, and a wake-up of the processor in five seconds at most: while they start, and later.
+// Limits of each agent: half a request a minute, and one wake-up of the processor every five seconds. They hold soon
+// after the start and later.
 TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});
   std::vector<std::size_t> before;
@@ -302,11 +304,11 @@ TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   run_for(72min);
 }
 
-// They all see at the same moment that it is free.
+// All waiting agents see at the same moment that the slot is free.
 TEST(P10_KindToTheWaiting, ATurnCostsTheSameHoweverManyWaitForIt) {
   struct Line : Promises {
     void TestBody() override {}
-    // Requests of all agents for each node, from the moment at which all are in line.
+    // Requests of all agents divided by the number of nodes, counted from the moment at which all nodes wait.
     double cost(std::size_t nodes) {
       for (std::size_t i = 0; i < nodes; ++i) machine("n" + std::to_string(i), {.target = ""});
       std::size_t before = 0;
@@ -326,11 +328,12 @@ TEST(P10_KindToTheWaiting, ATurnCostsTheSameHoweverManyWaitForIt) {
   };
   const double few = Line().cost(8);
   const double many = Line().cost(32);
-  // Those who wait longer keep their watches alive longer; four times as much is what waking all for each turn costs.
+  // Nodes that wait longer need more requests to keep their watches open. If each free slot woke all nodes, the cost
+  // would be four times as high.
   EXPECT_LE(many, 2 * few) << few << " requests for each of eight nodes, " << many << " for each of 32";
 }
 
-// Whatever it is doing when the server goes away for an hour, or says no to everything.
+// The server throttles every request for an hour, whatever the agents are doing.
 TEST_F(P10_KindToTheServer, AnHourOfRefusals) {
   machine("n1");
   machine("n2");

@@ -1,5 +1,5 @@
-// What an agent waits for, or could not do, is shown as the reason on its Node or told as a warning. One test for each
-// reason that no test of another file shows.
+// What an agent waits for or cannot do is shown as a reason on its Node, or reported as a warning. One test for each
+// reason that no other file tests.
 #include "tests/fleet/fleet.hpp"
 #include "tests/worlds/faults.hpp"
 
@@ -14,7 +14,7 @@ struct Reasons : Fleet {
   Reasons() {
     way = [this] { return &faults; };
   }
-  // A machine whose agent's words are kept in `told`.
+  // A machine whose agent's states and reasons are kept in `told`.
   Machine& telling(MachinePlan plan = {}) {
     Machine& n1 = machine("n1", std::move(plan));
     n1.on_told = [this](const agent::Status& status) {
@@ -22,7 +22,7 @@ struct Reasons : Fleet {
     };
     return n1;
   }
-  // From the moment at which this is true of the cluster: `count` such requests fail.
+  // As soon as `when` returns true, the next `count` requests of this verb for Nodes fail.
   void fail_once(std::function<bool()> when, const char* verb, std::size_t count) {
     cluster.on_change([=, this, done = false](const sim::Change&) mutable {
       if (done || !when()) return;
@@ -40,7 +40,7 @@ struct Reasons : Fleet {
   std::vector<std::string> told;
 };
 
-// A node that cannot reboot takes no turn and is not cordoned, so that no pod is evicted in vain.
+// A node that cannot reboot takes no slot and is not cordoned, so that no pod is evicted in vain.
 TEST_F(Reasons, CannotReboot) {
   Machine& n1 = machine("n1");
   web();
@@ -69,7 +69,7 @@ TEST_F(Reasons, BootNotComplete) {
   expect_updated(n1);
 }
 
-// A boot that does not end in time: the node stays out of service and keeps its turn until it is well.
+// If a boot does not complete in time, the node stays cordoned and keeps its slot until the boot is complete.
 TEST_F(Reasons, ABootThatDoesNotEndIsNoUpdate) {
   Machine& n1 = machine("n1", {.boot_takes = 1h});
   after(40min, [&] {
@@ -82,7 +82,7 @@ TEST_F(Reasons, ABootThatDoesNotEndIsNoUpdate) {
   expect_updated(n1);
 }
 
-// It booted a version that is neither the old one nor the one that was wanted.
+// The machine boots a version that is neither the old one nor the wanted one.
 TEST_F(Reasons, VersionUnexpected) {
   Machine& n1 = machine("n1", {.lands_on = "1.5"});
   after(5min, [&] {
@@ -160,7 +160,7 @@ TEST_F(Reasons, CannotRestore) {
   fail_once(
       [this, was = false]() mutable {
         const bool is = unschedulable("n1");
-        return std::exchange(was, is) && !is;  // the cordon has been taken back; the label is next
+        return std::exchange(was, is) && !is;  // the agent has uncordoned the node and restores the label next
       },
       "patch", 1);
   run_fleet();
@@ -190,7 +190,7 @@ TEST_F(Reasons, CannotDelayShutdown) {
   EXPECT_THAT(story(), HasSubstr("Access denied"));
 }
 
-// The node is ready all the same: its state and its condition say so.
+// The node is ready all the same: its state and its condition show it.
 TEST_F(Reasons, ReadyFileFailed) {
   Machine& n1 = machine("n1", {.ready_file_fails = true});
   run_fleet();

@@ -1,4 +1,4 @@
-// --release: given up in any state, by somebody else than the agent, without a trace.
+// --release: another process than the agent gives everything back, in any state, and leaves no trace on the Node.
 #include "agent/lifecycle/release.hpp"
 
 #include "tests/fleet/fleet.hpp"
@@ -12,7 +12,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Notes what the record told of a turn.
+// Notes each slot that the caller read from the record.
 class ToldSlots final : public agent::Slots {
  public:
   ToldSlots(agent::Slots& inner, std::vector<std::string>& told) : inner_(inner), told_(told) {}
@@ -35,7 +35,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
   void annotate(const std::string& key, const std::string& value) {
     cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{key, value}}}}}});
   }
-  // The agent is killed in this very state, and none comes after it.
+  // Kills the agent in this state, and starts no other agent after it.
   void stop_in(const std::string& state) {
     cluster.on_change([this, state](const sim::Change& change) {
       if (change.key.resource != "nodes" || change.type == sim::ChangeType::deleted) return;
@@ -61,7 +61,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
     }));
     return out;
   }
-  // Keys of ours on the Node.
+  // Keys on the Node that belong to Haulout.
   std::vector<std::string> traces() const {
     std::vector<std::string> found;
     const Json metadata = node("n1")["metadata"];
@@ -77,8 +77,8 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
   }
 
   Duration delay = 1s;
-  std::vector<std::string> told;  // of turns, by the record
-  std::string called;             // the kind of the slots that release it, when it is not that of the agent
+  std::vector<std::string> told;  // slots, as the record named them
+  std::string called;             // kind of the slots that release() uses; empty means the kind that the agent uses
 
  private:
   bool stopped_ = false;
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(InEachState, Release,
 
 using ReleaseBy = Release;
 
-// P5
+// P5: own marks only.
 TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
   machine("n1", {.methods = {}});
   cluster.cordon("n1");
@@ -157,7 +157,7 @@ TEST_F(ReleaseBy, ARecordThatNobodyCanReadIsNoObstacle) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// A server that knows turns by their names alone is to get back the very one that was taken.
+// A lock server that knows slots only by their names must get back the slot that was taken.
 TEST_F(ReleaseBy, WhoeverComesAfterIsToldWhichTurnItIs) {
   decorate_slots = [this](agent::Slots& inner) { return std::make_unique<ToldSlots>(inner, told); };
   Machine& n1 = machine("n1", {.methods = {}});
@@ -178,7 +178,7 @@ TEST_F(ReleaseBy, APersonGivesTheTurnOfTheRecordBack) {
   EXPECT_THAT(told, ::testing::ElementsAre("lease/haulout/haulout-default-0"));
 }
 
-// Those would find nothing to free, and with the record the only word of the turn would be gone.
+// Slots of another kind would find nothing to free. If the record were removed, nothing would name the slot any more.
 TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   machine("n1", {.methods = {}});
   stop_in("ready");
@@ -197,7 +197,7 @@ TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// What is left can be found by the next attempt, and the turn is not freed under a cordon.
+// The next attempt must be able to find what is left. A slot is never freed while the node is still cordoned.
 TEST_F(ReleaseBy, AnApiServerThatIsAwayLeavesRecordAndTurn) {
   machine("n1", {.methods = {}});
   stop_in("ready");

@@ -1,4 +1,4 @@
-// Whether the invariants can catch anything: agents and machines that were broken on purpose.
+// Tests that the invariants detect faults: the agents and machines here are broken on purpose.
 #include "tests/fleet/seeded_fleet.hpp"
 #include "tests/support/broken_wire.hpp"
 
@@ -25,7 +25,7 @@ class BrokenSlots : public agent::Slots {
   agent::Slots& sound_;
 };
 
-// It is everybody's turn at any time.
+// Says at any time that the node has a slot.
 class EverybodysTurn final : public BrokenSlots {
  public:
   using BrokenSlots::BrokenSlots;
@@ -33,7 +33,7 @@ class EverybodysTurn final : public BrokenSlots {
   Task<agent::Turn> confirm(TimePoint) override { co_return agent::Turn{.ours = true, .slot = "mine"}; }
 };
 
-// What is done before each request to take a turn, and after one is given back.
+// Runs an action before each request for a slot, and another one after each release of a slot.
 class MeddlingSlots final : public BrokenSlots {
  public:
   MeddlingSlots(agent::Slots& sound, std::function<void()> before_take, std::function<void()> after_release)
@@ -87,7 +87,7 @@ TEST_F(Sabotage, ATurnThatNobodyHas) {
   expect_caught("drains without a turn");
 }
 
-// As others do whose locks expire: the first broken node is followed by the next.
+// As with other tools whose locks expire: after the first node breaks, the next one follows.
 TEST_F(Sabotage, TurnsThatExpire) {
   decorate_slots = [this](agent::Slots& sound) {
     const auto expire = [this] {
@@ -116,7 +116,7 @@ TEST_F(Sabotage, APersonsWorkplaceThatIsUpdated) {
   expect_caught("a reboot of n1, which a person had cordoned before");
 }
 
-// Two nodes of one pool take the turns of two.
+// Two nodes of one pool take the slots of two pools.
 TEST_F(Sabotage, APoolThatIsTakenForTwo) {
   for (const char* name : {"n1", "n2"}) {
     slots.grouping.pool = std::string("pool-of-") + name;
@@ -170,7 +170,7 @@ TEST_F(Sabotage, AReadyFileThatStays) {
   expect_caught("and its ready file is there");
 }
 
-// The agent itself finds it out: the kubelet knows of no boot.
+// The agent itself detects this: the kubelet reports no new boot.
 TEST(SabotageOfSeeds, ABootThatWasNone) {
   FleetPlan plan;
   plan.machines.resize(2);

@@ -1,4 +1,4 @@
-// Scenarios by their numbers (docs/scenarios.md) that need an agent.
+// Scenarios that need an agent, named by their numbers in docs/scenarios.md.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -20,7 +20,7 @@ struct FleetScenario : Fleet {
   }
 };
 
-// The agent's own pod is evicted last; its successor goes on.
+// The drain evicts the agent's own pod last. The agent that replaces it continues.
 TEST_F(FleetScenario, S51_TheAgentsOwnPodIsOfADeployment) {
   options.drain.own_pod_uid = "own-uid";
   Machine& n1 = machine("n1");
@@ -58,7 +58,7 @@ TEST_F(FleetScenario, S52_TheAgentCrashesInTheMiddleOfADrain) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// They share the turn of their node and its record, and whoever comes later takes over what stands there.
+// Both agents share the slot and the record of their node. Each continues with what the other one has written.
 TEST_F(FleetScenario, S53_TwoAgentsForOneNode) {
   Machine& n1 = machine("n1", {.agents = 2});
   Machine& n2 = machine("n2");
@@ -72,7 +72,8 @@ TEST_F(FleetScenario, S53_TwoAgentsForOneNode) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// They do not agree on what the record says of them, and each makes it say so again: not for ever without a pause.
+// The agents disagree about the authority in the record, and each one writes its own again. They must do so with
+// pauses.
 TEST_F(FleetScenario, S53_TwoAgentsThatDoNotAgree) {
   Machine& n1 = machine("n1", {.target = "", .agents = 2, .agents_differ = true});
   add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 5}}));
@@ -87,7 +88,7 @@ TEST_F(FleetScenario, S53_TwoAgentsThatDoNotAgree) {
   EXPECT_EQ(n1.boots(), 1u) << story();
 }
 
-// Nothing is written any more, and nothing taken back: the successor goes on.
+// The stopped agent writes nothing and takes nothing back. The agent after it continues.
 TEST_F(FleetScenario, S70_TheAgentIsToldToStop) {
   for (const Duration when : {500ms, 3000ms, 8000ms, 20000ms, 33000ms}) {
     struct OneNode : FleetScenario {
@@ -132,7 +133,8 @@ TEST_F(FleetScenario, S77_TheApiServerIsAwayForTenMinutesAtTheBoot) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The set's pods come and go while the node is drained and while it is ready; they are not waited for.
+// Pods of the DaemonSet are deleted and created while the node is drained and while it is ready. The drain does not
+// wait for them.
 TEST_F(FleetScenario, ADaemonSetIsRolledOutDuringTheDrain) {
   add(a_workload("DaemonSet", "watcher", 0, {{"tolerations", {{{"operator", "Exists"}}}}}));
   Machine& n1 = machine("n1", {.methods = {}});
@@ -158,7 +160,7 @@ TEST_F(FleetScenario, ADaemonSetIsRolledOutDuringTheDrain) {
   EXPECT_EQ(evicted().size(), 2u);
 }
 
-// NTP, or a person: nothing gets stuck, nothing is done twice.
+// NTP or a person sets the clock. No node gets stuck, and nothing is done twice.
 TEST_F(FleetScenario, ClocksJump) {
   for (const Duration jump : {Duration(1h), Duration(-1h), Duration(24h), Duration(-24h)}) {
     struct TwoNodes : FleetScenario {

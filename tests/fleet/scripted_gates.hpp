@@ -1,4 +1,5 @@
-// Gates that answer as a test says.
+// Gates whose answers the test decides. No I/O. Waiting for a change can be cancelled. Borrows the clock and the
+// GateNews.
 #pragma once
 
 #include <boost/asio/this_coro.hpp>
@@ -10,7 +11,7 @@
 
 namespace haulout::fleet {
 
-// What the gates of a whole fleet go by, and who waits for its next change.
+// A counter of changes to the gates of a whole fleet. Wakes all gates that wait for the next change.
 class GateNews {
  public:
   std::uint64_t edition() const { return edition_; }
@@ -28,10 +29,10 @@ class GateNews {
 
  private:
   std::uint64_t edition_ = 0;
-  std::vector<Notifier*> readers_;  // as they came: a run does not depend on addresses
+  std::vector<Notifier*> readers_;  // in the order in which they came, so that a run does not depend on addresses
 };
 
-// Without news they claim every 30 s that something may have changed.
+// Without a GateNews, changed() returns every 30 s.
 class ScriptedGates final : public agent::GateKeeper {
  public:
   using Answer = std::function<agent::GateAnswer(const agent::GateQuestion&)>;

@@ -14,9 +14,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Longer than anything that an agent waits for without a word: the cap of its backoff.
+// Longer than the longest time for which an agent waits without writing anything: the cap of its backoff, one hour.
 constexpr Duration quiet = 70min;
-// Longer than an agent waits for its kubelet to tell of a boot.
+// Longer than an agent waits for its kubelet to report a boot.
 constexpr Duration agents_learn = 5min;
 constexpr Duration longest_first_part = 12h;
 constexpr Duration longest_repair = 12h;
@@ -123,7 +123,7 @@ asio::awaitable<void> SeededFleet::play_through() {
     co_await until_all_is_well();
     look_at_the_end();
   });
-  // Answers that were under way find nobody.
+  // Some responses may still be on their way. Lets them arrive after their receivers have ended.
   co_await clock.sleep_until(clock.now() + 1s);
   if (cluster.open_watches() != 0) checks.violated("a watch was left open");
 }
@@ -141,7 +141,7 @@ asio::awaitable<void> SeededFleet::until_nothing_moves() {
   while (clock.now() < end && !all_is_well()) {
     const std::size_t seen = checks.states.size();
     co_await clock.sleep_until(clock.now() + quiet);
-    // An agent that has just begun may know less for a while than the one before it knew.
+    // An agent that has just started may know less for a while than the agent before it.
     while (clock.now() < end && clock.now() < news_at_ + agents_learn)
       co_await clock.sleep_until(news_at_ + agents_learn);
     if (checks.states.size() == seen) co_return;
@@ -248,7 +248,7 @@ void SeededFleet::delete_some_pod(std::size_t number) {
   cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
-// Its pods go, or are made anew without the toleration.
+// Deletes the workload, or removes the toleration from its template. In both cases all its pods are deleted.
 void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
   for (const char* resource : {"deployments", "replicasets", "statefulsets"})
     for (const Json& set : cluster.all(resource)) {
@@ -264,7 +264,8 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
       cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
-// While a broken node or a person's cordon stands against the limit and takes no pods, others may have to wait.
+// Returns true if a broken node or a person's cordon counts against the limit of the pool. Then other nodes may have to
+// wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
     const auto decoded = k8s::decode_node(node(each->node()).dump());
@@ -279,7 +280,7 @@ std::string SeededFleet::pool_of(const std::string& name) const {
   return found == plan_.machines.end() ? "default" : found->pool;
 }
 
-// When nothing moves any more, and nobody has repaired anything.
+// Checks a machine when nothing changes any more, and before anything is repaired.
 void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine) {
   const std::string& name = machine.node();
   const std::string now = state(name), reason = label(name, "haulout.dev/reason");
@@ -288,17 +289,18 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
   outcome_.updated += well;
   outcome_.degraded += now == "degraded";
   const bool explained = now == "degraded" || now == "pending" || now == "waiting" || now == "verifying";
-  // A machine that went down in the moment between the state and its reason cannot say it any more.
+  // A machine that went down between writing its state and its reason cannot show the reason any more.
   if (explained && reason.empty() && machine.powered())
     checks.violated(fmt::format("P8: {} is {} without a reason", name, now));
-  // One that is down has nobody to give its turn back, whatever it was at.
+  // A machine that is down has no agent to free its slot, whatever its state.
   const bool holds = now == "degraded" || now == "draining" || !machine.powered();
   for (const Json& lease : cluster.all("leases"))
     if (sim::text(lease, "/spec/holderIdentity").starts_with(name + "/") && !holds)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
   const bool waits =
       (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
-  // One that stays down says nothing more, whatever it was at: a person may have rebooted it before its agent looked.
+  // A machine that stays down shows nothing new, whatever its state. A person may have rebooted it before its agent
+  // read the boot id.
   const bool refused = now == "pending" && reason == "BootIdForeign";
   const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
                       (now == "degraded" && reason == "TooManyReboots");

@@ -1,5 +1,5 @@
-// One fleet from one seed: played with all that befalls it, looked at when nothing moves any more, repaired by a
-// person, and looked at again.
+// A fleet from one seed. Plays its incidents, checks it when nothing changes any more, repairs everything, and checks
+// it again. No I/O.
 #pragma once
 
 #include "tests/fleet/fleet.hpp"
@@ -12,7 +12,7 @@ struct SeededOutcome {
   std::uint64_t seed = 0;
   std::string setting;
   std::vector<std::string> violations, trace;
-  Duration took{};  // virtual
+  Duration took{};  // in virtual time
   std::size_t requests = 0, faults_struck = 0, reboots = 0, evictions = 0, degraded = 0, updated = 0;
 };
 
@@ -23,7 +23,7 @@ class SeededFleet : public Fleet {
   SeededOutcome play();
 
  protected:
-  // Stands between all agents and the API server.
+  // The transport between all agents and the API server.
   virtual http::Transport& wire() { return faulty_; }
 
  private:
@@ -38,7 +38,7 @@ class SeededFleet : public Fleet {
   void delete_some_pod(std::size_t number);
   void see_to_workload(const std::string& app, bool it_goes);
   void look_at(const PlannedMachine& planned, const Machine& machine);
-  // Of that pool, or of a node of which nothing tells its pool.
+  // Considers nodes of this pool, and nodes whose pool is not known.
   bool something_holds_turns(const std::string& pool) const;
   std::string pool_of(const std::string& node) const;
   void repair();
@@ -50,7 +50,7 @@ class SeededFleet : public Fleet {
   sim::FaultTransport faulty_;
   std::set<std::string> paused_;
   GateNews pauses_;
-  TimePoint news_at_{};  // when an agent has last told another reason than before
+  TimePoint news_at_{};  // when an agent last reported a new reason
   SeededOutcome outcome_;
 };
 

@@ -1,4 +1,5 @@
-// Somebody else reboots a machine: its pods leave for as long as logind waits, and nothing of it stays behind.
+// A person or another tool reboots a machine. The agent evicts its pods while logind delays the shutdown, and leaves
+// nothing behind afterwards.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -13,7 +14,7 @@ struct Shutdowns : Fleet {
   void web(int replicas, int grace) {
     add(a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", grace}}));
   }
-  // A pod that no budget lets go.
+  // Adds a pod that its budget never lets go.
   void held_pod() {
     PodSpec held;
     held.labels = {{"app", "held"}};
@@ -30,7 +31,7 @@ struct Shutdowns : Fleet {
   std::string run_in_record(const std::string& name) const {
     return agent::decode_record(sim::annotation(node(name), "haulout.dev/record")).run;
   }
-  // As n1 was at the moment at which it went down.
+  // State of the node at the moment at which it goes down.
   struct Last {
     TimePoint at{};
     std::size_t pods = 0;
@@ -51,7 +52,7 @@ struct Shutdowns : Fleet {
               unschedulable(name)};
     });
   }
-  // Nobody gives a node back while its machine goes down.
+  // Adds an invariant: no agent uncordons the node while its machine goes down.
   void forbid_uncordon_of(Machine& dying) {
     cluster.on_change([this, &dying, was = false](const sim::Change& change) mutable {
       if (change.key.resource != "nodes" || change.key.name != dying.node()) return;
@@ -90,14 +91,14 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_THAT(last.message, HasSubstr("pods left before"));
   EXPECT_EQ(last.maintenance, "True");
   EXPECT_NE(last.run, "");
-  // It waited no longer than it had to.
+  // The shutdown was not delayed longer than necessary.
   EXPECT_LT(last.at - told, 15s) << story();
   expect_in_service("n1");
   EXPECT_EQ(slots_held(), 0u);
   EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
 }
 
-// Its state is that of a node that its pods have left, and they are there again.
+// The node is in a state in which its pods have left, but pods have come back since.
 TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1", {.delays_shutdown = 30s});
@@ -125,7 +126,7 @@ TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   expect_in_service("n1");
 }
 
-// They would go down with the machine.
+// Pods that stayed would go down with the machine.
 TEST_F(Shutdowns, PodsLeaveThoughNobodyMaySeeTheVolumesAnyMore) {
   options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::required;
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
@@ -204,7 +205,7 @@ TEST_F(Shutdowns, ADrainThatIsUnderWayGoesOn) {
   expect_in_service("n1");
 }
 
-// Ready, and somebody else is to reboot it: nobody waits for a node that is empty.
+// The node is ready and another tool may reboot it. The shutdown of an empty node is not delayed.
 TEST_F(Shutdowns, AnEmptyNodeIsNotDelayed) {
   Machine& n1 = machine("n1", {.methods = {}, .delays_shutdown = 30s});
   TimePoint told;
@@ -219,9 +220,8 @@ TEST_F(Shutdowns, AnEmptyNodeIsNotDelayed) {
   expect_updated(n1);
 }
 
-// Machine::reboot() sees to it that no agent delays its own.
-// The agent was about to give the node back, and could not write that. The Node still says that it is drained and
-// ready: there is nothing to drain, and the machine may go down at once.
+// The agent is about to withdraw `ready`, but cannot write that. The Node still shows that it is drained and ready. So
+// there is nothing to drain, and the machine may go down at once.
 TEST_F(Shutdowns, ANodeThatIsStillReadyIsNotDrainedOnceMore) {
   sim::FaultTransport mute(cluster.api(), clock, world_rng);
   mute.add({.verb = "patch",
@@ -244,6 +244,7 @@ TEST_F(Shutdowns, ANodeThatIsStillReadyIsNotDrainedOnceMore) {
   expect_updated(n1);
 }
 
+// Machine::reboot() checks that no agent delays its own reboot.
 TEST_F(Shutdowns, AgentsRebootWithoutDelay) {
   for (const char* name : {"n1", "n2"}) machine(name, {.delays_shutdown = 30s});
   web(4, 1);
@@ -268,8 +269,8 @@ TEST_F(Shutdowns, AnApiServerThatIsAwayDelaysItNoLonger) {
   expect_in_service("n1");
 }
 
-// P7: killed at each request of it, on both sides of the server, nothing stays behind: neither with the boot that
-// follows, nor without.
+// P7: kills the agent at each of its requests, before and after the server carries it out. Nothing is left behind,
+// either after the boot that follows or when the shutdown is called off.
 TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
   std::size_t first = 0, last_request = 0;
   struct OneRun : Shutdowns {
@@ -282,7 +283,8 @@ TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
     using Shutdowns::run_fleet;
     using Shutdowns::web;
   };
-  // Others delay it, too: the kubelet. Then the next agent starts on a machine that goes down.
+  // With `others`, another program such as the kubelet delays the shutdown, too. Then the next agent starts on a
+  // machine that is going down.
   const auto play = [&](std::optional<CrashPoint> crash, bool called_off, bool others) {
     OneRun one;
     Machine& n1 = one.machine("n1", {.target = "", .agent_starts = 2s, .delays_shutdown = 30s, .others_delay = others});
@@ -311,7 +313,7 @@ TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
   }
 }
 
-// P7: our own reboot has been asked for, logind waits for others, and the agent is started once more.
+// P7: the agent has requested the reboot, logind waits for other programs, and the agent is restarted meanwhile.
 TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
   Machine& n1 = machine("n1", {.agent_starts = 2s, .late_by = 40s, .delays_shutdown = 60s, .others_delay = true});
   forbid_uncordon_of(n1);
@@ -329,8 +331,8 @@ TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
   expect_updated(n1);
 }
 
-// Ours would join somebody else's shutdown. Where that one is called off, ours is asked for in the same way, not in the
-// next one.
+// The agent does not request its reboot while another shutdown is in progress, because logind would join the two. If
+// that shutdown is called off, the agent requests the reboot by the same method, not by the next one.
 TEST_F(Shutdowns, OurRebootIsAskedForAfterSomebodyElsesWasCalledOff) {
   Machine& n1 = machine("n1", {.delays_shutdown = 60s, .others_delay = true});
   machine("n2", {.target = ""});
@@ -351,7 +353,8 @@ TEST_F(Shutdowns, OurRebootIsAskedForAfterSomebodyElsesWasCalledOff) {
   expect_updated(n1);
 }
 
-// A last drain that came to nothing has left its cordon, and the machine is going down by the time somebody looks.
+// The update fails after its drain has cordoned the node. By then the machine is going down, so the cordon stays until
+// after the boot.
 TEST_F(Shutdowns, AnUpdateThatFailsWhileTheMachineGoesDownKeepsTheCordonUntilTheBoot) {
   Machine& n1 =
       machine("n1", {.agent_starts = 2s, .methods = {"logind"}, .refused_reboots = 9, .delays_shutdown = 30s});

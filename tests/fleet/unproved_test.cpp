@@ -1,5 +1,5 @@
-// Nodes that are ready, or in the middle of their drain, while nobody can prove it, and what is decided while a proof
-// is under way.
+// Nodes that are ready or in the middle of a drain while the agent cannot prove it. Also tests what the agent decides
+// while a proof is in progress.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -31,7 +31,7 @@ struct Unproved : GatedFleet {
       for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
     });
   }
-  // News of the Node that mean nothing: a reason to prove it again.
+  // Causes a watch event of the Node without meaning, which makes the agent prove `ready` again.
   void noise() { annotate("noise", "1"); }
 
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
@@ -66,8 +66,8 @@ const Silence silences[] = {
     {"pods cannot be listed", "list", "pods", {.kind = sim::FaultKind::stall}},
 };
 
-// Not knowing withdraws nothing; what is known to be lost does, whoever else cannot be asked, and whatever is waited
-// for at that moment.
+// If the agent cannot read something, it does not withdraw `ready`. If it knows that something is lost, it withdraws
+// `ready`, whatever else it cannot read or is waiting for at that moment.
 TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLostThoughNobodyCanProveTheRest) {
   struct OneNode : Unproved {
     void TestBody() override {}
@@ -97,8 +97,8 @@ TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLostThoughNobodyCanProveTheRest) {
     }
 }
 
-// P8: an agent that comes back in the middle of a drain asks whether its turn is still its own, says that nobody
-// answers, and heeds meanwhile whatever ends a drain.
+// P8: an agent that restarts in the middle of a drain checks whether it still has its slot. It reports that it gets no
+// answer, and meanwhile reacts to everything that ends a drain.
 TEST(P8_NeverSilentlyStuck, ADrainThatIsGoneOnWithEndsThoughNobodyKnowsOfItsTurn) {
   struct OneNode : Unproved {
     void TestBody() override {}
@@ -135,7 +135,7 @@ TEST(P8_NeverSilentlyStuck, ADrainThatIsGoneOnWithEndsThoughNobodyKnowsOfItsTurn
     }
 }
 
-// Nor does putting the update in place once more, which may take an hour, keep an agent from it.
+// The agent also reacts to an uncordon while it puts the update in place again, which may take an hour.
 TEST_F(Unproved, WhoeverUncordonsWhileTheUpdateIsPutInPlaceOnceMoreIsHeeded) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -152,7 +152,8 @@ TEST_F(Unproved, WhoeverUncordonsWhileTheUpdateIsPutInPlaceOnceMoreIsHeeded) {
   run_for(5min);
 }
 
-// A turn that is lost while the pods are listed: the list that comes back empty does not bring `ready` back.
+// The slot is lost while the agent lists the pods. The empty list that arrives later must not make the node `ready`
+// again.
 TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
   struct OneNode : Unproved {
     void TestBody() override {}
@@ -160,7 +161,7 @@ TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
       Machine& n1 = machine("n1", others_reboot ? MachinePlan{.methods = {}} : MachinePlan{});
       std::size_t shown = 0;
       n1.on_ready = [&] { ++shown; };
-      // Keeps it in `ready`.
+      // The block keeps the node in `ready`.
       if (!others_reboot) after(1s, [&] { n1.block("apt"); });
       fail_from(4min, "list", "pods", {.kind = sim::FaultKind::slow, .delay = 5s});
       after(5min, [&] {
@@ -187,7 +188,7 @@ TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
   }
 }
 
-// What was asked and cannot be known counts for nothing; nor is the reboot asked for.
+// An answer that the agent cannot get changes nothing. The agent does not request the reboot either.
 TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannotBeConfirmed) {
   Machine& n1 = machine("n1");
   bool seen = false;
@@ -206,7 +207,7 @@ TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannot
   run_for(10min);
 }
 
-// P6: the new Node has no turn, and nobody has looked at its pods.
+// P6: the new Node has no slot, and nothing has checked its pods.
 TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
   Machine& n1 = machine("n1");
   bool seen = false;
@@ -225,7 +226,8 @@ TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
   expect_updated(n1);
 }
 
-// News of the Node are a reason to prove it again, but none to ask whoever wants to be left alone.
+// Watch events of the Node are a reason for a new proof, but not a reason to ask a server before its Retry-After is
+// over.
 TEST_F(Unproved, P10_NewsAreNoReasonToAskSoonerThanRetryAfter) {
   machine("n1", {.methods = {}});
   fail_from(5min, "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"});

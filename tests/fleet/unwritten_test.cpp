@@ -1,4 +1,4 @@
-// Nodes that cannot be written, or whose numbers go back.
+// Nodes that cannot be written, and Nodes whose resourceVersion goes back.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -10,7 +10,7 @@ struct Unwritten : Fleet {
   Unwritten() {
     way = [this] { return &faults; };
   }
-  // The API server refuses it from the moment at which the Node says `state`.
+  // From the moment at which the Node shows `wanted`, the API server refuses to patch Nodes.
   void refuse_writes_in(const std::string& wanted) {
     cluster.on_change([this, wanted](const sim::Change& change) {
       if (refused_ || change.key.resource != "nodes" || state("n1") != wanted) return;
@@ -18,7 +18,7 @@ struct Unwritten : Fleet {
       cluster.forbid("patch", "nodes");
     });
   }
-  // How often the agent says on its machine that the API server does not answer, when so many writes are refused.
+  // Returns how often the agent reports ApiUnavailable on its machine when `refusals` writes are refused.
   std::ptrdiff_t troubles_told_of(std::size_t refusals) {
     faults.add({.verb = "patch",
                 .resource = "nodes",
@@ -33,7 +33,7 @@ struct Unwritten : Fleet {
     EXPECT_EQ(faults.struck().size(), refusals);
     return std::count(told.begin(), told.end(), "ApiUnavailable");
   }
-  // n1 is drained and waits for somebody to reboot it: nothing is written but its condition, every few minutes.
+  // n1 is drained and waits for another tool to reboot it. The agent writes only its condition, every few minutes.
   void expect_heartbeats() {
     const auto heard_at = [this] {
       return sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/lastHeartbeatTime");
@@ -48,7 +48,7 @@ struct Unwritten : Fleet {
     run_for(37min);
   }
 
-  // After three minutes: the state of two minutes before, four hundred revisions ago.
+  // After three minutes, restores the state of two minutes before, which is 400 revisions older.
   void restore_an_old_etcd() {
     after(1min, [this] { backup_ = cluster.revision(); });
     after(2min, [this] {
@@ -109,8 +109,8 @@ TEST_F(Unwritten, P6_WithoutItsTurnNothingIsEvictedAllTheSame) {
   expect_updated(*machines[0]);
 }
 
-// One refusal, as right after a reconnect, proves nothing. The second is told on the machine, since it cannot be told
-// on the Node.
+// One refusal proves nothing: it may follow a reconnect. The agent reports the second one on the machine, because it
+// cannot write it on the Node.
 TEST_F(Unwritten, OneRefusalIsNotTold) {
   EXPECT_EQ(troubles_told_of(1), 0);
 }
@@ -118,7 +118,7 @@ TEST_F(Unwritten, TheSecondRefusalIsTold) {
   EXPECT_EQ(troubles_told_of(2), 1);
 }
 
-// The trouble is over with the first write that succeeds, and the node is heard of again while nothing else is written.
+// The first write that succeeds ends the failure. The agent then writes heartbeats again while nothing else changes.
 TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteThatFailedForAWhile) {
   machine("n1", {.methods = {}});
   refuse_writes_in("draining");
@@ -126,7 +126,7 @@ TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteThatFailedForAWhile) {
   expect_heartbeats();
 }
 
-// The server carries out the last write, and its answer is lost: the watch shows that it has arrived.
+// The server carries out the last write, but its response is lost. The watch shows the result.
 TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteWhoseAnswerWasLost) {
   Machine& n1 = machine("n1", {.methods = {}});
   bool broken = false;
@@ -142,7 +142,7 @@ TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteWhoseAnswerWasLost) {
   EXPECT_EQ(std::count(told.begin(), told.end(), "ApiUnavailable"), 1) << story();
 }
 
-// 'haulout uncordon' takes field and mark; kubectl leaves the mark.
+// `haulout uncordon` removes field and mark; kubectl leaves the mark.
 TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
   Machine& n1 = machine("n1");
   PodSpec slow;
@@ -175,7 +175,7 @@ TEST_F(Unwritten, P10_AnEtcdFromABackupStopsNobody) {
   expect_updated(n1);
 }
 
-// Nothing is written meanwhile: the pause is seen by the watch alone.
+// The agent writes nothing meanwhile, so only the watch can show it the request.
 TEST_F(Unwritten, AfterARestoreTheNodeIsStillListenedTo) {
   Machine& n1 = machine("n1", {.target = ""});
   restore_an_old_etcd();

@@ -1,4 +1,4 @@
-// A fleet that takes itself through an update.
+// A fleet updates itself.
 #include "k8s/entries.hpp"
 #include "tests/fleet/fleet.hpp"
 
@@ -40,7 +40,7 @@ TEST_F(Updates, AFleetThatNeedsNothingIsLeftAlone) {
   }
 }
 
-// As Bottlerocket does it: the boot takes what was put in place, and nothing else.
+// As on Bottlerocket: the machine boots only the version that the agent has put in place.
 TEST_F(Updates, WhatTheAgentMustPutInPlaceIsInPlaceBeforeAPodLeaves) {
   machine("n1", {.must_apply = true, .apply_takes = 5min});
   machine("n2", {.target = ""});
@@ -56,7 +56,7 @@ TEST_F(Updates, WhatTheAgentMustPutInPlaceIsInPlaceBeforeAPodLeaves) {
   EXPECT_EQ(machines[0]->applied(), "1.1");
 }
 
-// The machine dies while the new version is put in place: what boots is the old one, which is no roll-back of the new.
+// The machine crashes while the agent puts the new version in place. It boots the old version, which is no rollback.
 TEST_F(Updates, ACrashBeforeTheRebootWasAskedForIsNoRollBack) {
   Machine& n1 = machine("n1", {.must_apply = true, .apply_takes = 5min});
   Machine& n2 = machine("n2", {.target = ""});
@@ -73,7 +73,7 @@ TEST_F(Updates, ACrashBeforeTheRebootWasAskedForIsNoRollBack) {
   EXPECT_EQ(n1.boots(), 2u);
 }
 
-// P4: the old version runs as before, and nobody is told of an update.
+// P4: the old version runs as before, and the agent reports no update.
 TEST_F(Updates, ACrashInTheMiddleOfADrainIsNoUpdate) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1", {.must_apply = true, .apply_takes = 5min});
@@ -117,7 +117,7 @@ TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {
   EXPECT_EQ(machines[0]->boots(), 1u);
 }
 
-// The agent does not start anew for it.
+// The agent does not restart for this.
 TEST_F(Updates, ThePoolThatIsShownIsThatOfTheNode) {
   options.pool = [](const k8s::Node& node) { return k8s::value_at(node.labels, "role").value_or(""); };
   machine("n1", {.target = ""});
@@ -128,7 +128,7 @@ TEST_F(Updates, ThePoolThatIsShownIsThatOfTheNode) {
   run_for(5min);
 }
 
-// Unknown never counts as a need.
+// An unknown need never counts as a need.
 TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   machine("n1", {.unknown = true});
   run_fleet(1h);
@@ -138,7 +138,7 @@ TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("locked"));
 }
 
-// P10: only somebody's word on the Node can mend that, and it is heeded at once.
+// P10: only a change to the Node by a person can resolve this. The agent reacts to it at once.
 TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
   slots.grouping.pool_label = "role";
   Machine& n1 = machine("n1");
@@ -156,7 +156,8 @@ TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
   expect_updated(n1);
 }
 
-// Whoever cannot tell which version runs cannot tell afterwards whether the update took place. It holds nobody up.
+// An agent that cannot read which version runs cannot tell later whether the update took place. Such a node takes no
+// slot.
 TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   Machine& n1 = machine("n1", {.version_unknown = true});
   Machine& n2 = machine("n2", {.target = ""});
@@ -175,7 +176,8 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   expect_updated(n1);
 }
 
-// The update tool is at work again: whether its reboot is still wanted is not known meanwhile, and no drain is undone.
+// The update tool is running again, so the agent cannot read whether the reboot is still wanted. It does not undo the
+// drain.
 TEST_F(Updates, ANodeThatIsReadyWaitsWhileNobodyKnowsOfTheNeed) {
   Machine& n1 = machine("n1");
   after(2s, [&] { n1.block("apt"); });
@@ -216,7 +218,7 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
   expect_updated(n1);
 }
 
-// Its pod comes back to the node whatever is done, and may stay.
+// The pod of this workload comes back to the node after every eviction, and may stay.
 struct PinnedUpdates : Updates {
   PinnedUpdates() {
     options.drain.policy.pinned = drain::Treatment::skip;
@@ -232,7 +234,7 @@ struct PinnedUpdates : Updates {
 TEST_F(PinnedUpdates, ANodeIsUpdatedAroundAPodThatStays) {
   Machine& n1 = machine("n1");
   pinned_database();
-  add(a_pod("slow", {.grace = 120}));  // the drain goes on while db-0 comes and goes
+  add(a_pod("slow", {.grace = 120}));  // so that the drain continues while db-0 is evicted and comes back
   bool stayed = false;
   n1.on_asked = [&] { stayed = !cluster.get("pods", "shop", "db-0").is_null(); };
   run_fleet();
@@ -260,7 +262,8 @@ TEST_F(PinnedUpdates, AnAgentThatRestartsKnowsWhichPodsStay) {
   run_for(16min);
 }
 
-// The drain is over before the pod is back: each was another drain, which knew nothing of the last one, for ever.
+// Each drain ends before the pod is back. In an earlier version each return began another drain, which did not know of
+// the last one, and so on forever.
 TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
   Machine& n1 = machine("n1", {.methods = {}});
   pinned_database();
@@ -276,7 +279,8 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeStaysAfterTwoReturns) {
   run_for(16min);
 }
 
-// What is left of it is stuck on its way out. When it finished nobody needed to wait for it, and so it stays.
+// A finalizer holds the deleted pod. The pod had finished before its deletion, so the drain does not have to wait for
+// it.
 TEST_F(Updates, AFinishedPodThatIsDeletedDuringTheDrainIsNotWaitedFor) {
   Machine& n1 = machine("n1");
   PodSpec done;
@@ -295,7 +299,8 @@ TEST_F(Updates, AFinishedPodThatIsDeletedDuringTheDrainIsNotWaitedFor) {
   EXPECT_FALSE(cluster.get("pods", "shop", "job-0").is_null());
 }
 
-// What comes while the node takes pods has not come back whatever is done: it leaves before the reboot.
+// Pods that came while the node was schedulable have not come back after an eviction. They must leave before the
+// reboot.
 TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   Machine& n1 = machine("n1", {.ignored_reboots = 1});
   after(1min, [&] {
@@ -314,7 +319,7 @@ TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   EXPECT_EQ(evictions(), 2u) << "it came once, and came back twice\n" << story();
 }
 
-// By default such a pod is waited for: asking it to leave again and again only restarts it.
+// By default the drain waits for such a pod. More evictions would only restart it.
 TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) {
   options.drain.policy.pinned = drain::Treatment::park;
   checks.leaves_pinned_pods = false;

@@ -1,4 +1,4 @@
-// A machine goes down only when the volumes of its pods are detached.
+// A machine goes down only after the volumes of its pods are detached.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -9,7 +9,7 @@ using scenario::a_volume;
 using scenario::mounting;
 
 struct FleetVolumes : Fleet {
-  // A database on n1 whose volume takes this long to be detached.
+  // A database on n1 whose volume takes this long to be unmounted and detached.
   void database(const char* detaching, const char* unmounting = "0s") {
     add(a_volume("data",
                  {{"sim.haulout.dev/detaches-after", detaching}, {"sim.haulout.dev/unmounts-after", unmounting}}));
@@ -47,7 +47,7 @@ TEST_F(FleetVolumes, NoRebootBeforeTheVolumeIsDetached) {
   EXPECT_FALSE(attached());
 }
 
-// The pods have gone when the next agent looks: the volume is all that is left.
+// The next agent finds no pods any more. Only the volume is left.
 TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   Machine& n1 = machine("n1");
   database("20m");
@@ -61,7 +61,7 @@ TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   EXPECT_FALSE(booted_with_a_volume);
 }
 
-// What was attached to nobody before the drain is so after a restart, too.
+// A volume that was attached without a pod before the drain is still known as such after a restart.
 TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
   Machine& n1 = machine("n1");
   add(a_volume("old"));
@@ -77,7 +77,8 @@ TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
   EXPECT_THAT(agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")).leaked, ::testing::IsEmpty());
 }
 
-// Its pods may have left before anybody looked: for 15 s the drain waits for that alone.
+// Pods that used this volume may have been deleted before the agent could see them. The drain waits for it alone for 15
+// s.
 TEST_F(FleetVolumes, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWhatItWaitsFor) {
   Machine& n1 = machine("n1");
   add(a_volume("old"));
@@ -108,7 +109,8 @@ TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
   EXPECT_FALSE(booted_with_a_volume);
 }
 
-// The first attempt ends at the limit for volumes; the next one, a run of its own, finds a volume that no pod uses.
+// The first attempt ends at the volume limit. The next attempt is a run of its own, and finds a volume that no pod
+// uses.
 TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeThatIsStillMountedForNobodys) {
   options.drain.end_at_volume_limit = true;
   Machine& n1 = machine("n1");
@@ -132,7 +134,8 @@ TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeWithoutItsControllerForNobo
   EXPECT_FALSE(booted_with_a_volume);
 }
 
-// The right was there when the agent started: it is asked for again, and nothing is rebooted meanwhile.
+// `VolumeWait::required` stands for an agent that could list VolumeAttachments when it started. While it lacks that
+// right, the drain fails and is tried again, and nothing is evicted or rebooted.
 TEST_F(FleetVolumes, ARightThatIsLostLaterLetsNoVolumeGo) {
   options.drain.volumes = drain::VolumeWait::required;
   Machine& n1 = machine("n1");

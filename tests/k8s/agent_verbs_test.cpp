@@ -1,4 +1,4 @@
-// What the agent asks for beside Leases: itself, its Node's status, Events, ConfigMaps.
+// Requests of the agent for objects other than Leases: its own identity, the status of its Node, Events, ConfigMaps.
 #include <gmock/gmock.h>
 
 #include "k8s/client.hpp"
@@ -53,7 +53,7 @@ TEST(EventRequests, ARepetitionIsAnAbsoluteCount) {
   EXPECT_TRUE(request.repeatable);
 }
 
-// What stands in the note after encoding, by what was put in.
+// Returns the note as it is in the encoded Event.
 std::string sent_note(std::string note) {
   auto one = event();
   one.note = std::move(note);
@@ -66,7 +66,7 @@ TEST(EventRequests, TextsAreCutBetweenCharacters) {
   const std::string full(1024, 'x');
   EXPECT_EQ(sent_note(full), full);
   EXPECT_EQ(sent_note(full + "y"), full);
-  // The last character of two, three or four bytes would not fit.
+  // The last character, of two, three or four bytes, does not fit.
   for (const char* wide : {"é", "€", "🐋"}) {
     for (std::size_t missing = 1; missing < std::string(wide).size(); ++missing) {
       const std::string before(1024 - missing, 'x');
@@ -75,7 +75,7 @@ TEST(EventRequests, TextsAreCutBetweenCharacters) {
     const std::string fits(1024 - std::string(wide).size(), 'x');
     EXPECT_EQ(sent_note(fits + wide + wide), fits + wide) << wide;
   }
-  // Bytes that are no UTF-8 are sent as three each, and are counted so.
+  // Each byte that is not valid UTF-8 is sent as three bytes, and counts as three.
   EXPECT_LE(sent_note(std::string(1024, '\xff')).size(), 1024u);
   auto one = event();
   one.reason = one.action = one.reporting_instance = std::string(129, 'R');

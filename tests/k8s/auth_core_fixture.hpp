@@ -1,5 +1,5 @@
-// AuthCore over a server that answers by a rule, in virtual time, with files in a directory of the test's own and a
-// plugin that is a list of answers.
+// Fixture for AuthCore in virtual time. The server answers by a rule of the test, files are in a temporary directory,
+// and the plugin returns a list of prepared results. Reads and writes files; no network. Owns all of these.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class OneStream final : public http::BodyStream {
   http::ResponseHead head_;
 };
 
-// Answers by a rule; remembers what it was asked.
+// Answers by a rule, and records all requests.
 class FakeServer final : public http::Transport {
  public:
   std::function<Result<int>(const http::Request&)> answer = [](const http::Request&) { return Result<int>(200); };
@@ -68,7 +68,7 @@ class AuthCoreTest : public haulout::testing::VirtualTimeTest {
   AuthCoreTest() { connection.origin = "kubeconfig f"; }
 
   static bool fits(const http::TlsOptions& tls) {
-    // A pair fits when both name the same number: "CERT 1" and "KEY 1".
+    // A certificate fits a key if both end with the same number: "CERT 1" and "KEY 1".
     return tls.client_cert_pem.empty() || tls.client_cert_pem.substr(4) == tls.client_key_pem.substr(3);
   }
   Task<ExecCredential> run_plugin() {
@@ -102,7 +102,7 @@ class AuthCoreTest : public haulout::testing::VirtualTimeTest {
   }
   void pass(Duration time) { run(clock.sleep_until(clock.now() + time)); }
   static ExecCredential plugin_token(std::string token) { return ExecCredential{std::move(token), {}, {}, {}}; }
-  // Accepts one token only.
+  // Makes the server accept this token only.
   void accept(const std::string& token) {
     server.answer = [token](const http::Request& request) {
       return Result<int>(request.headers.find("Authorization") == "Bearer " + token ? 200 : 401);

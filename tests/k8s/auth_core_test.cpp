@@ -54,7 +54,7 @@ TEST_F(AuthCoreTest, AConstantTokenThatIsRefusedIsNotTriedAgain) {
   EXPECT_EQ(server.seen.size(), 1u);
 }
 
-// Nothing here renews it: to send it all the same would only be a riddle.
+// The client cannot renew such a token. A request with an expired token would fail without a clear cause.
 TEST_F(AuthCoreTest, AnIdTokenThatHasExpiredIsNotSent) {
   connection.token.data = "tok";
   connection.token_expires = clock.wall_now() + 60s;
@@ -121,7 +121,7 @@ TEST_F(AuthCoreTest, ATokenFileThatVanishesOrIsEmptyLeavesTheOldOne) {
   dir.write("token", "");
   pass(1s);
   EXPECT_EQ(status(), 200);
-  // Back again: seen within a second, not after another minute.
+  // The file is back. The client reads it within a second, not after another minute.
   dir.write("token", "two");
   pass(1s);
   EXPECT_EQ(status(), 200);
@@ -158,7 +158,7 @@ TEST_F(AuthCoreTest, AHalfWrittenPairIsNotUsed) {
   ASSERT_EQ(tls_used.size(), 1u);
   EXPECT_EQ(tls_used[0].client_cert_pem, "CERT 2");
   EXPECT_EQ(tls_used[0].client_key_pem, "KEY 2");
-  // Unchanged content is not handed over again: that would drop connections.
+  // Unchanged content is not passed on again, because that would close connections.
   pass(120s);
   EXPECT_EQ(status(), 200);
   EXPECT_EQ(tls_used.size(), 1u);
@@ -195,7 +195,7 @@ TEST_F(AuthCoreTest, AnUnknownServerCertificateMeansTheCaMayHaveChanged) {
     if (tls_used.empty()) return Error(Errc::tls, "unknown CA");
     return 200;
   };
-  // Unchanged: the failure stands, and the request is not repeated.
+  // The file has not changed. So the call fails, and the request is not repeated.
   auto response = get();
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Errc::tls);

@@ -15,7 +15,7 @@ class PluginTest : public AuthCoreTest {
     connection.exec.emplace();
     connection.exec->command = "login";
   }
-  // So many requests at the same time; returns their statuses, -1 for a failure.
+  // Sends this many requests at the same time. Returns their status codes, with -1 for a failure.
   std::vector<int> together(int count) {
     std::vector<int> statuses(static_cast<std::size_t>(count));
     auto request = [](AuthCore& auth, TimePoint deadline, int& status) -> boost::asio::awaitable<void> {
@@ -102,7 +102,7 @@ TEST_F(PluginTest, WhenTheOneThatRunsItIsCancelledTheNextTakesOver) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-// client-go has no limit at all: a person who logs in needs longer than any request.
+// client-go has no limit for a plugin. A person who logs in needs longer than any request may take.
 TEST_F(PluginTest, WhatItTakesIsNotTheRequests) {
   plugin_takes = 2min;
   plugin_answers = {plugin_token("one"), plugin_token("two")};
@@ -149,7 +149,7 @@ TEST_F(PluginTest, ItsCertificateIsUsedOnTopOfTheFiles) {
   ASSERT_EQ(tls_used.size(), 2u);
   EXPECT_EQ(tls_used[1].ca_pem, "CA 2");
   EXPECT_EQ(tls_used[1].client_cert_pem, "CERT 1");
-  // A plugin that changes its mind takes the certificate back.
+  // If the plugin then returns a token instead, the client stops using the certificate.
   accept("two");
   EXPECT_EQ(status(), 200);
   ASSERT_EQ(tls_used.size(), 3u);

@@ -1,4 +1,4 @@
-// What AuthTransport says at its creation, with the real client behind it.
+// Errors that AuthTransport::create() returns, with the real HTTP client.
 #include "k8s/auth_transport.hpp"
 
 #include <gmock/gmock.h>

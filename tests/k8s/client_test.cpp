@@ -44,7 +44,7 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(transport.requests()[0].deadline, soon);
 }
 
-// P11: a proxy on the way ignores field selectors.
+// P11: a proxy between client and server ignores field selectors.
 TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   std::string foreign = fixtures::pod("b", "ub", "1");
   foreign.replace(foreign.find("\"n1\""), 4, "\"n2\"");
@@ -56,7 +56,7 @@ TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   EXPECT_THAT(list.error().message(), HasSubstr("n2"));
 }
 
-// One that is not bound to any node is not on ours.
+// A pod that is not bound to any node is not on this node.
 TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   std::string unbound = fixtures::pod("b", "ub", "1");
   unbound.replace(unbound.find(R"("nodeName":"n1")"), 15, "");
@@ -66,7 +66,7 @@ TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   EXPECT_EQ(list.error().code(), Errc::decode);
 }
 
-// P11: or label selectors, and `drain -l` would be about the whole cluster.
+// P11: if a proxy ignored label selectors, `drain -l` would apply to the whole cluster.
 TEST_F(ClientTest, NodesWithOtherLabelsAreNoAnswer) {
   const auto listed = fixtures::list("NodeList", "5", fixtures::node);
   for (const char* selector : {"", "pool", "!rack"}) {
@@ -89,7 +89,7 @@ TEST_F(ClientTest, AnotherNodeIsNoAnswerAboutOurs) {
   EXPECT_FALSE(run(client.patch_node("n2", "{}", DryRun::none, soon)));
 }
 
-// A cluster may have ten thousand of them, and a node a few.
+// A cluster may have ten thousand pods of which a caller needs only a few.
 TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
   transport.answer(json_response(200, page("a", "t1")));
   transport.answer(json_response(200, page("b", "t2")));
@@ -106,7 +106,7 @@ TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
   EXPECT_EQ(list->items[0].name, "b");
 }
 
-// Whoever sets our clock does not set the server's.
+// A change of the client's clock does not change the server's clock.
 TEST_F(ClientTest, TheServersTimeOutlivesAJumpOfOurClock) {
   const WallTime before = clock.wall_now();
   auto answer = json_response(200, page("a"));
@@ -239,7 +239,7 @@ TEST_F(ClientTest, TheServersTimeIsThatOfItsLastAnswerAndWhatHasPassedSince) {
   EXPECT_EQ(client.server_now(), date + 90s);
 }
 
-// A load balancer with a clock of its own answers in its place.
+// A load balancer answers in place of the server, and has a clock of its own.
 TEST_F(ClientTest, AnErrorPageTellsNoTime) {
   auto down = json_response(503, "<html>down</html>");
   down.headers.set("Date", "Thu, 01 Jan 2026 00:00:00 GMT");

@@ -1,4 +1,4 @@
-// What the status of a Pod says of it.
+// Fields that the decoder derives from the spec and the status of a Pod.
 #include <gtest/gtest.h>
 
 #include "k8s/codec.hpp"

@@ -230,7 +230,8 @@ TEST(Codec, NullIsAbsentAndUnknownFieldsAreIgnored) {
   EXPECT_TRUE(decode_pod_list(R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":null})")->items.empty());
 }
 
-// The decoder cuts managedFields, containers and the like out of the text before it parses: nothing else may go.
+// The decoder cuts managedFields, containers and similar fields out of the text before it parses the JSON. It must not
+// cut anything else.
 TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
   const auto decode = [](const std::string& metadata, const std::string& spec) {
     return decode_pod(R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1",)" +
@@ -254,7 +255,7 @@ TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
   }
 }
 
-// They are skipped in blocks, so everything has to stand at every place of a block once.
+// The decoder skips these fields in blocks of bytes. So each part of the text must once be at each position in a block.
 TEST(Codec, DroppedStructuresEndWhereverTheyEnd) {
   const std::string tricky = R"(,"]":"}]","\"}":["\\","\\\"]",{"a":[[],{}]}],"b":"\\\\"}])";
   for (std::size_t shift = 0; shift < 130; ++shift) {
@@ -280,7 +281,7 @@ TEST(Codec, WhatIsCutAnywhereIsRefused) {
   }
 }
 
-// P12: a value takes more memory than its text. What stands in a string is none.
+// P12: a value takes more memory than its text. Commas and brackets inside a string are not values.
 TEST(Codec, TooManyValuesAreRefusedAndAreCountedOutsideStrings) {
   const auto with_finalizers = [](const std::string& finalizers) {
     return R"({"kind":"Pod","metadata":{"name":"p","namespace":"shop","uid":"u","resourceVersion":"1","finalizers":[)" +

@@ -60,7 +60,7 @@ TEST(Codec, WhatANodeSaysOfVolumes) {
   EXPECT_TRUE(none->held.empty());
 }
 
-// The SHA-256 of "vol-1ebs.csi.aws.comn1".
+// The expected name contains the SHA-256 of "vol-1ebs.csi.aws.comn1".
 TEST(AttachmentName, IsAHashOfHandleDriverAndNode) {
   EXPECT_EQ(attachment_name("kubernetes.io/csi/ebs.csi.aws.com^vol-1", "n1"),
             "csi-ddbfb4470da740e26d0871a8e7cbfaaea0fe241c682170c176b52f44abb4a3be");

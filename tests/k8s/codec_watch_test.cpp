@@ -1,4 +1,4 @@
-// Lines of a watch.
+// Decodes the lines of a watch.
 #include <gtest/gtest.h>
 
 #include "k8s/codec.hpp"

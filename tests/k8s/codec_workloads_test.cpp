@@ -1,4 +1,4 @@
-// Controllers of pods, their Scales, and pods that find no node, as kube-apiserver 1.36 prints them.
+// Decodes controllers of pods, their Scales, and pods that cannot be scheduled, as kube-apiserver 1.36 writes them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -128,7 +128,7 @@ TEST_F(Discover, AFileThatCannotBeReadIsNamedWithItsCause) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr(dir / "missing"), HasSubstr("No such file")));
   flags.kubeconfig = dir.path();
   EXPECT_THAT(refusal(), AllOf(HasSubstr(dir.path()), HasSubstr("Is a directory")));
-  // Also in a list, where missing ones would be skipped.
+  // The error is also returned for a file in a list, where missing files are skipped.
   flags.kubeconfig.clear();
   environment.variables["KUBECONFIG"] = dir.write("a", config_for("first")) + ":" + dir.path();
   EXPECT_THAT(refusal(), HasSubstr("Is a directory"));

@@ -1,4 +1,5 @@
-// Plugins as real processes: scripts in a directory of the test's own.
+// Fixture that runs plugins as real processes: scripts in a temporary directory. Starts processes, and reads and writes
+// files. Owns all of these.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ namespace asio = boost::asio;
 
 inline const std::string v1 = "client.authentication.k8s.io/v1";
 
-// One of our own descriptors leads elsewhere, for as long as this lives.
+// Redirects one of this process's file descriptors for as long as the object lives.
 class Redirected {
  public:
   Redirected(int fd, int to) : fd_(fd), before_(::dup(fd)) { ::dup2(to, fd_); }
@@ -66,7 +67,7 @@ class Terminal {
   int ours_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), fd_ = -1;
 };
 
-// What the plugin's person sees.
+// What the person who uses the plugin sees.
 struct Seen {
   std::string text;
   PluginStage stage() {
@@ -76,7 +77,7 @@ struct Seen {
 
 class ExecPluginTest : public ::testing::Test {
  protected:
-  // Whatever the tests run on: there is no terminal.
+  // There is no terminal, however the tests are started.
   Null null;
   Redirected no_input{STDIN_FILENO, null.fd()};
   std::optional<Redirected> no_errors;
@@ -116,7 +117,7 @@ class ExecPluginTest : public ::testing::Test {
     std::ifstream in(dir / name);
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
-  // The children that this process still has to reap.
+  // Returns true if this process still has children that it must reap.
   static bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) >= 0; }
 };
 

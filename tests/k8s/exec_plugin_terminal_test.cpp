@@ -1,4 +1,4 @@
-// Plugins, the person who waits for them, and how long that lasts.
+// Plugins on a terminal, the person who waits for them, and their time limits.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a process group is, and whether it is ours, as the script sees it.
+// Prints the script's process group, so that a test can compare it with that of the test process.
 const std::string tell_group = "cut -d' ' -f5 /proc/$$/stat >&2\n";
 
 TEST_F(ExecPluginTest, OnATerminalThePersonHearsItWhateverItsInteractiveMode) {
@@ -70,7 +70,7 @@ TEST_F(ExecPluginTest, AlwaysInteractiveNeedsATerminal) {
   EXPECT_TRUE(allowed);
 }
 
-// In virtual time a child looks idle, so the time limit strikes at once.
+// In virtual time the child process does not count as activity, so the time limit is reached at once.
 class ExecPluginLimits : public haulout::testing::VirtualTimeTest {
  protected:
   haulout::testing::TempDir dir;
@@ -101,7 +101,7 @@ TEST_F(ExecPluginLimits, FiveMinutesWhereAPersonHearsIt) {
   EXPECT_EQ(elapsed(), 5min);
 }
 
-// Its alarm rings when the test says so.
+// A clock whose alarm rings when the test calls `ring`.
 class ClockByHand final : public Clock {
  public:
   TimePoint now() const override { return {}; }

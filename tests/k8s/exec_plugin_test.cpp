@@ -78,7 +78,7 @@ TEST_F(ExecPluginTest, TooMuchOutputIsCutShort) {
 }
 
 TEST_F(ExecPluginTest, MuchOutputOfBothKindsDoesNotJam) {
-  // More than the pipes hold, interleaved.
+  // More output than the pipes hold, alternately on both pipes.
   auto credential = run_script(
       "i=0; while [ $i -lt 3000 ]; do echo ' ......................................'; "
       "echo '........................................' >&2; i=$((i+1)); done\n");
@@ -105,7 +105,7 @@ TEST_F(ExecPluginTest, NoDescriptorOfOursIsInherited) {
 }
 
 TEST_F(ExecPluginTest, CancellingKillsAndReapsIt) {
-  // Cancelled by a deadline outside, as soon as the script has said that it runs.
+  // Cancels the run from outside as soon as the script has shown that it runs.
   plugin.command = dir.write_script(
       "login", "echo $$ > " + (dir / "pid.new") + "\nmv " + (dir / "pid.new") + " " + (dir / "pid") + "\nsleep 300\n");
   asio::cancellation_signal signal;

@@ -1,4 +1,4 @@
-// Bodies as kube-apiserver 1.36 writes them.
+// Response bodies as kube-apiserver 1.36 writes them. Pure.
 #pragma once
 
 #include <string>
@@ -51,7 +51,7 @@ inline const std::string bookmark =
 inline const std::string full_pod =
     R"({"metadata":{"name":"web-0","generateName":"web-","namespace":"shop","uid":"u1","resourceVersion":"17","generation":2,"creationTimestamp":"2026-11-21T01:00:00Z","deletionTimestamp":"2026-11-21T02:00:30Z","deletionGracePeriodSeconds":30,"labels":{"app":"web","containers":"yes"},"annotations":{"kubernetes.io/config.source":"api","haulout.dev/drain-order":"3","karpenter.sh/do-not-disrupt":"true"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"x"},{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"o1","controller":true,"blockOwnerDeletion":true}],"finalizers":["example.com/hold"],"managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2026-11-21T01:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{}}}}}}]},"spec":{"volumes":[{"name":"token","projected":{"sources":[]}},{"name":"scratch","emptyDir":{}}],"containers":[{"name":"c","image":"i","resources":{}}],"restartPolicy":"Always","terminationGracePeriodSeconds":120,"nodeName":"n1","tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}],"priorityClassName":"high","priority":1000},"status":{"phase":"Running","conditions":[{"type":"DisruptionTarget","status":"True"},{"type":"Ready","status":"True"}],"startTime":"2026-11-21T01:00:01Z","containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":0}},"ready":false}]}})";
 
-// The least that a pod can be.
+// The smallest valid pod.
 inline std::string pod(const std::string& name, const std::string& uid, const std::string& rv,
                        const std::string& phase = "Running") {
   return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name + R"(","namespace":"shop","uid":")" + uid +

@@ -21,7 +21,7 @@ Kubeconfig decoded(const std::string& text, const std::string& file = "/etc/kube
   return config ? *config : Kubeconfig{};
 }
 
-// A kubeconfig with one context, cluster and user; the lists are given as flow mappings.
+// Returns a kubeconfig with one context, cluster and user. The arguments are the contents of YAML flow mappings.
 std::string one(const std::string& cluster, const std::string& user,
                 const std::string& context = "cluster: c, user: u") {
   return "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters:\n- name: c\n  cluster: {" + cluster +
@@ -152,7 +152,7 @@ TEST(KubeconfigFlags, TheTokenBeatsAllOtherCredentials) {
   }
 }
 
-// kubectl still knows oidc; its id-token is a bearer token.
+// kubectl still supports the auth-provider oidc. Its id-token is a bearer token.
 TEST(Kubeconfig, AnIdTokenIsUsedAsLongAsItLasts) {
   const std::string token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJqYW5lPz5-IiwiZXhwIjoxNzk1NDU2ODAwfQ.__77";
   const auto connection = chosen(one(server, "auth-provider: {name: oidc, config: {id-token: " + token + "}}"));
@@ -376,7 +376,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// As with kubectl: nobody has chosen, not even where there is only one, and its token is for no other server.
+// As with kubectl, no context is selected, not even the only one. Its token must not be sent to another server.
 TEST(Kubeconfig, WithoutCurrentContextNoneIsMeant) {
   const std::string text =
       "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"

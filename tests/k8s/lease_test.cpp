@@ -1,4 +1,4 @@
-// Leases: requests, bodies, answers, and a Reflector of one pool's.
+// Leases: requests, bodies, responses, and a Reflector of the Leases of one pool.
 #include <gmock/gmock.h>
 
 #include "k8s/reflector.hpp"

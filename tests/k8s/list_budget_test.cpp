@@ -1,4 +1,4 @@
-// P12: what others put into a collection fills no memory, and who did it is named.
+// P12: what other clients write into a collection cannot fill the memory, and the error names its author.
 #include "k8s/list_budget.hpp"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,8 @@ TEST(ListBudget, IsFarBeyondWhatAClusterOfFiveThousandNodesHas) {
         << static_cast<int>(row.resource) << " " << row.size.items << " " << row.size.kept;
 }
 
-// P12: what an agent keeps has to fit into its container, and five thousand nodes have to fit into what it keeps.
+// P12: what an agent keeps must fit into the memory limit of its container, and the Nodes of a cluster of 5,000 nodes
+// must fit into what the agent keeps.
 TEST(ListBudget, OfAnAgentIsWhatAClusterOfFiveThousandNodesTakes) {
   Node node;
   node.name = "worker-0123.example.com";
@@ -100,7 +101,7 @@ class ListBudgetTest : public haulout::testing::VirtualTimeTest {
   std::string target(std::size_t i) { return transport.requests().at(i).request.target; }
 };
 
-// Each page is asked for from where the one before ended, in smaller parts, which grow again.
+// The client reads from where the last page ended, in smaller pages, which grow again.
 TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   too_long();
   too_long();
@@ -115,13 +116,13 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   EXPECT_THAT(target(2), HasSubstr("limit=7"));
   EXPECT_THAT(target(3), AllOf(HasSubstr("limit=14"), HasSubstr("continue=t1")));
   EXPECT_THAT(target(4), AllOf(HasSubstr("limit=28"), HasSubstr("continue=t2")));
-  // The next list knows, and does not begin with single objects.
+  // The next list remembers the size, and does not begin with single objects.
   leases("");
   ASSERT_TRUE(run(client.list_leases("haulout", "", soon)));
   EXPECT_THAT(target(5), HasSubstr("limit=50"));
 }
 
-// As one that is too long: each value takes more memory than its text.
+// Like a page that is too long: each value takes more memory than its text.
 TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
   std::string numbers = R"("x":[0)";
   for (int i = 0; i < 400'000; ++i) numbers += ",0";
@@ -133,7 +134,7 @@ TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
   EXPECT_THAT(target(1), HasSubstr("limit=62"));
 }
 
-// A server whose list has no end, in good pages.
+// The server sends a list without an end, in valid pages.
 TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
   Client agents{transport, clock, {FieldValidation::strict, 500, megabyte}};
   for (int page = 0; page < 40; ++page) {
@@ -206,7 +207,8 @@ TEST_F(ListBudgetTest, OfANodeSoManyLabelsAreKeptAndOursAllTheSame) {
   EXPECT_THAT(flood->labels, SizeIs(1'000));
 }
 
-// A Node with so many labels that the one asked for is not kept is no reason to take the list for that of others.
+// A Node has so many labels that the selected label is not kept. The client must not conclude that the server ignored
+// the selector.
 TEST_F(ListBudgetTest, ANodeWithTooManyLabelsKeepsNoOtherFromBeingSeen) {
   const auto node = [](const std::string& name, const std::string& labels) {
     return R"({"metadata":{"name":")" + name + R"(","uid":"u)" + name + R"(","resourceVersion":"1","labels":{)" +

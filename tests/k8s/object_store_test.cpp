@@ -70,7 +70,8 @@ TEST_F(ObjectStoreTest, OfOneNameThereIsOne) {
   EXPECT_THAT(told, ElementsAre("-new", "+newest@1"));
 }
 
-// Older than its deletion is a repetition, or an etcd restored from a backup, of which only a list knows what there is.
+// A version that is older than the deletion is a repetition, or comes from an etcd that was restored from a backup. In
+// the second case only a list shows which objects exist.
 TEST_F(ObjectStoreTest, WhatWasDeletedComesBackWithAListOrWhatIsNewer) {
   store.put(pod("a", "ua", "8"));
   store.erase("ua", "10");
@@ -83,7 +84,8 @@ TEST_F(ObjectStoreTest, WhatWasDeletedComesBackWithAListOrWhatIsNewer) {
   EXPECT_THAT(told, ElementsAre("+ua@4"));
 }
 
-// An object that leaves what a label selects is told of as deleted, and as added when it is selected again.
+// If an object no longer matches the label selector, the watch reports it as deleted. If it matches again, the watch
+// reports it as added.
 TEST_F(ObjectStoreTest, WhatIsSelectedAgainIsThereAgain) {
   store.put(pod("a", "ua", "8"));
   store.erase("ua", "9");

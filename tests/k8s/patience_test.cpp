@@ -18,7 +18,7 @@ Error answered(int code, std::optional<std::chrono::milliseconds> retry_after = 
 struct Row {
   const char* what;
   Error error;
-  bool at_first;  // is tried again before the server has done anything
+  bool at_first;  // the error is retried before the server has carried out anything
   bool afterwards;
 };
 

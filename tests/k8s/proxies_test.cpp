@@ -88,7 +88,7 @@ TEST(ChooseProxy, NonsenseIsAnErrorWithoutItsSecrets) {
   EXPECT_THAT(chosen.error().message(), Not(HasSubstr("s3cret")));
 }
 
-// Of commands and of agents.
+// Applies to commands and to agents.
 TEST(ChooseProxy, IsPartOfDiscovery) {
   haulout::testing::TempDir dir;
   const auto file = [&](const std::string& more) {

@@ -1,4 +1,5 @@
-// A Reflector of the pods of n1 over a scripted transport, in virtual time, and the lines of a watch.
+// Fixture for a Reflector of the pods of n1, with a scripted transport in virtual time, and functions for the lines of
+// a watch. No I/O. Owns all of these.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -42,7 +43,7 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
   unsigned batches = 0;
   Duration gathering{};
   std::optional<Result<>> ended;
-  std::optional<Duration> look_again_at;  // beside the watch
+  std::optional<Duration> look_again_at;  // when the test calls look_again() while the watch is open
   std::optional<Result<>> looked_again;
   Reflector<Pod> reflector{
       client,
@@ -59,7 +60,7 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
     for (const auto& pod : pods) items += (items.empty() ? "" : ",") + pod;
     transport.answer(haulout::testing::json_response(200, fixtures::list("PodList", rv, items)), delay);
   }
-  // Watches that say nothing until they are cut.
+  // Prepares a watch that delivers nothing until it is closed.
   void answer_silence() { transport.stream({}); }
 
   void run_for(Duration duration) {

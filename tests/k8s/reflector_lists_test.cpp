@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 using namespace std::chrono_literals;
 
-// What becomes of lists that fail, and of watches that are not allowed.
+// What the Reflector does after lists that fail, and if watches are forbidden.
 using ReflectorListsTest = ReflectorTest;
 
 TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
@@ -38,7 +38,7 @@ TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
-// An etcd that was restored from a backup counts its revisions anew.
+// An etcd that was restored from a backup counts its revisions from the backup again.
 TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   answer_list("10", {fixtures::pod("a", "ua", "7"), fixtures::pod("b", "ub", "8")});
   transport.refuse_stream(403, fixtures::rbac);
@@ -50,7 +50,7 @@ TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   EXPECT_THAT(changes, ElementsAre("+ua@7", "+ub@8", "+ua@7"));
 }
 
-// Its watch waits for a revision that the server will have in hours.
+// The watch waits for a revision that the server will reach only in hours.
 TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
   answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91"), fixtures::pod("d", "ud", "9")});
   transport.stream({end(60s)});
@@ -77,7 +77,8 @@ TEST_F(ReflectorListsTest, WhatTheWatchTellsMeanwhileIsNewerThanTheList) {
   EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=102&"));
 }
 
-// What is there again (an etcd restored from a backup) is heard of until it goes again.
+// An object exists again, because etcd was restored from a backup. The Reflector reports its events until it is deleted
+// again.
 TEST_F(ReflectorListsTest, WhatAListBesideTheWatchBringsBackIsHeardOf) {
   answer_list("100", {fixtures::pod("a", "ua", "90")});
   transport.stream({bytes(deleted("a", "ua", "101"), 10s), bytes(modified("a", "ua", "30"), 30s),
@@ -88,7 +89,7 @@ TEST_F(ReflectorListsTest, WhatAListBesideTheWatchBringsBackIsHeardOf) {
   EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ua@15", "+ua@30", "-ua"));
 }
 
-// The watch has lost its place meanwhile, and a newer list has taken that one's place.
+// Meanwhile the resourceVersion of the watch has expired, and a newer list is in use.
 TEST_F(ReflectorListsTest, AListBesideTheWatchThatWasOvertakenChangesNothing) {
   answer_list("100", {fixtures::pod("a", "ua", "90")});
   transport.stream({bytes(fixtures::expired_event + "\n", 31s)});

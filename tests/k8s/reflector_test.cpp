@@ -38,7 +38,7 @@ TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
   EXPECT_EQ(batches, 4u) << "list, connected, and two of events";
 }
 
-// P11: the watch of a proxy that ignores field selectors.
+// P11: a proxy that ignores field selectors in a watch.
 TEST_F(ReflectorTest, WhatIsNotSelectedIsNoNewsButAnError) {
   const auto on_n2 = [](std::string line) { return line.replace(line.find("\"n1\""), 4, "\"n2\""); };
   answer_list("10", {fixtures::pod("a", "ua", "1")});
@@ -240,7 +240,7 @@ TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
   EXPECT_EQ(transport.lists().size(), 2u);
 }
 
-// P12: who may write objects of a collection makes them longer one after the other, after the list.
+// P12: a client that may write objects of the collection enlarges one after the other, after the list.
 TEST_F(ReflectorTest, AWatchThatBringsTooMuchIsLeftBehindByAList) {
   answer_list("10", {});
   std::string events;
@@ -263,7 +263,7 @@ TEST_F(ReflectorTest, AWatchThatIsAWebPageIsNone) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
-// Black hole, or a resourceVersion that the server has not reached: silence looks the same.
+// The connection may be dead, or the server has not reached the resourceVersion. In both cases the watch is silent.
 TEST_F(ReflectorTest, SilenceMeansAList) {
   answer_list("10", {fixtures::pod("a", "ua", "1")});
   transport.stream({bytes(added("b", "ub", "11"), 30s)});

@@ -24,7 +24,8 @@ TEST(Requests, Lists) {
   EXPECT_EQ(list(Resource::pod_disruption_budgets, {}).target, "/apis/policy/v1/poddisruptionbudgets");
 }
 
-// P12: what an object of a server leaves out, or misnames, ends no program and asks for nothing else.
+// P12: a name that is missing or wrong in an object of a server neither ends the program nor leads to a request for
+// something else.
 TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
   const Result<http::Request> none[] = {get_persistent_volume(""),
                                         get_persistent_volume_claim("", "data"),
@@ -66,7 +67,7 @@ TEST(Requests, AnEvictionNamesItsInstance) {
             R"("deleteOptions":{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}})");
 }
 
-// Names come from a server; whatever it says must not become JSON of its own.
+// Names come from a server. Whatever they contain, they must not change the structure of the JSON.
 TEST(Requests, NamesOfAnEvictionAreEscaped) {
   const auto request = evict("s\\", "a\"\n\xff", {"u\t", std::nullopt, {}});
   EXPECT_EQ(request.body,

@@ -32,7 +32,7 @@ struct Case {
   int code;
   std::string body;
   const char* reason;
-  // Which of the predicates hold.
+  // Names of the predicates that hold.
   std::string traits;
 };
 

@@ -1,4 +1,5 @@
-// A directory that lives as long as the test, with files by short name.
+// A temporary directory that is deleted with the object, and files in it by their short names. Aborts if the directory
+// cannot be created. Owns the directory.
 #pragma once
 
 #include <gtest/gtest.h>

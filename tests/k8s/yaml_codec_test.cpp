@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Table, BrokenYaml,
                                            Broken{"? [a]\n: b\n", "line 1, column 3"}, Broken{"a: &x [*x]", "line 1"},
                                            Broken{"<<: 5", "line 1"}, Broken{"a: @s3cret", "line 1"}));
 
-// yaml-cpp finds empty documents in it without end.
+// Regression test: yaml-cpp finds empty documents in this text without end.
 TEST(Yaml, WhatIsNeitherPartOfADocumentNorANewOneIsRefused) {
   constexpr const char* text = ",Sun 01:00+6h Europe/Berlin\n- 72:00-04:01\npool: default\nreboot-methodnd]\n";
   EXPECT_FALSE(yaml_to_json(text));
@@ -121,7 +121,7 @@ TEST(Yaml, AliasBombsAreRefused) {
   EXPECT_FALSE(yaml_to_json(merges));
 }
 
-// "line: text=json" of scalars, in the order of the document.
+// Appends a line "line: text=json" for each scalar, in the order of the document.
 void outline(const YamlValue& value, std::string& out) {
   if (value.kind == YamlValue::Kind::scalar) out += fmt::format("{}: {}={}\n", value.line, value.text, value.json);
   for (const auto& item : value.items) outline(*item, out);

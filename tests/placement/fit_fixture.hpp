@@ -1,4 +1,4 @@
-// Nodes and pods as JSON, and how they are judged.
+// Nodes and pods as JSON, and functions that judge whether the pods fit. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ inline Json node_json(const std::string& name, const char* cpu = "2", const char
   return node;
 }
 
-// On n1 unless it says otherwise, of a ReplicaSet.
+// Returns a pod of a ReplicaSet, on n1 unless `spec` names another node.
 inline Json pod_json(const std::string& name, const char* cpu, const char* spec = "{}") {
   Json pod = {{"metadata",
                {{"name", name},
@@ -34,7 +34,7 @@ inline Json pod_json(const std::string& name, const char* cpu, const char* spec 
   return pod;
 }
 
-// Of the drain of n1; all of its pods leave, but those named "stays…".
+// Judges a drain of n1. All pods of n1 leave, except those whose name begins with "stays".
 inline std::vector<PodFit> judged(const std::vector<Json>& nodes, const std::vector<Json>& pods) {
   ClusterView view;
   FitQuestion question{{}, {"n1"}};

@@ -1,4 +1,5 @@
-// Pods that are placed one after the other: what those before them, and those whose place is not known, leave to them.
+// Pods that are placed one after the other: how much capacity they have left after pods that are placed before them,
+// and after pods whose place is not known.
 #include "tests/placement/fit_fixture.hpp"
 
 namespace haulout::placement {
@@ -10,7 +11,7 @@ using ::testing::HasSubstr;
 constexpr const char* not_for_all = "(there is room for it alone, but not for all pods that leave or wait for a node)";
 
 TEST(FitOrder, OneAfterTheOtherTheLargestFirst) {
-  // 1500m and 500m fill n2, so the small one has no room; by name it would have been the first.
+  // 1500m and 500m fill n2, so the small pod has no room. In the order of names it would be the first.
   const auto fits = judged({node_json("n1", "8"), node_json("n2")},
                            {pod_json("a-small", "400m"), pod_json("b-large", "1500m"), pod_json("c-middle", "500m")});
   EXPECT_THAT(verdicts(fits),
@@ -24,10 +25,10 @@ struct Together {
   std::vector<Json> nodes;
   std::vector<Json> pods;
   std::vector<std::string> verdicts;
-  const char* message;  // a part of what is said of the pod that does not fit, or of which it is not known
+  const char* message;  // a part of the message of the pod that does not fit or is unknown
 };
 
-// The order in which they are placed here is one of many.
+// The order in which the test places the pods is only one of many.
 TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
   constexpr const char* on_ssd = R"({"nodeSelector":{"disk":"ssd"}})";
   constexpr const char* ssd = R"({"metadata":{"labels":{"disk":"ssd"}}})";
@@ -120,7 +121,8 @@ struct AfterAnUnknown {
   std::vector<std::string> verdicts;
 };
 
-// n2 in zone a and n3 in zone b, each with 4 cpu; the pod that is not known would go to n2, by what is weighed.
+// n2 is in zone a, n3 in zone b, each with 4 cpu. By the rules that the judgement knows, the unknown pod would go to
+// n2.
 TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
   constexpr const char* claim = R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})";
   constexpr const char* in_b = R"({"nodeSelector":{"zone":"b"}})";
@@ -152,7 +154,7 @@ TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
 }
 
 TEST(FitOrder, AnUnknownPodMayPreemptItsWay) {
-  // n2 is full for "a" only as long as "low" stands there.
+  // n2 has no room for "a" only as long as "low" is there.
   Json foreign = pod_json("a", "1500m", R"({"schedulerName":"volcano","priority":10})");
   const Json low = pod_json("low", "1", R"({"nodeName":"n2"})");
   const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2")};

@@ -14,8 +14,8 @@ struct OnePod {
   const char* pod_spec;
   const char* node;  // merged into n2
   Fit fit;
-  const char* plugin;   // does not fit: the one
-  const char* message;  // a part of it
+  const char* plugin;   // if the pod does not fit: the plugin that rejects it
+  const char* message;  // a part of the message
 };
 
 TEST(FitRules, ThreeAnswers) {
@@ -96,7 +96,7 @@ TEST(FitRules, WhatOthersTakeIsNotFree) {
   EXPECT_THAT(verdicts(judged(nodes, {web, gated})), ElementsAre("shop/web fits n2"));
 }
 
-// They hold their room for as long as they take to go, and nobody knows how long that is.
+// Terminating pods hold their capacity until they are deleted, and the time of that is not known.
 TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
   const std::vector<Json> nodes{node_json("n1"), node_json("n2")};
   Json leaving = pod_json("leaving", "1500m", R"({"nodeName":"n2"})");
@@ -116,7 +116,7 @@ TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
       << "its next pod comes to the same node";
 }
 
-// What has room only then may take it on a node where another has it now.
+// A pod that has room only after terminating pods are deleted may take room on a node where another pod fits now.
 TEST(FitRules, WhoeverWaitsForTerminatingPodsMayTakeTheRoomOfOthers) {
   const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2"), node_json("n3")};
   Json leaving = pod_json("leaving", "1", R"({"nodeName":"n2"})");
@@ -141,7 +141,7 @@ TEST(FitRules, PodsOfLowerPriorityMayBePreempted) {
       << "not even in its place";
 }
 
-// Of example.com/gpu that a device driver serves no node says that it has any.
+// No node reports example.com/gpu in its allocatable resources if a device driver provides it.
 TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
   const auto asking = [](const char* cpu) {
     return pod_json(
@@ -168,7 +168,7 @@ TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
 }
 
 TEST(FitRules, WhatLeavesIsInNobodysWayAndWhatStaysIs) {
-  const std::vector<Json> nodes{node_json("n1"), node_json("n2")};  // of one zone
+  const std::vector<Json> nodes{node_json("n1"), node_json("n2")};  // both in the same zone
   const std::string from_db = anti_affinity_to("db", "zone");
   const std::string from_stays = anti_affinity_to("stays", "zone");
   EXPECT_THAT(verdicts(judged(nodes, {pod_json("db", "1"), pod_json("gone", "1", from_db.c_str())})),
@@ -198,7 +198,7 @@ TEST(FitRules, ClosedNodesGetNothing) {
   EXPECT_EQ(judge(view, {{"web"}, {"n1", "n2", "n3"}})[0].fit, Fit::does_not_fit);
 }
 
-// Nothing that the judgement reads is lost on the way.
+// The essence keeps everything that the judgement reads.
 TEST(FitRules, TheEssenceIsJudgedAsTheWhole) {
   const std::string apart = anti_affinity_to("db", "kubernetes.io/hostname");
   Json claims = pod_json("claims", "100m", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})");

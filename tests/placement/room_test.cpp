@@ -70,7 +70,7 @@ struct Misfit {
   const char* what;
   const char* pod_spec;
   const char* node;
-  const char* message;  // empty: it fits
+  const char* message;  // empty means that the pod fits
 };
 
 TEST(Room, FiltersOfTheScheduler) {
@@ -200,7 +200,7 @@ TEST(Requests, AreThoseOfEverythingThatRunsAtOnce) {
       "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"50m"}}},
                         {"resources":{"requests":{"cpu":"250m"}}}],
       "overhead":{"cpu":"10m"}})"));
-  EXPECT_EQ(requests.at("cpu"), 360);  // 100 + 200 + 50 beside 250 + 50, and the overhead
+  EXPECT_EQ(requests.at("cpu"), 360);  // the larger of 100 + 200 + 50 and 250 + 50, plus the overhead of 10
   EXPECT_EQ(requests.at("pods"), 1000);
 }
 
@@ -249,7 +249,7 @@ TEST(Room, ANodeWithRoomGoesBeforePreemption) {
 
 struct OddSelector {
   const char* selector;
-  bool matches;  // app=web
+  bool matches;  // the labels are app=web
 };
 
 TEST(Selector, NeverFails) {
