@@ -90,7 +90,7 @@ TEST_F(FilesTest, ADeviceBehindALinkStaysADevice) {
   EXPECT_THAT(names(), UnorderedElementsAre("null"));
 }
 
-// By the shell, as in --timeline /dev/stdout > out.
+// The shell has redirected the output, as in --timeline /dev/stdout > out.
 TEST_F(FilesTest, OutputThatGoesToAFileGoesOnBehindWhatIsWrittenThere) {
   for (const auto& [fd, path] : {std::pair(STDOUT_FILENO, std::string("/dev/stdout")),
                                  {STDERR_FILENO, "/dev/stderr"},

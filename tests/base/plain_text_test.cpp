@@ -31,11 +31,11 @@ INSTANTIATE_TEST_SUITE_P(Texts, OneLine,
                                                 20, "a?b"},
                                            Line{"cut \xe2\x80", 20, "cut ??"},  // ends inside a character
                                            Line{"\xc0\xaf", 20, "??"},
-                                           Line{"\xed\xa0\x80", 20, "???"},  // overlong, surrogate
+                                           Line{"\xed\xa0\x80", 20, "???"},  // a surrogate; the row above is overlong
                                            Line{"\xf4\x90\x80\x80", 20, "????"},
                                            Line{"\xf0\x9f\x9a\xa2", 20, "\xf0\x9f\x9a\xa2"},
                                            Line{"exactly10!", 10, "exactly10!"}, Line{"eleven byte", 10, "eleven …"},
-                                           Line{"äöüäöü", 10, "äöü…"},  // 12 bytes: cut between characters
+                                           Line{"äöüäöü", 10, "äöü…"},  // 12 bytes, cut between characters
                                            Line{"abcdef", 2, ""}));
 
 TEST(FirstLine, PassesOverBlankLines) {

@@ -1,5 +1,6 @@
-// Simulated drains of random workloads against longest-first list scheduling of the same pods: one tier, no budgets,
-// every pod takes its whole grace period, no settle time. Exit code 1 if any takes longer than the promised ratio.
+// Compares simulated drains of random workloads with longest-first list scheduling of the same pods. There are one
+// tier, no budgets and no settle time, and every pod takes its whole grace period. The exit code is 1 if any drain
+// takes longer than the promised ratio.
 #include <algorithm>
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// A command of the program beside a simulated cluster, in virtual time, and what it says.
+// Fixture that runs a command of the program beside a simulated cluster, in virtual time, and keeps its output. Owns
+// the cluster, the client and the output.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -38,9 +39,9 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   Tools tools(k8s::Client& other) { return {other, own_clock, rng, console, out, ledger, "haulout"}; }
 
   struct Course {
-    Duration begins{};  // after the cluster
+    Duration begins{};  // time from the start of the cluster
     Duration lasts = std::chrono::minutes(2);
-    std::optional<Duration> interrupt{};  // a signal comes so long after it has begun
+    std::optional<Duration> interrupt{};  // time from the start of the command to a signal
   };
   // Returns the exit code.
   int run_job(Job& job, Course course) {
@@ -51,7 +52,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   SeededRng world_rng{1};
   SeededRng rng{2};
   sim::Cluster cluster{context.get_executor(), clock, world_rng};
-  scenario::SkewedClock own_clock{clock};  // of the machine of whoever asks
+  scenario::SkewedClock own_clock{clock};  // clock of the user's machine
   k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;
   Console console{text, errors};

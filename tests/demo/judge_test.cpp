@@ -1,4 +1,5 @@
-// The judge of ./dev demo, before fleets that break a promise each: what it cannot find fault with proves nothing.
+// Tests the judge of ./dev demo with fleets that each break one promise. If the judge missed one of them, its approval
+// would prove nothing.
 #include "demo/judge.hpp"
 
 #include <gmock/gmock.h>
@@ -14,11 +15,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What one node's update leaves out.
+// The mistakes of one node's update.
 struct Flaws {
-  bool turn = false, cordon = false, evictions = false;        // is never there
-  bool keeps_turn = false, keeps_cordon = false;               // when all is over
-  bool stays_down = false, boots_twice = false, idle = false;  // idle: is not shown at the end
+  bool turn = false, cordon = false, evictions = false;        // the step is left out
+  bool keeps_turn = false, keeps_cordon = false;               // still there after the update
+  bool stays_down = false, boots_twice = false, idle = false;  // idle: the state `idle` is not shown at the end
 };
 
 class DemoJudgeTest : public testing::SimTest {
@@ -84,7 +85,7 @@ class DemoJudgeTest : public testing::SimTest {
     if (!flaws.keeps_turn) cluster.remove("leases", "haulout", "haulout-default-0");
     if (!flaws.idle) show(node, "idle", "false");
   }
-  // The second of three nodes is updated like this, the others well.
+  // Updates the second of three nodes with `flaws`, and the others without a mistake.
   void run_with(Flaws flaws) {
     in_world([&]() -> boost::asio::awaitable<void> {
       co_await pass(5s);
@@ -94,7 +95,7 @@ class DemoJudgeTest : public testing::SimTest {
       co_await update("n3");
     });
   }
-  // Something else goes wrong halfway, while a node is out.
+  // Runs `meddle` in the middle of an update, while a node is unavailable.
   void run_beside(std::function<boost::asio::awaitable<void>()> meddle) {
     in_world([&]() -> boost::asio::awaitable<void> {
       co_await pass(5s);

@@ -1,4 +1,4 @@
-// Machines that are directories, as a script plays them.
+// Tests machines that are directories. Scripts play the machines.
 #include "demo/machines.hpp"
 
 #include <filesystem>

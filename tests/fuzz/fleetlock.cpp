@@ -3,7 +3,7 @@
 
 namespace haulout::fuzz {
 
-// The first byte chooses the status, the rest is the body.
+// The first byte selects the status. The rest is the body.
 static void one(std::string_view input) {
   if (input.empty()) return;
   http::Response response;

@@ -13,7 +13,8 @@ std::map<std::string, Target::Function>& targets() {
 
 Target::Function chosen = nullptr;
 
-// libFuzzer starts itself again with its own arguments (-minimize_crash, -merge), so the choice is inherited.
+// libFuzzer starts itself again with its own arguments (-minimize_crash, -merge). The new process inherits the choice
+// of the target through this variable.
 constexpr const char* variable = "HAULOUT_FUZZ_TARGET";
 
 }  // namespace
@@ -55,7 +56,7 @@ static void choose(int& count, char**& arguments) {
 
 }  // namespace haulout::fuzz
 
-// What libFuzzer calls.
+// The functions that libFuzzer calls.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-// The first line is who asks to be asked, the second what it asks for, the third its answer.
+// The first line is the name of a hook, the second the value of its annotation. The rest is the hook's answer.
 static void one(std::string_view input) {
   const WallTime asked = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
   const std::string name(take_line(input));

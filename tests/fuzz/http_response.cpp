@@ -11,7 +11,7 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
-// As a connection gives it: bytes that the parser leaves are presented again with more behind them.
+// Reads as from a connection: bytes that the parser does not consume are passed again, followed by more bytes.
 Read read_in_pieces(std::string_view bytes, std::size_t piece) {
   http::ResponseParser parser({std::size_t{16} * 1024, std::uint64_t{1} << 20});
   std::string waiting;
@@ -30,7 +30,7 @@ Read read_in_pieces(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-// The first byte is the size of the pieces that the rest comes in.
+// The first byte is the size of the pieces in which the rest arrives.
 static void one(std::string_view input) {
   if (input.empty()) return;
   const std::size_t piece = static_cast<unsigned char>(input.front()) + std::size_t{1};

@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-// Two releases, one per line.
+// The input is two releases, one per line.
 static void one(std::string_view input) {
   const std::string_view left = take_line(input);
   const std::string_view right = input;

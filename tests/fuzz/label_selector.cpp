@@ -14,7 +14,7 @@ std::string written(const k8s::LabelSelector::Requirement& requirement) {
   const std::string values = fmt::format("({})", fmt::join(requirement.values, ","));
   switch (requirement.op) {
     case Operator::in:
-      return values == "()" ? requirement.key + "=" : requirement.key + " in " + values;  // "()" is no set
+      return values == "()" ? requirement.key + "=" : requirement.key + " in " + values;  // "()" is not a valid set
     case Operator::not_in: return values == "()" ? requirement.key + "!=" : requirement.key + " notin " + values;
     case Operator::exists: return requirement.key;
     case Operator::does_not_exist: return "!" + requirement.key;

@@ -3,7 +3,7 @@
 
 namespace haulout::fuzz {
 
-// The first byte says whether the answer comes as a success, the rest is its body.
+// The first byte selects whether the answer has a success status. The rest is its body.
 static void one(std::string_view input) {
   if (input.empty()) return;
   const int status = input.front() % 2 == 0 ? 200 : 422;

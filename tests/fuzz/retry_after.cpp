@@ -3,7 +3,7 @@
 
 namespace haulout::fuzz {
 
-// The first line is a Date, the rest a Retry-After.
+// The first line is a Date header. The rest is a Retry-After header.
 static void one(std::string_view input) {
   http::Headers headers;
   headers.set("Date", take_line(input));

@@ -7,7 +7,7 @@
 
 namespace haulout::fuzz {
 
-// A controller makes as many pods as it is told to; how many is not what is looked for here.
+// A controller creates as many pods as its object says. This target does not test large numbers of pods.
 static bool small(const std::vector<sim::Json>& objects) {
   constexpr std::int64_t most = 20;
   return std::all_of(objects.begin(), objects.end(),

@@ -4,7 +4,7 @@
 
 namespace haulout::fuzz {
 
-// The first line is the code, the second a content type, the third Retry-After.
+// The first line is the status code, the second the content type, the third Retry-After. The rest is the body.
 static void one(std::string_view input) {
   const std::string_view code = take_line(input);
   http::Response response;

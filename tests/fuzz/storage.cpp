@@ -1,4 +1,4 @@
-// Volumes, what attaches them and where their claims are.
+// Fuzzes the decoders of volumes, of the objects that attach them, and of their claims.
 #include "tests/fuzz/whole.hpp"
 
 namespace haulout::fuzz {

@@ -1,4 +1,4 @@
-// What must hold of every object that a decoder lets through.
+// Checks, with must(), what must hold for every object that a decoder accepts. No I/O.
 #pragma once
 
 #include "k8s/codec.hpp"

@@ -17,7 +17,7 @@ void ask(const agent::Schedule& schedule, WallTime now) {
 
 }  // namespace
 
-// The same text is read as a window and as a black-out.
+// Reads the same text as a window and as a blackout.
 static void one(std::string_view input) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 10 / 25) + std::chrono::minutes(30);
   auto window = agent::parse_window(input);

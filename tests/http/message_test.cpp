@@ -24,7 +24,7 @@ TEST(Headers, SetReplacesEveryFieldOfThatName) {
   headers.add("A", "1");
   headers.add("B", "2");
   headers.add("a", "3");
-  headers.set("A", *headers.find("a"));  // a value that points into what is replaced
+  headers.set("A", *headers.find("a"));  // the value points into the header that is replaced
   ASSERT_EQ(headers.fields().size(), 2u);
   EXPECT_THAT(headers.find("a"), Optional(Eq("1")));
   EXPECT_THAT(headers.find("B"), Optional(Eq("2")));
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Values, RetryAfter,
                                            RetryAfterCase{"soon", std::nullopt},
                                            RetryAfterCase{"Sun, 06 Nov 1994 08:50:07 GMT", 30s},
                                            RetryAfterCase{"Mon, 07 Nov 1994 08:49:37 GMT", 24h},
-                                           RetryAfterCase{"Sun, 06 Nov 1994 08:49:07 GMT", 0s},  // past
+                                           RetryAfterCase{"Sun, 06 Nov 1994 08:49:07 GMT", 0s},  // in the past
                                            RetryAfterCase{"Sunday, 06-Nov-94 08:50:07 GMT", 30s},
                                            RetryAfterCase{"Sun Nov  6 08:50:07 1994", 30s},
                                            RetryAfterCase{"Sun, 06 Nov 1994 08:50:07", std::nullopt},

@@ -9,7 +9,8 @@ namespace {
 using ::testing::Eq;
 using ::testing::Optional;
 
-// Presents the text in pieces of `step` bytes, as a connection would: what is not taken is presented again.
+// Passes the text to the parser in pieces of `step` bytes, as a connection does. Bytes that the parser does not consume
+// are passed again with the next piece.
 template <class Parser>
 Result<std::string> feed(Parser& parser, const std::string& text, std::size_t step) {
   std::string held;
@@ -46,7 +47,7 @@ TEST_P(ResponseInPieces, ChunkedBodyMayBeEmpty) {
   EXPECT_EQ(parser.body(), "");
 }
 
-// A line of a watch is there when its bytes are, not when the next ones come.
+// The parser must return a line of a watch when its bytes arrive, not when the next bytes arrive.
 TEST(ResponseParser, HoldsNoByteOfABodyBack) {
   ResponseParser parser(Limits{});
   ASSERT_TRUE(parser.put("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2"));

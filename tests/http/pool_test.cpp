@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Open for ever, as far as anybody can see from here.
+// A connection that always appears to be open.
 class OpenWire final : public Wire {
  public:
   explicit OpenWire(int& open) : open_(open) { ++open_; }
@@ -35,7 +35,8 @@ class PoolTest : public ::testing::Test {
   Pool pool{2, 30s};
 };
 
-// Balancers close idle connections without a word: one that has been idle for long is not worth a request.
+// Load balancers close idle connections without notice. So the pool does not reuse a connection that was idle for too
+// long.
 TEST_F(PoolTest, AConnectionIsNotKeptBeyondItsTime) {
   put(start);
   EXPECT_NE(pool.take(start + 29s), nullptr);

@@ -57,7 +57,7 @@ TEST(TrialsInWords, EachIsNamedUpToFour) {
 
 class Race : public haulout::testing::VirtualTimeTest {
  protected:
-  // How an address behaves: after how long it reacts, and how.
+  // How an address behaves: the time until it reacts, and whether it accepts the connection.
   struct Behaviour {
     Duration after = 24h;
     bool connects = true;

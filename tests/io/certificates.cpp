@@ -56,7 +56,7 @@ std::string pem_of(X509* certificate) {
   return to_pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
 }
 
-// Signed by `issuer`, or by itself where that is null.
+// Returns a certificate that `issuer` has signed. If `issuer` is null, the certificate is self-signed.
 Certificate signed_by(X509* issuer, EVP_PKEY* issuer_key, const CertificateSpec& spec, EVP_PKEY* key) {
   Certificate certificate = blank(spec, key);
   X509* self = certificate.get();

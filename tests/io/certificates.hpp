@@ -1,4 +1,4 @@
-// Certificates made on the spot, in memory: a CA, and what it signs.
+// Certificates that tests make in memory: a CA and the certificates that it signs. Throws if OpenSSL fails. No I/O.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct CertificateSpec {
   std::vector<std::string> addresses;
   long valid_from = -3600;  // seconds from now
   long valid_until = 3600;
-  // Extensions, as OpenSSL's configuration has them; empty: without.
+  // Extensions in the format of OpenSSL's configuration. If a string is empty, the certificate lacks the extension.
   std::string key_usage{};           // "critical,keyCertSign"
   std::string extended_key_usage{};  // "clientAuth,serverAuth"
   std::string basic_constraints{};   // "critical,CA:TRUE"
@@ -34,7 +34,7 @@ class CertificateAuthority {
   explicit CertificateAuthority(const std::string& common_name);
   const std::string& pem() const { return pem_; }
   Identity issue(const CertificateSpec& spec) const;
-  // One below this, whether or not its certificate may be one.
+  // Returns a CA whose certificate this CA has signed. `spec` decides whether that certificate may be a CA.
   CertificateAuthority issue_authority(const CertificateSpec& spec) const;
 
  private:

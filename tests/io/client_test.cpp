@@ -1,4 +1,4 @@
-// Keep-alive, stale connections, deadlines and cancellation, over plain TCP against scripted peers.
+// Tests keep-alive, stale connections, deadlines and cancellation, over plain TCP against scripted peers.
 #include "io_fixture.hpp"
 
 namespace haulout::testing {
@@ -62,7 +62,7 @@ TEST_F(ClientTest, AnIdleConnectionThatWasClosedIsNoticedBeforeTheRequest) {
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
-    // Let the peer's end arrive.
+    // Waits until the end of the peer's stream arrives.
     co_await asio::post(context, asio::use_awaitable);
     co_await asio::post(context, asio::use_awaitable);
     EXPECT_TRUE(co_await client->round_trip(post("/", "not repeatable"), soon()));
@@ -70,7 +70,8 @@ TEST_F(ClientTest, AnIdleConnectionThatWasClosedIsNoticedBeforeTheRequest) {
   EXPECT_EQ(peer.connections(), 2);
 }
 
-// The race that a look at the socket cannot win: the server closes when the request is already under way.
+// The server closes the connection after the client has sent the request. A check of the socket before the request
+// cannot detect that.
 ScriptedPeer::Script answer_once_then_drop_the_next_request() {
   return [](Socket& socket) -> asio::awaitable<void> {
     co_await read_head(socket);
@@ -186,7 +187,7 @@ TEST_F(ClientTest, AnAnswerThatIsTooLongNamesRequestAndLimit) {
   });
 }
 
-// P12: each of them is short enough, all at once are not.
+// P12: each body is shorter than its limit, but all bodies together exceed theirs.
 TEST_F(ClientTest, AnswersAtOnceHaveOneLimit) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: ";
   const auto half = [&](Socket& socket) -> asio::awaitable<void> {
@@ -206,12 +207,12 @@ TEST_F(ClientTest, AnswersAtOnceHaveOneLimit) {
       group.spawn(ask());
       while (peer.connections() == 0) co_await asio::post(context, asio::use_awaitable);
       auto answer = co_await client->round_trip(get("/whole"), soon());
-      // Until the first half has been read.
+      // Repeats the request until the client has read the first half of the other body.
       while (answer) answer = co_await client->round_trip(get("/whole"), soon());
       EXPECT_EQ(answer.error().code(), Errc::protocol);
       EXPECT_TRUE(answer.error().message().starts_with("GET /whole: ")) << answer.error().message();
     });
-    // What was given up takes no room.
+    // A body that was given up does not count against the limit.
     EXPECT_TRUE(co_await client->round_trip(get("/whole"), soon()));
   });
 }
@@ -222,7 +223,7 @@ TEST_F(ClientTest, WhatIsNotHttp) {
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
     for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::protocol);
-    // Bytes behind an answer make its connection unfit for another.
+    // Bytes after a response make its connection unusable for another request.
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
   });
@@ -251,7 +252,7 @@ TEST_F(ClientTest, TheDeadlineBoundsAnAnswerThatNeverComes) {
 }
 
 TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
-  // The late answer to the first request must never be taken for the answer to the second.
+  // The client must not take the late response to the first request for the response to the second.
   ScriptedPeer peer(context, {wait_for_end, always(ok)});
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
@@ -261,7 +262,7 @@ TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
   EXPECT_EQ(peer.connections(), 2);
 }
 
-// A control plane that loses power says nothing: each of the idle connections would cost a deadline of its own.
+// A control plane that loses power sends nothing. So each idle connection would cost a deadline.
 TEST_F(ClientTest, WhatWasIdleBeforeATimeoutIsNotTriedAgain) {
   const auto then_mute = [](Socket& socket) -> asio::awaitable<void> {
     co_await read_head(socket);
@@ -283,7 +284,7 @@ TEST_F(ClientTest, WhatWasIdleBeforeATimeoutIsNotTriedAgain) {
   EXPECT_EQ(peer.connections(), 4);
 }
 
-// The request may have been carried out: only what was never sent is unreachable.
+// The server may have carried out a request that was sent. Only a request that was never sent fails with `unreachable`.
 TEST_F(ClientTest, ARequestThatWasSentOnceIsNotCalledUnreachable) {
   tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   const auto address = acceptor.local_endpoint();
@@ -291,7 +292,7 @@ TEST_F(ClientTest, ARequestThatWasSentOnceIsNotCalledUnreachable) {
   const auto serve_once = [&]() -> asio::awaitable<void> {
     auto socket = co_await acceptor.async_accept(asio::use_awaitable);
     acceptor.close();
-    // So that nobody else listens there.
+    // Prevents another process from listening on this port.
     occupied.set_option(tcp::socket::reuse_address(true));
     occupied.bind(address);
     co_await answer_once_then_drop_the_next_request()(socket);

@@ -1,4 +1,4 @@
-// How connections come about, and how they do not.
+// Tests how connections are made, and how they fail.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class ConnectTest : public IoTest {
  protected:
-  // A port on which nothing listens: it is bound, so nobody else can take it.
+  // A port on which no process listens. It is bound, so that no other process can use it.
   tcp::socket occupied{context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
 
   void expect_failure(Endpoint endpoint, Errc code) {
@@ -50,7 +50,7 @@ TEST_F(ConnectTest, AnUnknownSocketIsUnreachable) {
 }
 
 TEST_F(ConnectTest, ANameIsLookedUpAndItsAddressesAreTriedInTurn) {
-  // "localhost" may mean ::1 first, where nobody listens.
+  // "localhost" may resolve to ::1 first, where no server listens.
   ScriptedPeer peer(context, {always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")});
   auto client = client_of({Endpoint::Kind::tcp, "localhost", peer.port()});
   run_with(peer, [&]() -> asio::awaitable<void> {
@@ -63,12 +63,13 @@ TEST_F(ConnectTest, AFailureDuringTheLookUpIsTheDeadlineOfTheCaller) {
   auto client = client_of({Endpoint::Kind::tls, "nonexistent.invalid", 443});
   run_with({}, [&]() -> asio::awaitable<void> {
     const auto response = co_await client->round_trip(get("/"), clock.now());
-    // Whoever comes first; neither may hang or crash, and the helper may outlive the test.
+    // Either error may come first. The call must not hang or crash. The helper thread of the look-up may outlive the
+    // test.
     EXPECT_THAT(code_of(response), ::testing::AnyOf(Errc::timeout, Errc::dns));
   });
 }
 
-// Nobody accepts: once the queue is full, the kernel drops further attempts.
+// A listener that accepts no connection. When its queue is full, the kernel drops further attempts.
 struct FullBacklog {
   explicit FullBacklog(asio::io_context& context) : full(context) {
     full.open(tcp::v4());
@@ -109,7 +110,7 @@ TEST_F(ConnectTest, ADeadlineNamesTheAddressesThatWereTried) {
   });
 }
 
-// A name with an address of a server that is off, one that nobody listens on, and one that is good.
+// The name has three addresses: one of a server that is off, one without a listener, and one of a working server.
 TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
   FullBacklog full(context);
   const auto dead = asio::ip::address_v4::loopback(), alive = asio::ip::make_address_v4("127.0.0.2");
@@ -129,7 +130,8 @@ TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
   EXPECT_EQ(socket.remote_endpoint().address(), alive);
 }
 
-// A name with addresses of both families where the network has one: nobody waits until they have had their time.
+// The name has addresses of two families, and the network has only one. The client must not wait for the connect
+// timeout of the silent addresses.
 TEST_F(ConnectTest, S74_SilentAddressesAreNotWaitedFor) {
   FullBacklog full(context);
   const auto dead = asio::ip::address_v4::loopback(), alive = asio::ip::make_address_v4("127.0.0.2");

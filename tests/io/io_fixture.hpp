@@ -1,4 +1,5 @@
-// Real sockets on loopback, one io_context: run(coroutine) runs it, and whatever serves it, to the end.
+// Fixture with real sockets on loopback and one io_context. run_with() runs a coroutine, and the services that it uses,
+// to its end.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,8 +26,8 @@ namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 using Socket = tcp::socket;
 
-// A peer that says what a test tells it to. One script per accepted connection, in order; later connections get the
-// last. When a script ends its connection is closed.
+// A peer that follows the scripts of a test. The scripts are used in order, one per accepted connection. Later
+// connections get the last script. The peer closes a connection when its script ends.
 class ScriptedPeer {
  public:
   using Script = std::function<asio::awaitable<void>(Socket&)>;
@@ -52,7 +53,7 @@ class ScriptedPeer {
     try {
       co_await scripts_[index](socket);
     } catch (const boost::system::system_error&) {
-      // The client is gone, or the test is over.
+      // The client has closed the connection, or the test has ended.
     }
   }
 
@@ -61,7 +62,7 @@ class ScriptedPeer {
   int connections_ = 0;
 };
 
-// The head of the next request, with its blank line; throws at the end of the stream. Expects no body.
+// Returns the head of the next request, with its blank line. Throws at the end of the stream. Expects no body.
 inline asio::awaitable<std::string> read_head(Socket& socket) {
   std::string head;
   const auto size =
@@ -73,7 +74,7 @@ inline asio::awaitable<void> say(Socket& socket, std::string text) {
   co_await asio::async_write(socket, asio::buffer(text), asio::use_awaitable);
 }
 
-// Waits until the client closes.
+// Waits until the client closes the connection, and then throws.
 inline asio::awaitable<void> wait_for_end(Socket& socket) {
   std::array<char, 1024> rest;
   while (true) co_await socket.async_read_some(asio::buffer(rest), asio::use_awaitable);
@@ -89,7 +90,7 @@ inline ScriptedPeer::Script always(std::string answer) {
   };
 }
 
-// Answers the first request with `answer` and then closes.
+// Answers the first request with `answer` and then closes the connection.
 inline ScriptedPeer::Script once(std::string answer) {
   return [answer](Socket& socket) -> asio::awaitable<void> {
     co_await read_head(socket);
@@ -103,10 +104,10 @@ class IoTest : public ::testing::Test {
   RealClock clock;
 
   TimePoint in(Duration delta) const { return clock.now() + delta; }
-  // Far enough never to strike in a good run.
+  // Returns a deadline so far away that it never passes in a successful run.
   TimePoint soon() const { return in(std::chrono::seconds(50)); }
 
-  // Runs `body` while the services run; they are cancelled and joined when it ends.
+  // Runs `body` while the services run. The services are cancelled and joined when `body` ends.
   template <class Body>
   void run_with(std::vector<std::function<asio::awaitable<void>()>> services, Body body) {
     bool ended = false;

@@ -1,4 +1,4 @@
-// The server, seen through its own client and through raw sockets.
+// Tests the server with the project's own client and with raw sockets.
 #include "certificates.hpp"
 #include "io_fixture.hpp"
 
@@ -11,7 +11,7 @@ using ::testing::StartsWith;
 
 class ServerTest : public IoTest {
  protected:
-  // Everything that the server says to `bytes` until it closes, or until `enough` is in it.
+  // Returns all that the server sends after `bytes`, until it closes the connection or the text contains `enough`.
   asio::awaitable<std::string> say_raw(const http::Server& server, std::string bytes, std::string enough = "\x01") {
     tcp::socket socket(context);
     co_await socket.async_connect(tcp::endpoint(asio::ip::address_v4::loopback(), server.port()), asio::use_awaitable);
@@ -120,7 +120,7 @@ TEST_F(ServerTest, StreamsChunkByChunk) {
     while (current == nullptr) co_await asio::post(asio::use_awaitable);
     for (const std::string event : {"one", "", "two"}) {
       EXPECT_TRUE(co_await current->write(event));
-      if (event.empty()) continue;  // no end, and nothing to read
+      if (event.empty()) continue;  // an empty piece does not end the body, and the client has nothing to read
       const auto piece = co_await (*stream)->read_some(soon());
       EXPECT_TRUE(piece && *piece == event);
     }
@@ -290,7 +290,7 @@ TEST_F(ServerTest, MoreConnectionsThanTheLimitAreClosedWhileAllAreServed) {
   });
 }
 
-// Whoever has said nothing for longest gives way: silent connections must not keep others out.
+// The server closes the connection for which it has waited longest. Silent connections must not keep others out.
 TEST_F(ServerTest, TheConnectionThatWasWaitedForLongestGivesWay) {
   http::ServerOptions options;
   options.max_connections = 2;

@@ -1,4 +1,4 @@
-// Bodies that are read as they arrive.
+// Tests response bodies that the client reads as they arrive.
 #include <fmt/format.h>
 
 #include "io_fixture.hpp"
@@ -27,7 +27,7 @@ ScriptedPeer::Script in_pieces(std::string text, std::size_t step) {
 
 class StreamTest : public IoTest {
  protected:
-  // Everything until the proper end.
+  // Reads the body until its regular end.
   Task<std::string> read_all(http::BodyStream& stream) {
     std::string all;
     while (true) {
@@ -43,7 +43,7 @@ class WatchCutAt : public StreamTest, public ::testing::WithParamInterface<std::
 TEST_P(WatchCutAt, DeliversEveryByte) {
   std::string events;
   std::string body = chunked_head;
-  // Events of very different sizes, cut into chunks that ignore their boundaries (as a proxy may do).
+  // The events have very different sizes. The chunks ignore the boundaries of the events, as those of a proxy may.
   for (std::size_t i = 0; i < 60; ++i)
     events += fmt::format("{{\"event\":{},\"pad\":\"{}\"}}\n", i, std::string(i * i * 3 % 5000, 'x'));
   for (std::size_t at = 0, size = 1; at < events.size(); at += size, size = size * 7 % 4099 + 1)
@@ -57,7 +57,7 @@ TEST_P(WatchCutAt, DeliversEveryByte) {
       EXPECT_TRUE(stream);
       const auto all = co_await read_all(**stream);
       EXPECT_TRUE(all && *all == events);
-      // The end stays the end.
+      // Another read after the end returns the end again.
       const auto again = co_await (*stream)->read_some(soon());
       EXPECT_TRUE(again && again->empty());
     }
@@ -81,7 +81,7 @@ TEST_F(StreamTest, EachEventArrivesWithoutWaitingForTheNext) {
     EXPECT_TRUE(stream);
     const auto first = co_await (*stream)->read_some(soon());
     EXPECT_TRUE(first && *first == "event 0\n");
-    // Silence is a timeout, and after it the stream is spent.
+    // Silence causes a timeout. After that the stream cannot be used any more.
     EXPECT_EQ(code_of(co_await (*stream)->read_some(in(10ms))), Errc::timeout);
     EXPECT_EQ(code_of(co_await (*stream)->read_some(soon())), Errc::reset);
   });

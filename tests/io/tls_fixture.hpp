@@ -1,4 +1,4 @@
-// A server and a client who speak TLS on loopback, with certificates made on the spot.
+// Fixture with a server and a client that use TLS on loopback, with certificates made in memory.
 #pragma once
 
 #include "certificates.hpp"
@@ -31,7 +31,7 @@ class TlsTest : public IoTest {
     const auto sent = co_await exchange.reply(std::move(response));
     static_cast<void>(sent);
   }
-  // One request; what came of it.
+  // Sends one request and returns its result.
   Result<http::Response> ask(http::Server& server, http::TlsOptions tls, const std::string& host = "127.0.0.1") {
     auto client = client_of({http::Endpoint::Kind::tls, host, server.port()}, std::move(tls));
     Result<http::Response> outcome;
@@ -43,7 +43,7 @@ class TlsTest : public IoTest {
     const auto outcome = ask(server, std::move(tls), host);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code(), Errc::tls) << outcome.error().message();
-    // What a message must name is part of the contract; how it says it is not.
+    // The contract includes what a message must name, but not its wording.
     EXPECT_THAT(outcome.error().message(),
                 ::testing::AllOf(::testing::HasSubstr(host + ":" + std::to_string(server.port())), message));
   }

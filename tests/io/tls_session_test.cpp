@@ -1,4 +1,4 @@
-// Which handshakes resume the session of the one before: in memory, without sockets.
+// Tests which handshakes resume the previous session, in memory and without sockets.
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
@@ -28,7 +28,7 @@ class TlsSessionTest : public ::testing::Test {
     options.ca_pem = authority.pem();
     return *TlsContext::for_client(options);
   }
-  // One connection, up to the tickets that come after the handshake: whether it resumed a session.
+  // Makes one connection, up to the session tickets after the handshake. Returns true if it has resumed a session.
   static bool resumes(const TlsContext& client, const TlsContext& server) {
     const std::unique_ptr<SSL, decltype(&SSL_free)> near(SSL_new(client.native()), SSL_free);
     const std::unique_ptr<SSL, decltype(&SSL_free)> far(SSL_new(server.native()), SSL_free);
@@ -71,7 +71,7 @@ TEST_F(TlsSessionTest, WhatIsForgottenIsNotResumed) {
   EXPECT_FALSE(resumes(*ours, *server));
 }
 
-// It would not be verified again.
+// The certificate of a resumed session would not be verified again.
 TEST_F(TlsSessionTest, ASessionWhoseCertificateHasExpiredIsNotResumed) {
   CertificateSpec expired;
   expired.valid_until = -60;

@@ -1,4 +1,4 @@
-// Credentials, and what goes over a TLS connection.
+// Tests credentials, and the data on a TLS connection.
 #include "tls_fixture.hpp"
 
 namespace haulout::testing {
@@ -41,7 +41,7 @@ TEST_F(TlsTest, BadPemIsFoundAtOnce) {
   bad[0].ca_pem = "nonsense";
   bad[1].ca_pem = authority.pem() + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
   bad[2].client_cert_pem = "nonsense";
-  bad[3].client_cert_pem = one.certificate_pem;  // no key
+  bad[3].client_cert_pem = one.certificate_pem;  // without a key
   bad[4].client_cert_pem = one.certificate_pem;
   bad[4].client_key_pem = "nonsense";
   bad[5].client_cert_pem = one.certificate_pem;
@@ -82,7 +82,7 @@ TEST_F(TlsTest, NewCredentialsReplaceIdleConnections) {
 }
 
 TEST_F(TlsTest, SeveralConnectionsOneAfterTheOther) {
-  // With a session to resume from the second on.
+  // From the second connection on, there is a session to resume.
   const auto server = server_with(loopback);
   http::ClientOptions options;
   options.max_idle = 0;
@@ -128,7 +128,7 @@ TEST_F(TlsTest, APeerThatLeavesDuringTheHandshakeIsAReset) {
   });
 }
 
-// What the client says first, which is not encrypted.
+// The client's first message (ClientHello), which is not encrypted.
 class TlsHelloTest : public TlsTest {
  protected:
   std::string hello_of(http::TlsOptions tls) {

@@ -1,4 +1,4 @@
-// Who is believed, who is not, and what is said about it.
+// Tests which certificates are accepted and which are refused, and the error messages.
 #include "tls_fixture.hpp"
 
 namespace haulout::testing {
@@ -35,7 +35,7 @@ TEST_F(TlsTest, AnotherCaIsRefused) {
   expect_refused(*server, tls, HasSubstr("CA"));
 }
 
-// The CA of a cluster was replaced by another of its name, without key identifiers by which to tell them apart.
+// The CA of a cluster was replaced by another CA with the same name. No key identifiers distinguish the two.
 TEST_F(TlsTest, OfTwoCasOfOneNameTheOneThatSignedIsFound) {
   const auto server = server_with(loopback);
   const std::string other = CertificateAuthority("Test CA").pem();
@@ -79,7 +79,7 @@ TEST_F(TlsTest, AWrongNameIsRefusedAndTheRightOnesAreNamed) {
                  AllOf(HasSubstr("api.test"), HasSubstr("*.pods.test"), HasSubstr("10.96.0.1"), HasSubstr("fd00::1"),
                        HasSubstr("tls-server-name")));
   context.restart();
-  // The common name counts for nothing.
+  // The client ignores the common name.
   expect_refused(*server, trusting(), HasSubstr("api.test"), "localhost");
 }
 
@@ -118,8 +118,8 @@ TEST_F(TlsTest, TheServersOwnCertificateMayBeTheBundle) {
   ASSERT_TRUE(outcome) << outcome.error().message();
 }
 
-// What a certificate may be used for is read as Go reads it: only the extended key usage counts, where it is given, in
-// the server's certificate and in those above it.
+// The client checks the purpose of a certificate as Go does. Only the extended key usage counts, if it is given. This
+// applies to the server's certificate and to those above it.
 TEST_F(TlsTest, ACertificateForServersOrForAnythingIsBelieved) {
   for (const char* usage : {"serverAuth", "clientAuth,serverAuth", "anyExtendedKeyUsage"}) {
     auto spec = loopback;
@@ -142,7 +142,7 @@ TEST_F(TlsTest, ACertificateForSomethingElseIsRefused) {
   }
 }
 
-// As `openssl req -x509` and small clusters make it: a CA that is the server, too.
+// The server's certificate is also the CA, as `openssl req -x509` and small clusters make it.
 TEST_F(TlsTest, ACaThatIsTheServerItselfMayBeTheBundle) {
   auto spec = loopback;
   spec.basic_constraints = "critical,CA:TRUE";

@@ -1,4 +1,4 @@
-// Through proxies: HTTP ones and SOCKS5, and what is said when they will not.
+// Tests connections through HTTP proxies and SOCKS5 proxies, and the error messages if a proxy refuses.
 #include "http/tunnel.hpp"
 #include "certificates.hpp"
 #include "io_fixture.hpp"
@@ -24,9 +24,9 @@ asio::awaitable<std::string> read_bytes(Socket& socket, std::size_t count) {
 class TunnelTest : public IoTest {
  protected:
   CertificateAuthority authority{"Test CA"};
-  std::string asked;  // what the proxy was told
+  std::string asked;  // the client's request to the proxy
 
-  // As seen by its clients, it has a name that only the proxy can look up.
+  // An API server. For its clients it has a name that only the proxy can resolve.
   std::unique_ptr<http::Server> api() {
     const auto identity = authority.issue({"server", {"api.cluster.test"}, {}});
     http::ServerOptions options;
@@ -40,7 +40,7 @@ class TunnelTest : public IoTest {
       static_cast<void>(co_await exchange.reply(std::move(response)));
     });
   }
-  // Both ways, until either side ends.
+  // Copies bytes in both directions until either side closes the connection.
   asio::awaitable<void> relay(Socket& client, std::uint16_t port) {
     Socket server(client.get_executor());
     co_await server.async_connect({asio::ip::address_v4::loopback(), port}, asio::use_awaitable);
@@ -201,7 +201,8 @@ TEST_F(TunnelTest, SocksIsToldNameUserAndPassword) {
   EXPECT_EQ(asked, "\x05\x01\x00\x03\x10"s + "api.cluster.test" + "\x19\x2b"s);
 }
 
-// Nobody needs the address that the proxy is bound to; all of it is read, and no more.
+// The client does not need the address to which the proxy is bound. It must read all bytes of that address, and no
+// more.
 TEST_F(TunnelTest, WhateverAddressSocksIsBoundToTlsGoesThrough) {
   for (const std::string& bound :
        {"\x01"s + std::string(4, '\0'), "\x04"s + std::string(16, '\0'), "\x03\x02hi"s, "\x03\x00"s}) {

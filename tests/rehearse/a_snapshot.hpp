@@ -1,4 +1,4 @@
-// A snapshot as `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it.
+// A snapshot with the format of `kubectl get nodes,pods,pdb,rs,ds -A -o json`. No I/O.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -58,7 +58,7 @@ struct ASnapshot {
                      {"spec", {{"minAvailable", min_available}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}}});
   }
 
-  // At most one may be missing.
+  // Adds a budget that allows one unavailable pod.
   void add_narrow_budget(const std::string& app) {
     items.push_back({{"apiVersion", "policy/v1"},
                      {"kind", "PodDisruptionBudget"},
@@ -66,7 +66,7 @@ struct ASnapshot {
                      {"spec", {{"maxUnavailable", 1}, {"selector", {{"matchLabels", {{"app", app}}}}}}}});
   }
 
-  // The pod mounts a volume of its own, which is attached to its node.
+  // Gives a pod its own volume, which is attached to the pod's node.
   void give_volume(const std::string& pod, const char* mode = "ReadWriteOnce") {
     const std::string claim = "data-" + pod, volume = "pv-" + pod, node = item(pod)["spec"]["nodeName"];
     item(pod)["spec"]["volumes"].push_back({{"name", claim}, {"persistentVolumeClaim", {{"claimName", claim}}}});
@@ -96,7 +96,7 @@ struct ASnapshot {
     throw std::runtime_error("no " + name + " in the snapshot");
   }
 
-  // Its kubelet has not been heard of for a while.
+  // Changes a node as if its kubelet had been silent for a while.
   void silence(const std::string& node) {
     item(node)["status"]["conditions"][0]["status"] = "Unknown";
     item(node)["spec"]["taints"] = {{{"key", "node.kubernetes.io/unreachable"}, {"effect", "NoSchedule"}},

@@ -23,7 +23,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-// Three nodes of four CPUs with one pod each, of a ReplicaSet, that takes 20 s to terminate.
+// Three nodes with four CPUs and one pod each. The pods belong to a ReplicaSet and take 20 s to terminate.
 class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
  protected:
   FleetRehearsalTest() {
@@ -152,7 +152,7 @@ TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
 }
 
 TEST_F(FleetRehearsalTest, AWindowIsWaitedFor) {
-  input.config.windows = {"Wed 01:00+6h"};  // the next one is four days and seventeen hours away
+  input.config.windows = {"Wed 01:00+6h"};  // the next window begins in four days and seventeen hours
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.end, FleetEnd::over) << lines_of(rehearsal);
   EXPECT_GE(turn_after(rehearsal, 0), 4 * 24h + 16h);
@@ -227,7 +227,7 @@ TEST_F(FleetRehearsalTest, AnAgentsCordonIsTakenBackAPersonsStays) {
   annotate("n1", "haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2027-01-15T07:00:00Z"})");
   const FleetRehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("begins anew"), HasSubstr("node/n1"), Not(HasSubstr("n2")))));
-  // n2 is out of service, by a person: its agent leaves it alone, and no other node may go as long as that is so.
+  // A person has cordoned n2. So its agent does not update it, and no other node may be updated until n2 is uncordoned.
   EXPECT_FALSE(node_of(rehearsal, "n2").updated);
   EXPECT_EQ(node_of(rehearsal, "n2").reason, "CordonedByPerson");
   EXPECT_FALSE(node_of(rehearsal, "n1").updated);
@@ -250,7 +250,7 @@ TEST_F(FleetRehearsalTest, WhatFindsNoRoomWhileItsNodeIsAwayIsNamed) {
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
-// On its way out for another ten minutes, so that the agent of its node lets n1 go first.
+// Adds pods that terminate for another ten minutes. They block the agent of their node, so that n1 is updated first.
 class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
  protected:
   FleetRehearsalBesideLeavingPodsTest() {
@@ -264,7 +264,7 @@ class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
     leaving["metadata"]["deletionGracePeriodSeconds"] = 900;
     items.push_back(std::move(leaving));
   }
-  // So many pods of this size, on n1.
+  // Adds `count` pods with this CPU request on n1.
   void add_big(int count, const std::string& cpu) {
     items.push_back(workload("ReplicaSet", "big", {{"replicas", count}}));
     item("big")["spec"]["template"]["spec"] = pod_spec(cpu);
@@ -272,7 +272,8 @@ class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
   }
 };
 
-// The scheduler puts it there once that pod has gone: while it is there, it keeps its room.
+// The scheduler places the waiting pod there after the terminating pod is deleted. Until then the terminating pod keeps
+// its resources.
 TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   add_big(1, "3800m");
   add_leaving("leaving-2", "3800m", "n2");

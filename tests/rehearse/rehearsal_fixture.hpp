@@ -1,4 +1,4 @@
-// A drain of one of two nodes, rehearsed.
+// Fixture that rehearses the drain of one of two nodes. No I/O.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -10,8 +10,9 @@
 
 namespace haulout::rehearse {
 
-// As `kubectl get nodes,pods,pdb,rs,ds -A -o json` would print it: two nodes of two CPUs; on n1 three pods of a
-// ReplicaSet that each want half a CPU and 20 s to terminate, and one of a DaemonSet.
+// The snapshot has the format of `kubectl get nodes,pods,pdb,rs,ds -A -o json`. It has two nodes with two CPUs each. On
+// n1 are three pods of a ReplicaSet and one pod of a DaemonSet. Each pod of the ReplicaSet requests half a CPU and
+// takes 20 s to terminate.
 class RehearsalTest : public ::testing::Test, protected ASnapshot {
  protected:
   RehearsalTest() {

@@ -27,7 +27,7 @@ TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("node/n1 would be drained in 2"));
 }
 
-// One may have pods moved because they are asked to leave, behind a budget that never opens.
+// A webhook may cause a pod to be moved when its eviction is requested, although its budget never allows a disruption.
 TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
   const auto webhook = [](const char* name, const char* resource) {
     return Json{{"name", name},
@@ -133,7 +133,7 @@ TEST_F(RehearsalTest, ABudgetThatNeverOpensIsNamed) {
               HasSubstr("would not be drained (blocked after 1m00s): the deadline passed with 3 pods"));
 }
 
-// `kubectl get nodes,pods`: that they are not there says nothing.
+// The snapshot comes from `kubectl get nodes,pods`. So missing DaemonSets do not prove that the cluster has none.
 TEST_F(RehearsalTest, ASnapshotWithoutDaemonSetsSaysSo) {
   const auto is_daemon_set = [](const Json& item) { return item["kind"] == "DaemonSet"; };
   items.erase(std::remove_if(items.begin(), items.end(), is_daemon_set), items.end());

@@ -1,4 +1,4 @@
-// How long volumes take, which no snapshot tells.
+// Tests how long a rehearsal takes for volumes. A snapshot does not contain these durations.
 #include "cli/rehearse/fleet_text.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
@@ -14,7 +14,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-// On n1 two pods of a StatefulSet, each with a disk; they take 20 s to terminate.
+// On n1 are two pods of a StatefulSet, each with a disk. They take 20 s to terminate.
 class RehearsedVolumes : public RehearsalTest {
  protected:
   RehearsedVolumes() {
@@ -55,7 +55,7 @@ TEST_F(RehearsedVolumes, UnaskedTheyAreNotWaitedFor) {
   EXPECT_LE(play().took, 20s + 5s + 1s);
 }
 
-// Another node gets the disk when this one has let it go.
+// The disk can be attached to another node only after it is detached from this one.
 TEST_F(RehearsedVolumes, AReplacementStartsWhenItsVolumeIsAttached) {
   add_narrow_budget("db");
   input.assumptions.detach_within = 40s;
@@ -115,7 +115,8 @@ TEST_F(RehearsedVolumes, WhatIsBeingAttachedOrDetachedComesToItsEnd) {
   EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("comes to its end: PersistentVolume pv-db-0")));
 }
 
-// csi.attachRequired says so, in an object that is in no snapshot.
+// Whether a driver attaches volumes is in `attachRequired` of its CSIDriver, which the snapshot does not contain. The
+// rehearsal concludes it from running pods whose volumes are not attached.
 TEST_F(RehearsedVolumes, ADriverThatAttachesNothingIsKnownByItsPods) {
   const Json before = items;
   leave_out([](const Json& item) { return item["kind"] == "VolumeAttachment"; });
@@ -128,7 +129,7 @@ TEST_F(RehearsedVolumes, ADriverThatAttachesNothingIsKnownByItsPods) {
   EXPECT_THAT(play().drains[0].volumes, SizeIs(2)) << "one is attached, so the other will be";
 }
 
-// Of before CSI: its attachments are made by the driver that has taken its place.
+// The volume is older than CSI. The CSI driver that has replaced its driver makes its attachments.
 TEST_F(RehearsedVolumes, AVolumeThatNamesNoDriverIsDetachedToo) {
   item("pv-db-0")["spec"].erase("csi");
   item("pv-db-0")["spec"]["awsElasticBlockStore"] = {{"volumeID", "vol-1"}};

@@ -1,4 +1,4 @@
-// What real clusters have that a drain depends on, and what a rehearsal makes of it.
+// Tests properties of real clusters that affect a drain, and how a rehearsal treats them.
 #include <algorithm>
 
 #include "k8s/codec.hpp"
@@ -60,14 +60,14 @@ TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
-// The API server writes requests into pods, not into templates.
+// The API server writes default requests into pods, but not into pod templates.
 TEST_F(RehearsalTest, ReplacementsAskForWhatTheirPodsDo) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   item("web")["spec"]["template"]["spec"]["containers"][0]["resources"] = {{"limits", {{"cpu", "500m"}}}};
   EXPECT_THAT(play().no_room, SizeIs(2)) << "beside the DaemonSet's pod there is room for one";
 }
 
-// How many pods a controller wants that is not here, its budget's status tells.
+// If a pod's controller is not in the snapshot, the status of its budget says how many pods it wants.
 TEST_F(RehearsalTest, ABudgetOverPodsOfAnotherControllerExpectsWhatItsStatusSays) {
   struct Row {
     const char* what;
@@ -105,8 +105,8 @@ TEST_F(RehearsalTest, NoReplacementComesOfAKindThatIsNotPlayed) {
               Contains(EndsWith("in the snapshot: shop/pod-of-Job, shop/pod-of-ReplicationController")));
 }
 
-// Four in order behind a budget of one: each replacement has to be Ready for a quarter of a minute before the next
-// comes.
+// The budget allows one unavailable pod, and the StatefulSet creates its pods in order. It creates the next replacement
+// only after the last one was Ready for `minReadySeconds` (15 s).
 TEST_F(RehearsalTest, AStatefulSetTakesItsMinReadySeconds) {
   input.assumptions.ready_after = 2s;
   input.assumptions.terminate_within = 3s;
@@ -140,7 +140,7 @@ TEST_F(RehearsalTest, QuotasAreNotPlayedAndSaidSo) {
   EXPECT_THAT(play().assumed, Contains(EndsWith("ResourceQuota shop/compute, shop/few")));
 }
 
-// The scheduler counts them until they are gone; a real drain goes on meanwhile.
+// The scheduler counts terminating pods until they are deleted. A real drain continues meanwhile.
 TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   const auto ending = [&](const char* name, int grace) {
     Json leaving = pod(name, "ReplicaSet", "old", "1500m", "n2");
@@ -163,7 +163,8 @@ TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   EXPECT_EQ(cli::exit_code(play()), 1);
 }
 
-// Who would lose its place is not played; that somebody would, is no room for all.
+// The rehearsal does not simulate preemption. The possibility of preemption does not mean that there is capacity for
+// all pods.
 TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   for (const char* name : {"web-a", "web-b", "web-c"}) item(name)["spec"]["priority"] = 1000;

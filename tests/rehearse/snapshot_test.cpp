@@ -1,4 +1,4 @@
-// A rehearsal of a running cluster reads it page by page, and only reads.
+// Tests that a rehearsal of a running cluster reads it page by page and writes nothing.
 #include "rehearse/snapshot_json.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Volumes that the snapshot caught on their way from one node to another.
+// Tests volumes that were moving from one node to another when the snapshot was taken.
 #include "k8s/objects.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-// The pod db-0 has gone from n1 to n2, and its volume is still attached to n1.
+// The pod db-0 has moved from n1 to n2, and its volume is still attached to n1.
 class SnapshottedVolumes : public RehearsalTest {
  protected:
   SnapshottedVolumes() {

@@ -34,7 +34,7 @@ TEST_F(AlarmTest, NotOnceItIsDestroyed) {
   EXPECT_EQ(clock.sleepers(), 0u);
 }
 
-// Both clocks: the time has come, but the executor has not got to it.
+// With both clocks, an alarm may be due while the executor has not run its handler yet.
 TEST_F(AlarmTest, NotWhenItIsDestroyedInTheSameInstant) {
   auto first = set(start + 1s);
   auto second = set(start + 1s);

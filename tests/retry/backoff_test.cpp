@@ -17,7 +17,8 @@ TEST(Backoff, GrowsToTheCapAndNeverReachesZero) {
   }
 }
 
-// Not squared, as where the base is multiplied by itself: 0.2, 0.4, 0.8, 1.6, 3.2, 6.4 s, then the cap.
+// The waits double: 0.2, 0.4, 0.8, 1.6, 3.2, 6.4 s, then the cap. They would be squared if the base were multiplied by
+// itself.
 TEST(Backoff, EachWaitIsTwiceTheOneBefore) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     SeededRng rng(seed);

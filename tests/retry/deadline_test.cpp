@@ -34,7 +34,7 @@ TEST_F(DeadlineTest, TimeoutAtTheDeadline) {
   EXPECT_EQ(elapsed(), 2s);
 }
 
-// What was done before the deadline was heard of is done: its answer counts.
+// If an operation completes although it is cancelled at the deadline, its result counts.
 TEST_F(DeadlineTest, AResultInTheInstantOfTheDeadlineCounts) {
   const auto answer_all_the_same = [](Clock& time, TimePoint until) -> Task<int> {
     co_await asio::this_coro::throw_if_cancelled(false);
@@ -55,8 +55,8 @@ TEST_F(DeadlineTest, ExceptionIsNotLostAndEndsTheWaitAtOnce) {
   EXPECT_EQ(elapsed(), 1s);
 }
 
-// What bounded a wait that is over has gone: whoever cancels itself afterwards must not reach it. (Found by the
-// sanitizers' builds only.)
+// A wait that has ended must leave no cancellation handler behind. A later cancellation of the caller would call it.
+// (Only the builds with sanitizers find this defect.)
 TEST_F(DeadlineTest, CancellingOneselfAfterwardsReachesNothing) {
   int answer = 0;
   const auto body = [&](TaskGroup& group) -> asio::awaitable<void> {
@@ -72,7 +72,7 @@ TEST_F(DeadlineTest, CancellingTheCallerIsNoTimeout) {
   auto outer = [](Clock& time, Task<int> inner, TimePoint deadline) -> Task<int> {
     co_return co_await with_deadline(time, deadline, std::move(inner));
   };
-  // The outer deadline strikes first: its own timeout is reported, not the inner one's.
+  // The outer deadline passes first. The result is the timeout of the outer call, not of the inner one.
   auto result = run(with_deadline(clock, start + 1s, outer(clock, answer_after(30s, 7), start + 20s)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Errc::timeout);

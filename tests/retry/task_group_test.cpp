@@ -87,7 +87,8 @@ TEST_F(TaskGroupTest, OneChildCanBeCancelled) {
   EXPECT_EQ(elapsed(), 5s);
 }
 
-// An operation that was aborted although nobody cancelled the child: nothing would tell why the child has ended.
+// A child ends with `operation_aborted` although no code has cancelled it. If this were not an error, the cause of its
+// end would be lost.
 TEST_F(TaskGroupTest, AnAbortThatNobodyAskedForIsAFailure) {
   const auto aborted = []() -> asio::awaitable<void> {
     throw boost::system::system_error(asio::error::operation_aborted);

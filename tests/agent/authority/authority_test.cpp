@@ -1,4 +1,4 @@
-// The rules of authority.hpp and node_transport.hpp.
+// Tests the rules of authority.hpp and node_transport.hpp.
 #include "agent/authority/authority.hpp"
 
 #include <gmock/gmock.h>

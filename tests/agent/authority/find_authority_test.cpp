@@ -1,4 +1,4 @@
-// Authorities found by trying, on the simulated cluster with the guards of a real one.
+// Tests `find_authority` against the simulated cluster, with the guards of a real cluster.
 #include "agent/authority/find_authority.hpp"
 
 #include <gmock/gmock.h>
@@ -42,14 +42,14 @@ class FindAuthorityTest : public haulout::testing::VirtualTimeTest {
            {"spec", {{"nodeName", name}, {"containers", {{{"name", "agent"}, {"image", "haulout"}}}}}},
            {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
     }
-    // What the roles for impersonation leave to the ServiceAccount by itself.
+    // Requests that the roles for impersonation do not grant to the ServiceAccount itself.
     guards.denied = {"patch nodes", "patch nodes/status", "create pods/eviction", "get nodes", "list pods"};
     use(bound_to(cluster, "n1", "agent-n1"));
   }
 
   void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
   void use(sim::Identity identity) { cluster.set_token("secret", std::move(identity)); }
-  // A cluster without the feature gate, where policies hold the ServiceAccount.
+  // Simulates a cluster without the feature gate, where admission policies restrict the ServiceAccount.
   void only_policies() {
     guards.impersonation = false;
     guards.denied.clear();
@@ -92,7 +92,7 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
   EXPECT_THAT(found->passed_over, IsEmpty());
 }
 
-// The base of the manifests: the ServiceAccount by itself may take turns, write Events and look at the fleet, no more.
+// With the base of the manifests, the ServiceAccount itself may only take slots, write Events and read the fleet.
 TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   guards.policies = {"slots"};
   guards.denied.insert({"get pods", "watch pods", "delete pods"});
@@ -100,12 +100,13 @@ TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->kind, AuthorityKind::impersonation);
   EXPECT_FALSE(weakness(found->kind));
-  // The same roles on an older server: what to do is told.
+  // With the same roles on an older server, the error names the remedy.
   guards.impersonation = false;
   EXPECT_THAT(problem(), AllOf(HasSubstr("from 1.36 on"), HasSubstr("component policies-only")));
 }
 
-// A thief who has made as many Leases as the quota allows must not end the agents that start meanwhile.
+// A stolen token may have created as many Leases as the quota allows. Agents that start after that must not fail
+// because of it.
 TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
   cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (!call.info || call.info->resource != "leases" || call.verb != "create" ||
@@ -134,7 +135,7 @@ TEST(Weakness, IsToldOfWhatAThiefCanDo) {
   EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("all Nodes")));
 }
 
-// Not even a probe changes anything.
+// The search changes nothing in the cluster, not even with its probes.
 TEST_F(FindAuthorityTest, NothingIsWritten) {
   const std::uint64_t before = cluster.revision();
   ASSERT_TRUE(find());
@@ -162,7 +163,7 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
   EXPECT_THAT(found->switched_off, IsEmpty());
 }
 
-// P11: each of them; one that is missing leaves a hole.
+// P11: all four policies must be in force. If one is missing, the ServiceAccount is not limited to its own node.
 TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   only_policies();
   const auto all = guards.policies;
@@ -179,7 +180,8 @@ TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   }
 }
 
-// Who impersonates has a credential of its own besides, and the turns are taken with that.
+// An agent that impersonates also has its own credential, and takes slots with it. Impersonation limits nothing if that
+// credential alone permits the same requests, or permits Leases in the names of other nodes.
 TEST_F(FindAuthorityTest, ImpersonationHoldsNobodyWhoMayDoTheSameWithoutIt) {
   guards.policies = {"slots"};
   ASSERT_TRUE(find());
@@ -193,7 +195,7 @@ TEST_F(FindAuthorityTest, ImpersonationHoldsNobodyWhoMayDoTheSameWithoutIt) {
   EXPECT_THAT(problem(), HasSubstr("Leases in another node's name"));
 }
 
-// Without NodeRestriction a node's identity may evict everywhere.
+// Without the admission plugin NodeRestriction, a node's identity may evict pods of all nodes.
 TEST_F(FindAuthorityTest, ANodesIdentityThatNothingHoldsIsNone) {
   cluster.switches().node_restriction = false;
   EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("NodeRestriction"));
@@ -255,7 +257,7 @@ TEST_F(FindAuthorityTest, APlainServiceAccountMustBeAskedFor) {
   EXPECT_EQ(found->node, (OwnNode{"n1", "n1-uid"}));
 }
 
-// A token from a file that is bound to nothing, or a person's kubeconfig.
+// The credential is a token from a file that is not bound to a pod, or a person's kubeconfig.
 TEST_F(FindAuthorityTest, AnUnboundTokenNeedsANameAndHoldsNothing) {
   guards.denied.clear();
   use(sim::service_account("haulout", "agent"));
@@ -290,7 +292,7 @@ TEST_F(FindAuthorityTest, ANamespaceThatIsMissingTakesTheLeasesAway) {
   EXPECT_TRUE(turns_problem(*found, SlotsChoice::lease));
 }
 
-// A server that has just started answers 403 to everything.
+// A server that has just started may answer 403 to requests that it permits later.
 TEST_F(FindAuthorityTest, OneRefusalProvesNothing) {
   cluster.server().intercept([this](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (elapsed() > 165ms || !call.info || call.info->resource != "nodes") return std::nullopt;
@@ -323,7 +325,7 @@ TEST_F(FindAuthorityTest, ACredentialThatIsNotAcceptedIsFinal) {
   EXPECT_THAT(problem(), HasSubstr("who we are"));
 }
 
-// Each answer comes in time, and all of them together do not.
+// Each response arrives before the deadline, but all responses together take longer.
 TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
   struct Slow final : http::Transport {
     Slow(http::Transport& to, Clock& when) : next(to), time(when) {}
@@ -350,7 +352,7 @@ TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
   EXPECT_LE(clock.now(), began + 12s);
 }
 
-// P11, through the transport that an agent then uses.
+// P11, tested with the transport that an agent uses after the search.
 TEST_F(FindAuthorityTest, ImpersonationKeepsToTheOwnNode) {
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn(cluster.run());

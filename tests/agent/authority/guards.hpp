@@ -1,6 +1,6 @@
-// What keeps a credential to its own Node on a real API server (1.36), on the simulated one, beside its Node
-// authorizer: constrained impersonation, and the four admission policies. Each can be switched off; the answers are
-// those of the real server. Borrows the cluster.
+// Simulates what restricts a credential to its own Node on a real API server (1.36): constrained impersonation and the
+// four admission policies. The simulated cluster's Node authorizer works beside them. Each guard can be switched off.
+// The refusals are those of the real server. Borrows the cluster. No I/O.
 #pragma once
 
 #include <set>
@@ -15,11 +15,11 @@ class Guards {
   explicit Guards(sim::Cluster& cluster);
 
   bool impersonation = true;  // the feature gate ConstrainedImpersonation
-  // Whom the policies hold, and which of them are in force.
+  // The user that the policies restrict, and the policies that are in force.
   std::string held_user = "system:serviceaccount:haulout:agent";
   std::set<std::string> policies{"node", "pods", "own-pods", "slots"};
-  // "create pods/eviction": what the node's identity may be used for, and what ServiceAccounts may not do by
-  // themselves.
+  // Requests such as "create pods/eviction". `impersonate_on` are those that the ServiceAccount may send with the
+  // node's identity. `denied` are those that ServiceAccounts may not send themselves.
   std::set<std::string> impersonate_on{"list pods",  "watch pods",  "create pods/eviction", "get nodes",
                                        "list nodes", "watch nodes", "patch nodes",          "patch nodes/status"};
   std::set<std::string> denied;
@@ -34,7 +34,7 @@ class Guards {
   sim::Cluster& cluster_;
 };
 
-// A ServiceAccount's token that is bound to a pod on that node; the objects must be there.
+// Returns the identity of a ServiceAccount token that is bound to this pod on this node. Both objects must exist.
 sim::Identity bound_to(const sim::Cluster& cluster, const std::string& node, const std::string& pod);
 
 }  // namespace haulout::testing

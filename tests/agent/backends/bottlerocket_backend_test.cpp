@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class BottlerocketBackendTest : public haulout::testing::VirtualTimeTest {
  protected:
-  // Carries requests to the fake without any time of its own.
+  // Passes requests to the fake without any delay.
   class Direct final : public http::Transport {
    public:
     explicit Direct(haulout::testing::FakeBottlerocket& fake) : fake_(fake) {}
@@ -119,7 +119,8 @@ TEST_F(BottlerocketBackendTest, ApplyPreparesAndActivates) {
   EXPECT_EQ(fake.actions.size(), 3u) << "in place already";
 }
 
-// Our own look for updates ended while ours was waited for, and was taken for somebody else's.
+// Regression: the back end's own refresh ended while the update waited for another refresh. The back end took the first
+// one for the command of another client.
 TEST_F(BottlerocketBackendTest, ALookForUpdatesDoesNotCrossAnUpdate) {
   fake.published = "1.16.0";
   fake.work = 90s;

@@ -1,5 +1,5 @@
-// The Bottlerocket back end over its real way: HTTP on a unix socket beneath the host's root. The server behind it is
-// this tree's own on TCP; a relay stands between the two.
+// Tests the Bottlerocket back end over its real transport: HTTP on a unix socket below the host's root. The server is
+// this project's own, which listens on TCP. A relay connects the two.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -44,7 +44,7 @@ asio::awaitable<void> relay_one(Local::socket near, std::uint16_t port) {
   try {
     co_await with_task_group(both);
   } catch (const boost::system::system_error&) {
-    // One side closed.
+    // One side closed the connection.
   }
 }
 
@@ -63,10 +63,10 @@ class BottlerocketSocketTest : public haulout::testing::RealTimeTest {
   }
   asio::awaitable<void> answer(http::Exchange& exchange) {
     const auto replied = co_await exchange.reply(fake.answer(exchange.request()));
-    static_cast<void>(replied);  // the client notices
+    static_cast<void>(replied);  // the client reports a failure
   }
 
-  // Runs `body` with a back end whose socket is served.
+  // Runs `body` with a back end while a server answers on its socket.
   void with_backend(const std::function<asio::awaitable<void>(BottlerocketBackend&)>& body) {
     std::filesystem::create_directories(dir / "run");
     Local::acceptor acceptor(context, Local::endpoint(dir / "run/api.sock"));

@@ -1,4 +1,4 @@
-// Real child processes: scripts in a directory of the test's own.
+// Tests the back end with real child processes: scripts in the test's own directory.
 #include "agent/backends/command_backend.hpp"
 
 #include <gmock/gmock.h>

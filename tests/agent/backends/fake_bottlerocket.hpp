@@ -1,6 +1,6 @@
-// A Bottlerocket's update API as apiserver and thar-be-updates implement it: commands are accepted at once and hold the
-// update lock until they are done; what they did shows in the status. Answers requests; who carries them is the test's
-// choice.
+// Simulates the update API of Bottlerocket as apiserver and thar-be-updates implement it. Commands are accepted at once
+// and hold the update lock until they are done. Their results appear in the status. This class only answers requests,
+// and the test chooses the transport. Borrows the clock. No I/O.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@ class FakeBottlerocket {
   explicit FakeBottlerocket(const Clock& clock) : clock_(clock) {}
 
   std::string running = "1.15.1";
-  std::string published;             // the newest version in the repository; empty: the running one
-  Duration work{};                   // how long a command takes
+  std::string published;             // newest version in the repository; empty if there is no update
+  Duration work{};                   // duration of each command
   std::set<std::string> failing;     // cmd_types that fail
-  std::set<std::string> hanging;     // cmd_types whose result never shows
-  int refusal = 0;                   // HTTP status for every action
-  std::string status_body;           // instead of the status
-  std::string intruder;              // cmd_type that somebody else runs right after each command of ours
-  std::vector<std::string> actions;  // cmd_types accepted
-  TimePoint locked_until{};          // by somebody else
+  std::set<std::string> hanging;     // cmd_types whose result never appears
+  int refusal = 0;                   // HTTP status for every action; 0 for normal answers
+  std::string status_body;           // body that replaces the status, unless it is empty
+  std::string intruder;              // cmd_type that another client runs right after each command of the agent
+  std::vector<std::string> actions;  // cmd_types accepted so far
+  TimePoint locked_until{};          // time until which another client holds the update lock
 
   std::string state = "Idle", chosen, staged;
   bool boots_next = false;
@@ -85,7 +85,7 @@ class FakeBottlerocket {
     return text(204, "");
   }
 
-  // What a command that is done by now has done.
+  // Applies the results of a command that is done by now.
   void settle() {
     if (current_.empty() || clock_.now() < busy_until_) return;
     const std::string type = std::exchange(current_, "");

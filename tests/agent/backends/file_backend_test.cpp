@@ -85,7 +85,8 @@ TEST_F(FileBackendTest, WhatHappensBetweenAskingAndWaitingIsNotLost) {
   EXPECT_THAT(woken_after(backend), only_the_safety_net()) << "told twice";
 }
 
-// transactional-update takes its mark away whenever it starts, and puts it back when it fails or has made a snapshot.
+// transactional-update removes its sentinel file at each start. It writes the file again when it fails or has made a
+// snapshot.
 TEST_F(FileBackendTest, TheMarkOfTransactionalUpdateIsNotGoneWhileItMayComeBack) {
   FileBackend suse(root, clock, rng, "/run/reboot-needed");
   EXPECT_EQ(pending(suse).need, Need::no) << "nor does a boot leave one";

@@ -1,4 +1,4 @@
-// The watch against the machine's own clock, where nothing but inotify wakes it within the time of a test.
+// Tests the watch with the real clock. Within the time of a test, only inotify can wake it.
 #include "agent/backends/file_watch.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ class FileWatchTest : public haulout::testing::RealTimeTest {
   haulout::testing::TempDir dir;
   SeededRng rng{1};
 
-  // Waits as often as it takes: a watch may wake without cause.
+  // Repeats the wait until the need is `yes`, because a watch may wake without a cause.
   Task<> until_yes(Backend& backend) {
     for (;;) {
       const Pending answer = co_await backend.pending(soon());

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
              "6.1.0-21-amd64"},
         Boot{"6.1.0-18-amd64", {"vmlinuz-6.1.0-20-cloud-amd64", "vmlinuz-6.2.0-1-rt-amd64"}, std::nullopt},
         Boot{"6.1.0-18-amd64", {"vmlinuz-6.1.0-20-amd64.dpkg-new", "vmlinuz", "config-6.1.0-20-amd64"}, std::nullopt},
-        // The kernel in use was removed; an older one is left.
+        // The running kernel was removed, and an older one is installed.
         Boot{"6.1.0-18-amd64", {"vmlinuz-6.1.0-17-amd64"}, std::nullopt},
         Boot{"6.1.0-1-amd64", {"vmlinuz-6.1.0-rc5-amd64"}, std::nullopt},
         Boot{"6.1.0-rc5-amd64", {"vmlinuz-6.1.0-1-amd64"}, "6.1.0-1-amd64"},

@@ -1,5 +1,5 @@
-// Back ends that watch files, with real files and inotify in virtual time: what inotify has to tell is there at once,
-// so a wait that lasts as long as the safety net has heard nothing.
+// Fixture for back ends that watch files, with real files and inotify in virtual time. inotify events are available at
+// once. So a wait that lasts until the safety net (the periodic recheck) has received no event.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ class WatchingTest : public haulout::testing::VirtualTimeTest {
 
   Pending pending(Backend& backend) { return run(backend.pending(TimePoint::max())); }
 
-  // How long changed() took when `act` happened a virtual minute after it was called.
+  // Returns how long changed() took if `act` ran one virtual minute after the call.
   Duration woken_after(Backend& backend, const std::function<void()>& act) {
     const TimePoint begin = clock.now();
     std::optional<TimePoint> woken;
@@ -36,7 +36,7 @@ class WatchingTest : public haulout::testing::VirtualTimeTest {
     run(with_task_group(body));
     return *woken - begin;
   }
-  // How long changed() takes when nothing happens any more.
+  // Returns how long changed() takes if nothing happens.
   Duration woken_after(Backend& backend) {
     const TimePoint begin = clock.now();
     run(backend.changed());

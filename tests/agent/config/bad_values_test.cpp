@@ -1,4 +1,4 @@
-// A bad value of every type from every source: the message has the thing, the cause and the way out.
+// Tests a bad value of every type from every source. Each message names the option, the cause and the remedy.
 #include <fmt/format.h>
 
 #include "tests/agent/config/support.hpp"
@@ -84,7 +84,7 @@ TEST(BadValuesTest, FromEverySource) {
     };
     const std::string variable = find_option(row.name)->variable();
     EXPECT_THAT(problems_of({{row.name, row.value}}), ::testing::StartsWith(message("--" + row.name)));
-    if (row.name != "window" || row.value != " ")  // a variable is split, and blanks between semicolons are nothing
+    if (row.name != "window" || row.value != " ")  // a variable is split at semicolons, and blank items are ignored
       EXPECT_THAT(problems_of({}, {{variable, row.value}}), ::testing::StartsWith(message(variable)));
     EXPECT_THAT(problems_of_file("# first\n" + row.name + ": " + quoted_yaml(row.value) + "\n"),
                 ::testing::StartsWith(a_path + ":2: " + message(row.name)));

@@ -1,4 +1,4 @@
-// What options mean together. Each row that is refused has a neighbour that is not.
+// Tests what combinations of options mean. Each row that is refused has a similar row that is accepted.
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {
@@ -10,7 +10,7 @@ const std::string ok;
 
 struct Row {
   FlagValues flags;
-  std::string says;  // ok: nothing is wrong
+  std::string says;  // part of the error message; `ok` if there is none
 };
 
 void check(const std::vector<Row>& rows) {

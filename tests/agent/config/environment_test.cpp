@@ -24,7 +24,7 @@ TEST(EnvironmentTest, OtherVariablesDoNothing) {
   EXPECT_EQ(config_of({}, others), AgentConfig());
 }
 
-// Of the manifests: what people write into the file is not overridden behind their backs.
+// The manifests set packaged defaults. They must not override what a user writes into the configuration file.
 TEST(EnvironmentTest, PackagedDefaultsComeBehindEverythingElse) {
   const Variables packaged = {{"HAULOUT_DEFAULT_METRICS_ADDRESS", ":9797"}, {"HAULOUT_DEFAULT_LOG_FORMAT", "json"}};
   EXPECT_EQ(config_of({}, packaged).metrics_address, ":9797");

@@ -68,7 +68,7 @@ struct Row {
   std::function<bool(const AgentConfig&)> holds;
 };
 
-// Each option reaches its own field and no other.
+// Each option sets its own field and no other.
 TEST(OptionTableTest, EveryOptionSetsItsField) {
   using C = AgentConfig;
   using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-// Flags before variables before the file before the default, for each type of value.
+// Tests for each type of value that a flag overrides the variable, the variable the file, and the file the default.
 #include <fmt/format.h>
 
 #include "tests/agent/config/support.hpp"
@@ -11,8 +11,8 @@ using Strings = std::vector<std::string>;
 
 struct Row {
   std::string name;
-  // As the flag, the variable and the line of the file have it; each differs from the default and from the others
-  // unless the type has only two values.
+  // The value as a flag, as a variable and as a line of the file. Each differs from the default and from the others,
+  // unless the type has too few values.
   std::string flag, variable, file;
   std::function<std::string(const AgentConfig&)> shows;
   std::string by_flag, by_variable, by_file, by_default;
@@ -99,7 +99,7 @@ TEST(PrecedenceTest, ASourceIsMixedWithOthersOptionByOption) {
 
 struct EmptyRow {
   std::string name;
-  std::string file;  // what the file says below
+  std::string file;  // value in the configuration file
   bool resets;
 };
 

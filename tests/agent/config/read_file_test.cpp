@@ -1,4 +1,4 @@
-// The file: what YAML makes of things, and where mistakes are.
+// Tests how the agent reads values from the YAML file, and in which line it reports a mistake.
 #include <fmt/format.h>
 
 #include "tests/agent/config/support.hpp"
@@ -90,7 +90,7 @@ TEST(ReadFileTest, YamlThatIsFine) {
 
 struct Bad {
   std::string text;
-  std::string says;  // behind the path
+  std::string says;  // error message after the path
 };
 
 TEST(ReadFileTest, MistakesHaveLineThingCauseAndWayOut) {
@@ -166,7 +166,7 @@ TEST(ReadFileTest, MistakesHaveLineThingCauseAndWayOut) {
   };
   for (const Bad& row : rows) {
     const std::string problems = problems_of_file(row.text);
-    if (row.says.starts_with(": invalid"))  // yaml-cpp gives an empty entry the place of what follows it
+    if (row.says.starts_with(": invalid"))  // yaml-cpp gives an empty entry the position of the next token
       EXPECT_THAT(problems, HasSubstr(row.says.substr(2))) << row.text;
     else
       EXPECT_THAT(problems, StartsWith(a_path + row.says)) << row.text;

@@ -1,4 +1,4 @@
-// The configuration files that the packages bring, as they are and with their examples.
+// Tests the configuration files of the packages, as they are and with their examples enabled.
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -16,7 +16,7 @@ class ShippedFileTest : public ::testing::TestWithParam<const char*> {
     std::ifstream file(std::string(HAULOUT_PACKAGING_DIR "/") + GetParam());
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Runs of lines that are commented out and would be options.
+  // Returns the groups of consecutive comment lines that would be options without the comment sign.
   static std::vector<std::string> examples() {
     const std::regex option("# ([a-z-]+: .*)");
     std::vector<std::string> blocks;
@@ -47,7 +47,8 @@ TEST_P(ShippedFileTest, ItsExamplesAreAccepted) {
   }
 }
 
-// Flags come before the file: each would override a key of the user's configuration without a word.
+// Flags override the configuration file. Any other flag in the DaemonSet would silently override a key of the user's
+// file.
 TEST(ShippedDaemonSetTest, OnlyWhatNoFileCanSayIsAFlag) {
   std::ifstream file(HAULOUT_PACKAGING_DIR "/kustomize/base/daemonset.yaml");
   std::vector<std::string> flags;

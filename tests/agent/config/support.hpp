@@ -1,4 +1,4 @@
-// What the tests of the configuration share: reading it, and looking at what came out.
+// Helpers of the configuration tests: they read a configuration and return its values or its problems. No I/O.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ inline std::optional<ConfigFile> a_file(std::string text) {
   return ConfigFile{a_path, std::move(text)};
 }
 
-// What is wrong; empty when nothing is.
+// Returns the error message, or an empty string if the configuration is valid.
 inline std::string problems_of(const FlagValues& flags, const Variables& environment = {},
                                const std::optional<ConfigFile>& file = {}) {
   auto result = read_config(flags, environment, file);

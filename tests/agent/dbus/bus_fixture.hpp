@@ -1,4 +1,5 @@
-// An agent's bus, the services it talks to and the daemon between them: one io_context, real sockets.
+// Fixture with an agent's `Bus`, fake services and a private D-Bus daemon. They use one io_context and real sockets.
+// The fixture owns all of them.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ namespace haulout::testing {
 
 using boost::asio::awaitable;
 
-// The real clock, which knows who is to be woken when.
+// The real clock. It also records the times at which its alarms are due.
 class WatchedClock final : public Clock {
  public:
   TimePoint now() const override { return clock_.now(); }
@@ -42,7 +43,7 @@ class WatchedClock final : public Clock {
     const auto next = due_.lower_bound(now() + from);
     return next != due_.end() && *next <= now() + to;
   }
-  // Sleepers that time will wake.
+  // Returns the number of alarms with a finite time.
   std::size_t due() const {
     return static_cast<std::size_t>(std::distance(due_.begin(), due_.lower_bound(TimePoint::max())));
   }
@@ -62,12 +63,12 @@ class BusTest : public ::testing::Test {
   agent::Bus bus{context.get_executor(), clock, rng, agent::system_bus_addresses(root.path(), nullptr)};
 
   TimePoint in(Duration delta) const { return clock.now() + delta; }
-  // Far enough never to strike in a good run.
+  // A deadline so far away that it never passes in a successful run.
   TimePoint soon() const { return in(std::chrono::seconds(50)); }
-  // Near enough to wait for.
+  // A deadline near enough that a test can wait for it.
   TimePoint shortly() const { return in(std::chrono::milliseconds(100)); }
 
-  // Waits until `holds`, looking at each event.
+  // Waits until `holds` returns true, and checks it after each event. Throws if no event comes before soon().
   awaitable<void> until(std::function<bool()> holds) {
     while (!holds()) {
       const bool happened = co_await event.wait_until(clock, soon());
@@ -75,7 +76,7 @@ class BusTest : public ::testing::Test {
     }
   }
 
-  // Runs `body`, and beside it the bus and the services, which are already connected.
+  // Runs `body` together with the bus and the services. The services must be connected already.
   void run(std::vector<FakeService*> services, std::function<awaitable<void>(TaskGroup&)> body) {
     bool ended = false;
     std::exception_ptr failure;
@@ -95,19 +96,20 @@ class BusTest : public ::testing::Test {
   }
 };
 
-// With a bus that runs from the start.
+// Fixture with a bus daemon that runs from the start.
 class LiveBusTest : public BusTest {
  protected:
   explicit LiveBusTest(std::string rules = "") : daemon(root.path(), std::move(rules)) { daemon.start(); }
 
-  // Whether a wait for changes, of which there are none, ends by the clock between eight and twelve minutes from now.
+  // Returns true if a wait for changes, of which there are none, would end by the clock seven to twelve minutes from
+  // now.
   bool looks_again(std::function<awaitable<void>()> changed) {
     const auto wait = [&]() -> awaitable<void> {
       for (;;) co_await changed();
     };
     bool looks = false;
     run({}, [&](TaskGroup& group) -> awaitable<void> {
-      co_await changed();  // the connection
+      co_await changed();  // returns when the connection is established
       group.spawn(wait());
       co_await boost::asio::post(context, boost::asio::use_awaitable);
       looks = clock.wakes_within(std::chrono::minutes(7), std::chrono::minutes(12));

@@ -17,7 +17,7 @@ class BusProbe : public BusTest {
  protected:
   const std::string path = root / "socket";
 
-  // What the probe says to a server that says `lines`, one for each line that it is sent.
+  // Returns the probe's result for a server that sends `lines`, one for each line that it receives.
   Result<> against(std::vector<std::string> lines, TimePoint deadline) {
     Local::acceptor acceptor(context, Local::endpoint(path));
     std::optional<Result<>> probed;

@@ -171,7 +171,7 @@ TEST_F(BusTest, WithoutABusTheDeadlineEndsTheWaitAndSaysWhy) {
   });
 }
 
-// NameOwnerChanged as an example: the daemon sends it by itself.
+// Listens for NameOwnerChanged, as an example of a signal that the daemon itself sends.
 agent::BusListener owners_of(const std::string& name, std::vector<std::string>& heard, Notifier& event) {
   return {{"type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='" + name + "'"},
           [&heard, &event](sdbus::Message& signal) {
@@ -229,7 +229,7 @@ TEST_F(BusCalls, AnIdleBusWakesNobody) {
   run({&login1}, [&](TaskGroup&) -> awaitable<void> {
     auto answer = co_await can_reboot(soon());
     EXPECT_TRUE(answer);
-    // The timers of the call that has just ended are gone once everything that is ready has run.
+    // The timers of the last call are destroyed after all ready handlers have run.
     co_await boost::asio::post(context, boost::asio::use_awaitable);
     co_await boost::asio::post(context, boost::asio::use_awaitable);
     EXPECT_EQ(clock.due(), 0u);

@@ -1,4 +1,5 @@
-// The part of org.freedesktop.systemd1(5) that starts transient units and tells of their end; nothing is run.
+// Simulates the part of org.freedesktop.systemd1(5) that starts transient units and reports their end. It runs no
+// process.
 #pragma once
 
 #include "tests/agent/dbus/fakes.hpp"
@@ -25,12 +26,13 @@ class FakeUnits final : public FakeService {
   std::map<std::string, Unit> units;
   std::optional<sdbus::Error> refusal{};
 
-  // As if an earlier process had started it (after connect).
+  // Adds a running unit, as if an earlier agent process had started it. Must be called after connect().
   void add_running(const std::string& name);
-  // The process says `errors` and ends; JobRemoved is sent.
+  // Ends a unit: its process writes `errors` to stderr and exits. Then sends JobRemoved.
   void end_unit(const std::string& name, const std::string& result, std::int32_t code, std::int32_t status,
                 const std::string& errors = "");
-  // As after a restart of the bus, when nobody refers to it any more.
+  // Removes a unit, as systemd does after a restart of the bus, when no client refers to the unit. Then sends
+  // JobRemoved.
   void collect(const std::string& name);
 
  private:

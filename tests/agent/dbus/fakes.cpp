@@ -23,7 +23,7 @@ void FakeService::connect(const std::string& address) {
 boost::asio::awaitable<void> FakeService::serve() {
   const auto link = link_;
   co_await link->pump(clock_);
-  if (link_ != link) co_return;  // connected again in the meantime
+  if (link_ != link) co_return;  // connect() was called again in the meantime
   forget();
   object_.reset();
   link_.reset();
@@ -75,7 +75,7 @@ void FakeLogin1::publish_inhibitors(sdbus::IObject& object) {
   object.registerSignal("PrepareForShutdown").onInterface(manager).withParameters<bool>();
 }
 
-// The lock is the writing end of a pipe; logind, and this fake, see its end when the last holder closes it.
+// The lock is the write end of a pipe. logind and this fake notice when the last holder closes it.
 sdbus::UnixFd FakeLogin1::inhibit(const std::string& request) {
   note(request);
   if (refuses_locks) throw sdbus::Error("org.freedesktop.DBus.Error.AccessDenied", "no locks today");

@@ -1,5 +1,5 @@
-// Services as their documentation has them, on the private bus, with behaviour that a test can switch at any time.
-// Each writes down what it was asked for and raises `event`.
+// Fake services on the private bus. They behave as documented, and a test can change their behaviour at any time. Each
+// service records its calls and notifies `event`. Borrows the clock and `event`.
 #pragma once
 
 #include <map>
@@ -21,20 +21,20 @@ class FakeService {
   FakeService& operator=(const FakeService&) = delete;
   virtual ~FakeService() = default;
 
-  // On the bus, owning its name, when this returns; answers while serve() runs.
+  // Connects to the bus and owns the service's name when it returns. The service answers while serve() runs.
   void connect(const std::string& address);
-  // Until the bus goes away or leave().
+  // Runs until the bus disconnects or leave() is called.
   boost::asio::awaitable<void> serve();
   void leave() { link_->fail("the service has ended"); }
   bool connected() const { return link_ != nullptr; }
-  // The test is over: waits for nothing any more.
+  // Cancels all waits of the service at the end of a test.
   virtual void end() {}
 
   std::vector<std::string> calls;
 
  protected:
   virtual void publish(sdbus::IObject& object) = 0;
-  // Lets go of what belongs to the last connection.
+  // Releases what belongs to the last connection.
   virtual void forget() {}
   void note(std::string call);
   sdbus::IObject& object() { return *object_; }
@@ -52,7 +52,7 @@ class FakeService {
   std::unique_ptr<sdbus::IObject> object_;
 };
 
-// org.freedesktop.login1(5)
+// Simulates org.freedesktop.login1(5).
 class FakeLogin1 final : public FakeService {
  public:
   using Inhibitor = sdbus::Struct<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
@@ -60,9 +60,9 @@ class FakeLogin1 final : public FakeService {
       : FakeService(std::move(executor), clock, event, "org.freedesktop.login1", "/org/freedesktop/login1") {}
 
   std::string can_reboot = "yes";
-  bool silent = false;             // CanReboot is heard and never answered
-  bool with_flags = true;          // has RebootWithFlags (before connect)
-  bool numbers_for_words = false;  // of inhibitors, other types than documented (before connect)
+  bool silent = false;             // CanReboot is received but not answered
+  bool with_flags = true;          // offers RebootWithFlags; set before connect()
+  bool numbers_for_words = false;  // returns inhibitors with undocumented types; set before connect()
   std::optional<sdbus::Error> refusal{};
   std::vector<Inhibitor> inhibitors{};
 
@@ -70,9 +70,9 @@ class FakeLogin1 final : public FakeService {
   bool refuses_locks = false;
   bool says_no_properties = false;
   bool preparing = false;
-  int locks = 0;  // delay locks that are held
+  int locks = 0;  // number of delay locks that are held
 
-  // Answers what silence has held back.
+  // Answers the calls that were held back because of `silent`.
   void answer_late();
   // Sends PrepareForShutdown.
   void prepare(bool starts);
@@ -85,11 +85,11 @@ class FakeLogin1 final : public FakeService {
   sdbus::UnixFd inhibit(const std::string& request);
 
   std::vector<sdbus::Result<std::string>> held_;
-  // The ends of the locks that logind keeps; they survive its restart.
+  // Read ends of the locks' pipes, which logind keeps. They survive a restart of logind.
   std::vector<std::shared_ptr<boost::asio::posix::stream_descriptor>> readers_;
 };
 
-// org.freedesktop.systemd1(5)
+// Simulates org.freedesktop.systemd1(5).
 class FakeSystemd1 final : public FakeService {
  public:
   FakeSystemd1(boost::asio::any_io_executor executor, Clock& clock, Notifier& event)
@@ -97,13 +97,13 @@ class FakeSystemd1 final : public FakeService {
 
   std::string system_state = "running";
   std::uint64_t userspace_began = 5'000'000;
-  std::map<std::string, std::string> active_states{};  // by unit; the others are inactive
+  std::map<std::string, std::string> active_states{};  // by unit; all other units are inactive
 
  private:
   void publish(sdbus::IObject& object) override;
 };
 
-// com.coreos.update1 of Flatcar's update_engine
+// Simulates com.coreos.update1 of Flatcar's update_engine.
 class FakeUpdate1 final : public FakeService {
  public:
   FakeUpdate1(boost::asio::any_io_executor executor, Clock& clock, Notifier& event)
@@ -111,18 +111,18 @@ class FakeUpdate1 final : public FakeService {
 
   std::string operation = "UPDATE_STATUS_IDLE";
   std::string new_version = "0.0.0";
-  bool strange = false;  // answers with other types than documented (before connect)
+  bool strange = false;  // returns undocumented types; set before connect()
 
-  // Sends StatusUpdate with what stands above.
+  // Sends StatusUpdate with the values of the fields above.
   void send_status(double progress = 0);
-  // A signal of that name with something else in it.
+  // Sends a StatusUpdate signal with undocumented content.
   void send_nonsense();
 
  private:
   void publish(sdbus::IObject& object) override;
 };
 
-// org.projectatomic.rpmostree1 of rpm-ostreed
+// Simulates org.projectatomic.rpmostree1 of rpm-ostreed.
 class FakeRpmOstree1 final : public FakeService {
  public:
   using Deployment = std::map<std::string, sdbus::Variant>;

@@ -97,11 +97,11 @@ TEST_F(FlatcarBackendTest, IsWokenByWhatChangesAndByNothingElse) {
   };
   run({&update1}, [&](TaskGroup& group) -> awaitable<void> {
     group.spawn(watch());
-    co_await until([&] { return changes == 1; });  // the connection
+    co_await until([&] { return changes == 1; });  // the connection is established
     update1.operation = "UPDATE_STATUS_DOWNLOADING";
     co_await backend.pending(soon());
     for (const double progress : {0.1, 0.2, 0.3}) update1.send_status(progress);
-    // Whatever came before this answer has been heard.
+    // All signals sent before this answer have been received.
     co_await backend.pending(soon());
     EXPECT_EQ(changes, 1);
     update1.operation = "UPDATE_STATUS_UPDATED_NEED_REBOOT";

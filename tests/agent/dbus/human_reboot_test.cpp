@@ -1,4 +1,4 @@
-// An agent, logind on a private bus, and somebody who types `reboot`: real sockets and the real clock.
+// Tests an agent, logind on a private bus, and a person who types `reboot`, with real sockets and the real clock.
 #include "agent/dbus/shutdown_inhibitor.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/slots/none_slots.hpp"
@@ -97,7 +97,8 @@ TEST_F(HumanReboot, WaitsUntilThePodsHaveLeft) {
   EXPECT_THAT(login1.calls, ElementsAre(asked, "released", asked));
 }
 
-// With the least that logind may be told to wait, there is no time for anything, and nothing is left behind.
+// With a delay limit of one millisecond the agent has no time to drain. It still releases the lock, and uncordons the
+// node after the shutdown was called off.
 TEST_F(HumanReboot, IsNotHeldUpLongerThanLogindSays) {
   login1.delay_max_usec = 1000;
   run_agent([&]() -> awaitable<void> {

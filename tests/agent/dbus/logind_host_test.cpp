@@ -71,7 +71,7 @@ TEST_F(LogindHostTest, SomebodyBlocksIt) {
   EXPECT_THAT(error_of(can_reboot(host)).message(), HasSubstr("backup"));
 }
 
-// It holds for root, too, and BlockInhibited says nothing of it.
+// A lock of mode block-weak also blocks root, and the property BlockInhibited does not report it.
 TEST_F(LogindHostTest, AWeakLockBlocksIt) {
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "editor", "unsaved work", "block-weak", 1000u, 4711u}};
   EXPECT_THAT(blocked_by(host).value(), HasSubstr("editor"));
@@ -113,19 +113,19 @@ TEST_F(LogindHostTest, SomebodyBlocksItByNow) {
   EXPECT_THAT(blocked_by(host).value(), HasSubstr("apt"));
 }
 
-// Chosen by whoever wants nobody to be asked.
+// The method `systemd` does not check inhibitor locks. A user may choose it for that reason.
 TEST_F(LogindHostTest, SystemdAloneIsBlockedByNobody) {
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
   EXPECT_EQ(blocked_by(by_systemd).value(), "");
 }
 
-// P4: no answer is not the answer that nobody does.
+// P4: an answer that cannot be read does not mean that there is no inhibitor lock.
 TEST_F(LogindHostTest, WhetherSomebodyBlocksItCannotBeTold) {
   login1.numbers_for_words = true;
   EXPECT_FALSE(blocked_by(host));
 }
 
-// The other flag would be to skip inhibitors.
+// This flag makes logind check inhibitor locks for root, too. The other flag would skip inhibitor locks.
 TEST_F(LogindHostTest, RebootsWithTheFlagThatHoldsRootToInhibitors) {
   EXPECT_TRUE(reboot(0));
   EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
@@ -150,7 +150,7 @@ TEST_F(LogindHostTest, TheSecondMethodIsSystemd) {
   EXPECT_THAT(login1.calls, ElementsAre());
 }
 
-// In the sandbox of the package's unit /proc/1 is not to be seen.
+// The agent asks systemd for this time, because /proc/1 is hidden in the sandbox of the package's unit.
 TEST_F(LogindHostTest, SystemdTellsWhenItBegan) {
   systemd1.userspace_began = 4711;
   EXPECT_EQ(*started(), (agent::MachineStart{"systemd", 4711}));

@@ -54,13 +54,13 @@ void PrivateBus::start() {
   if (daemon_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes leaves no daemon behind
     ::dup2(ends[1], STDOUT_FILENO);
-    ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // it complains about limits that do not matter here
+    ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);  // hides warnings about limits that do not matter here
     ::execlp("dbus-daemon", "dbus-daemon", config.c_str(), "--nofork", "--nopidfile", "--nosyslog", "--print-address=1",
              nullptr);
     ::_exit(127);
   }
   ::close(ends[1]);
-  // It prints its address once it listens.
+  // The daemon prints its address once it listens.
   char first = 0;
   const bool listens = ::read(ends[0], &first, 1) == 1;
   ::close(ends[0]);

@@ -1,4 +1,5 @@
-// A dbus-daemon of the test's own, with its socket where a host has it: <root>/run/dbus/system_bus_socket.
+// Runs a dbus-daemon for a test. Its socket is where a host has it: <root>/run/dbus/system_bus_socket. Owns the
+// daemon's process.
 #pragma once
 
 #include <sys/types.h>
@@ -9,15 +10,17 @@ namespace haulout::testing {
 
 class PrivateBus {
  public:
-  // `root` exists. `rules`: further policy rules, which win over "everybody may do everything".
+  // `root` must exist. `rules` are further policy rules. They override the default, which permits everything to
+  // everybody.
   explicit PrivateBus(std::string root, std::string rules = "");
   PrivateBus(const PrivateBus&) = delete;
   PrivateBus& operator=(const PrivateBus&) = delete;
   ~PrivateBus();
 
-  // Accepts connections when this returns; throws when there is no dbus-daemon.
+  // Starts the daemon, which accepts connections when this returns. Throws if the daemon does not start, for example
+  // because dbus-daemon is not installed.
   void start();
-  // Every connection breaks and the socket's file is gone.
+  // Stops the daemon. All connections break, and the socket's file is removed.
   void stop();
 
   std::string socket() const { return root_ + "/run/dbus/system_bus_socket"; }

@@ -117,7 +117,7 @@ TEST_F(RpmOstreeBackendTest, WithoutRpmOstreeNothingIsKnown) {
   });
 }
 
-// What bootc stages, rpm-ostreed does not tell while it does not run.
+// rpm-ostreed sends no signal about a deployment that bootc stages while rpm-ostreed does not run.
 TEST_F(RpmOstreeBackendTest, LooksAgainEveryTenMinutesOrSo) {
   EXPECT_TRUE(looks_again([&] { return backend.changed(); }));
 }
@@ -135,11 +135,11 @@ TEST_F(RpmOstreeBackendTest, IsWokenByNewDeploymentsAndNotByTheDaemonsNaps) {
   };
   run({&rpm_ostree1}, [&](TaskGroup& group) -> awaitable<void> {
     group.spawn(watch());
-    co_await until([&] { return changes == 1; });  // the connection
+    co_await until([&] { return changes == 1; });  // the connection is established
     rpm_ostree1.tell();
     co_await until([&] { return changes == 2; });
     rpm_ostree1.leave();
-    // Once the bus knows that it is gone, everything about its going has been heard.
+    // Once the bus reports that the service is gone, all signals about its end have been received.
     Pending pending;
     do pending = co_await backend.pending(soon());
     while (pending.need != Need::unknown);

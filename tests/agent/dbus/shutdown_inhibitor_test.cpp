@@ -17,7 +17,7 @@ class ShutdownInhibitorTest : public LiveBusTest {
  protected:
   agent::ShutdownInhibitor inhibitor{bus, rng};
 
-  // Runs `body` beside logind, the inhibitor and somebody who listens to it.
+  // Runs `body` together with logind, the inhibitor and a task that forwards the inhibitor's changes to `event`.
   void run_held(std::function<awaitable<void>(TaskGroup&)> body) {
     login1.connect(daemon.address());
     run({&login1}, [&](TaskGroup& group) {
@@ -52,7 +52,7 @@ TEST_F(ShutdownInhibitorTest, HoldsTheLockWhileAskedTo) {
   EXPECT_THAT(login1.calls, ElementsAre(asked, "released"));
 }
 
-// The pipes among our file descriptors that a child process would inherit.
+// Counts the pipes among this process's file descriptors that a child process would inherit.
 int inheritable_pipes() {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -107,7 +107,7 @@ TEST_F(ShutdownInhibitorTest, ASettingThatChangedSinceTheLockWasTakenIsReadAgain
   });
 }
 
-// Whoever hears of a shutdown plans by its limit at once.
+// The agent plans by the limit as soon as it learns of a shutdown. So the limit must be current by then.
 TEST_F(ShutdownInhibitorTest, AShutdownIsToldWithTheLimitThatHoldsNow) {
   run_held([&](TaskGroup&) -> awaitable<void> {
     inhibitor.hold("x");
@@ -121,7 +121,7 @@ TEST_F(ShutdownInhibitorTest, AShutdownIsToldWithTheLimitThatHoldsNow) {
   });
 }
 
-// A logind that says no more than its signal is believed, by the limit that was known.
+// If logind sends the signal but does not answer calls, the last known limit applies.
 TEST_F(ShutdownInhibitorTest, AShutdownOfALogindThatDoesNotAnswerIsTold) {
   run_held([&](TaskGroup&) -> awaitable<void> {
     inhibitor.hold("x");
@@ -139,7 +139,7 @@ TEST_F(ShutdownInhibitorTest, WhatTheMachineIsAtIsKnownOnceItWasAsked) {
   login1.preparing = true;
   EXPECT_FALSE(inhibitor.known());
   run_held([&](TaskGroup&) -> awaitable<void> {
-    // By somebody who does not want to delay anything, too.
+    // The state becomes known even if hold() was not called.
     co_await until([&] { return inhibitor.known(); });
     EXPECT_TRUE(inhibitor.shutdown_at());
     EXPECT_EQ(inhibitor.problem(), "");

@@ -22,7 +22,7 @@ class UnitHooksTest : public LiveBusTest {
  protected:
   UnitHooksTest() { units.connect(daemon.address()); }
 
-  // Runs the hook; `meanwhile` is called once systemd, or the predecessor's unit, has been heard of.
+  // Runs the hook. Calls `meanwhile` once the fake systemd has received the call `awaited`.
   Result<> run_hook(const std::string& awaited, const std::function<void()>& meanwhile, TimePoint deadline) {
     std::optional<Result<>> out;
     run({&units}, [&](TaskGroup& group) -> awaitable<void> {
@@ -86,7 +86,7 @@ TEST_F(UnitHooksTest, SystemdEndsWhatTakesTooLong) {
   EXPECT_EQ(error_of(done).code(), Errc::timeout);
 }
 
-// Whoever stops the unit by hand has not made it succeed.
+// A unit that a person stops has not succeeded.
 TEST_F(UnitHooksTest, AnythingButAnExitWithZeroIsAFailure) {
   const auto stopped = run_hook(started, [&] { units.end_unit(unit, "success", CLD_KILLED, SIGTERM); }, soon());
   EXPECT_THAT(error_of(stopped).message(), HasSubstr("signal 15"));
@@ -103,7 +103,7 @@ TEST_F(UnitHooksTest, ARefusalIsExplained) {
   EXPECT_THAT(error_of(done).message(), HasSubstr("50-ceph"));
 }
 
-// P7: the agent was restarted in the middle.
+// P7: the agent was restarted while the hook was running.
 TEST_F(UnitHooksTest, APredecessorsUnitIsFollowedToItsEnd) {
   units.add_running(unit);
   const auto done =

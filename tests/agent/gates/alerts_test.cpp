@@ -1,4 +1,4 @@
-// What Prometheus answers, and what that means. The answers are as Prometheus 2.53 writes them.
+// Tests how the gate judges answers of Prometheus. The answers have the format of Prometheus 2.53.
 #include "agent/gates/alerts.hpp"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(AlertsTest, ReadsAVector) {
   EXPECT_EQ(answer->warnings, std::vector<std::string>{"w"});
 }
 
-// P4: whatever is not understood is no empty list.
+// P4: an answer that cannot be understood does not count as an empty list.
 TEST(AlertsTest, WhatIsNoVectorIsAnError) {
   struct Row {
     int status;

@@ -1,4 +1,4 @@
-// Windows over the changes of the clocks of 2026:
+// Tests windows across the clock changes of 2026:
 //   Europe/Berlin        March 29 01:00Z, 02:00 becomes 03:00     October 25 01:00Z, 03:00 becomes 02:00
 //   America/New_York     March 8 07:00Z, 02:00 becomes 03:00      November 1 06:00Z, 02:00 becomes 01:00
 //   Australia/Lord_Howe  October 3 15:30Z, 02:00 becomes 02:30    April 4 15:00Z, 02:00 becomes 01:30
@@ -73,7 +73,7 @@ TEST(ClockChangeTest, HalfAnHourOnLordHowe) {
 }
 
 TEST(ClockChangeTest, AClockThatChangesAtMidnight) {
-  // Cairo, 2026-04-24: 00:00 becomes 01:00. 2026-10-29: 24:00 becomes 23:00.
+  // In Cairo, 00:00 becomes 01:00 on 2026-04-24, and 24:00 becomes 23:00 on 2026-10-29.
   check({
       {"Fri 00:00+1h Africa/Cairo", "2026-04-23T12:00", {"2026-04-23T22:00/2026-04-23T23:00"}},
       {"Thu 23:30+1h Africa/Cairo", "2026-10-29T12:00", {"2026-10-29T20:30/2026-10-29T21:30"}},
@@ -82,7 +82,7 @@ TEST(ClockChangeTest, AClockThatChangesAtMidnight) {
 }
 
 TEST(ClockChangeTest, ADayThatWasLeftOut) {
-  // Apia went over the date line: Friday 2011-12-30 was not.
+  // Apia moved across the date line and skipped Friday 2011-12-30.
   check({{"Fri 10:00+1h Pacific/Apia",
           "2011-12-29T00:00",
           {"2011-12-30T10:00/2011-12-30T11:00", "2012-01-05T20:00/2012-01-05T21:00"}}});

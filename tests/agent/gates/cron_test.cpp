@@ -1,4 +1,4 @@
-// Starts as cron writes them. 2026-11-21 is a Saturday.
+// Tests windows whose starts are cron expressions. 2026-11-21 is a Saturday.
 #include "tests/agent/gates/gates_support.hpp"
 
 namespace haulout::agent {

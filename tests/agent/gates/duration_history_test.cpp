@@ -24,7 +24,7 @@ TEST(DurationHistoryTest, TheLongestAndAFifthMore) {
       {{0s}, 30min},
       {{-5s, 0s}, 30min},
       {{-5s, 50s}, 60s},
-      {{9000s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s}, 12s},  // the eleventh to last is forgotten
+      {{9000s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s}, 12s},  // only the last ten durations count
       {{9000s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s, 10s}, 10800s},
       {{std::chrono::seconds::max()}, 725760s},
       {{std::chrono::seconds::min()}, 30min},

@@ -1,4 +1,4 @@
-// A Prometheus of which tests decide what it answers.
+// A fake Prometheus whose answers a test chooses. It records each request. No I/O.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace haulout::agent {
 
 class FakePrometheus final : public http::Transport {
  public:
-  // By the query as it was sent, decoded no further.
+  // Returns the answer to a request. The query in the request's target is still encoded.
   std::function<Result<http::Response>(const http::Request&)> answer = [](const http::Request&) {
     return http::Response{200, {}, vector_of({})};
   };

@@ -1,4 +1,4 @@
-// Which failures elsewhere hold a node back.
+// Tests which failures on other nodes close a node's gate.
 #include "agent/gates/fleet_health.hpp"
 #include "agent/node/node_status.hpp"
 

@@ -1,4 +1,4 @@
-// The rows that people see. 2026-11-21 is a Saturday.
+// Tests the rows of the gates that people see. 2026-11-21 is a Saturday.
 #include "agent/gates/gate.hpp"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(GateTest, OutsideTheWindow) {
 }
 
 TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
-  EXPECT_EQ(window("2026-11-21T01:01", {"00:00+4h"}, {60s, 9000s}),  // and a fifth more: three hours
+  EXPECT_EQ(window("2026-11-21T01:01", {"00:00+4h"}, {60s, 9000s}),  // 9000 s and a fifth are three hours
             (Gate{.name = "window",
                   .verdict = Verdict::closed,
                   .reason = "WindowTooShort",
@@ -52,7 +52,7 @@ TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {60s, 9000s}).verdict, Verdict::open);
 }
 
-// A turn takes some seconds: what fits without a second to spare would never have the time for it.
+// Taking a slot takes some seconds. So an update that fits the window exactly could never begin in time.
 TEST(GateTest, BeforeTheTurnThereHasToBeTimeForItAsWell) {
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {9000s}).verdict, Verdict::open);
   EXPECT_EQ(window_before_turn("2026-11-21T01:00", {"00:00+4h"}, {9000s}).reason, "WindowTooShort");
@@ -67,12 +67,12 @@ TEST(GateTest, WithoutAHistoryHalfAnHourHasToFit) {
   EXPECT_EQ(window("2026-11-21T03:30", {"00:00+4h"}).verdict, Verdict::open);
 }
 
-// Otherwise it would never begin, and never learn how long it takes.
+// Otherwise the update would never begin, and its duration would never be known.
 TEST(GateTest, TheFirstUpdateBeginsInAWindowThatIsShorterThanTheGuess) {
   EXPECT_EQ(window("2026-11-21T00:00", {"00:00+10m"}).verdict, Verdict::open);
 }
 
-// One drain that was held up for a day must not keep the node from ever going again.
+// One drain that was blocked for a day must not prevent all later updates of the node.
 TEST(GateTest, AnUpdateLongerThanEveryWindowCountsAsAnOrdinaryOne) {
   EXPECT_EQ(window("2026-11-21T00:00", {"00:00+4h"}, {600s, 90000s, 600s}).verdict, Verdict::open);
   EXPECT_EQ(window("2026-11-21T03:50", {"00:00+4h"}, {600s, 90000s, 600s}).reason, "WindowTooShort");

@@ -1,4 +1,5 @@
-// For the tests of the gates: times as text, and a schedule as the list of what it opens.
+// Helpers of the gate tests: they convert times to and from text, and a schedule to the list of its open periods. No
+// I/O.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace haulout::agent {
 
-// "2026-11-28T01:00" in UTC.
+// Parses a time in UTC such as "2026-11-28T01:00". Throws if the text is invalid.
 inline WallTime utc(const std::string& text) {
   const auto time = k8s::parse_time(text + ":00Z");
   if (!time) throw std::logic_error("the test writes a time wrongly: " + text);
@@ -47,7 +48,8 @@ inline Schedule schedule(const std::vector<std::string>& windows, const std::vec
   return Schedule(std::move(opens), std::move(closes));
 }
 
-// The next `count` times that it is open, from `from` on: "2026-11-21T22:00/2026-11-22T02:00", "…/never".
+// Returns the next `count` periods in which the schedule is open, from `from` on: "2026-11-21T22:00/2026-11-22T02:00".
+// A period without an end is "…/never".
 inline std::vector<std::string> openings(const Schedule& schedule, const std::string& from, std::size_t count) {
   std::vector<std::string> found;
   WallTime now = utc(from);

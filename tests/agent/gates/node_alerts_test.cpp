@@ -1,4 +1,4 @@
-// Alerts of Prometheus as a gate of a node.
+// Tests alerts of Prometheus as a gate of a node.
 #include <fmt/format.h>
 #include <fstream>
 
@@ -27,7 +27,8 @@ TEST_F(NodeGatesTest, AlertsAreAskedForThisNode) {
   EXPECT_LT(*closed.look_again(), clock.wall_now() + 80s);
 }
 
-// Before a turn an answer may be some seconds old; with the turn it is asked again.
+// Before the node has its slot, an answer of Prometheus may be some seconds old. With the slot, the gate asks
+// Prometheus again.
 TEST_F(NodeGatesTest, AlertsAreAskedAnewWithTheTurn) {
   with_prometheus = true;
   EXPECT_TRUE(ask(When::before_turn).open());
@@ -87,7 +88,7 @@ TEST_F(NodeGatesTest, OldAlertsHoldNobodyWhenAMaximumAgeIsSet) {
   EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "nobody knows how old it is";
 }
 
-// A querier that lost a store answers with less than all, and a warning.
+// A Prometheus querier that has lost a store returns an incomplete result with a warning.
 TEST_F(NodeGatesTest, AnEmptyAnswerWithAWarningIsNone) {
   with_prometheus = true;
   prometheus.answer = [](const http::Request&) {

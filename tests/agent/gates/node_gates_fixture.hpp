@@ -1,4 +1,5 @@
-// The gates of a node on the simulated cluster. It is 2026-01-01T00:00:00Z, a Thursday.
+// Fixture with the gates of a node on the simulated cluster. The time is 2026-01-01T00:00:00Z, a Thursday. Owns the
+// cluster and the gates.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -32,7 +33,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
   }
   static scenario::Json because(const std::string& reason) { return scenario::Json{{"reason", reason}}.dump(); }
 
-  // Runs `story` in a world that goes on.
+  // Runs `story` while the simulated cluster runs.
   void in_the_world(std::function<boost::asio::awaitable<void>()> story) {
     if (!gates) gates = std::make_unique<NodeGates>(client, rng, with_prometheus ? &prometheus : nullptr, options);
     run(with_task_group([&](TaskGroup& group) {
@@ -47,7 +48,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
         [&]() -> boost::asio::awaitable<void> { answer = co_await gates->ask(question, clock.now() + limit); });
     return answer;
   }
-  // How long after `action` changed() returns.
+  // Returns the time from `action` until changed() returns.
   Duration woken_by(std::function<void()> action) {
     Duration took{};
     in_the_world([&]() -> boost::asio::awaitable<void> {
@@ -71,7 +72,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
   FakePrometheus prometheus;
   bool with_prometheus = false;
   NodeGatesOptions options;
-  OwnPool pool{"web"};  // of n1, as it is now
+  OwnPool pool{"web"};  // current pool of n1
   GateQuestion question;
   std::unique_ptr<NodeGates> gates;
 };

@@ -111,7 +111,7 @@ TEST_F(NodeGatesTest, OtherKeysWakeNobody) {
             1h);
 }
 
-// P10: what is followed need not be read again and again.
+// P10: the gates do not read again what a watch already follows.
 TEST_F(NodeGatesTest, ADrainUnderWayReadsItsPausesFromTheWatch) {
   std::size_t before = 0;
   in_the_world([&]() -> boost::asio::awaitable<void> {
@@ -193,7 +193,8 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   EXPECT_TRUE(ask().open());
 }
 
-// A pool without a label of its own: the record of the other node's agent tells, also when its label is gone.
+// The pool has no label selector. The record of the other node's agent names its pool, even if the pool's label is
+// missing.
 TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {
   Record failed;
   failed.state = State::degraded;
@@ -233,7 +234,7 @@ TEST_F(NodeGatesTest, APersonsCordonMayHoldNothing) {
   EXPECT_EQ(row(ask(), "cordon").verdict, Verdict::off);
 }
 
-// Its label was changed, which its turns follow, too.
+// The node's pool label was changed. Pauses follow the new pool, as slots do.
 TEST_F(NodeGatesTest, ANodeThatComesIntoAnotherPoolIsPausedWithThatOne) {
   pause({{"pause.web", because("audit")}});
   EXPECT_EQ(ask().reason(), "Paused");
@@ -245,7 +246,7 @@ TEST_F(NodeGatesTest, ANodeThatComesIntoAnotherPoolIsPausedWithThatOne) {
   EXPECT_EQ(ask().reason(), "Paused");
 }
 
-// While a drain is under way, the view of the other pool's pauses will not do.
+// While a drain is under way, the gates must not use the view of the former pool's pauses for the new pool.
 TEST_F(NodeGatesTest, APauseOfTheNewPoolIsSeenUnderWay) {
   pause({{"pause.db", because("audit")}});
   in_the_world([&]() -> boost::asio::awaitable<void> {
@@ -271,10 +272,11 @@ TEST_F(NodeGatesTest, WithoutTheRightToListNodesTheFleetIsNotJudged) {
   EXPECT_EQ(ask().reason(), "FleetUnknown") << "a right that was there once";
 }
 
-// P10: the list and the watch that follows it are one to the server.
+// P10: the server counts a list and the watch that follows it together. If it throttles one of them, the other must
+// wait, too.
 struct Throttled : NodeGatesTest {
-  // Plays `body` with gates whose first request of this kind is told to come back in 20 s. None of `verbs` on the
-  // resource may arrive before, and some must after.
+  // Runs `body` with gates whose first request with `verb` on `resource` is throttled with Retry-After 20 s. No request
+  // with any of `verbs` on the resource may arrive within these 20 s, and at least one must arrive later.
   void expect_left_alone(const std::string& verb, const std::string& resource, const std::set<std::string>& verbs,
                          const std::function<boost::asio::awaitable<void>()>& body) {
     options.blocking_pod_selectors = {"app=batch"};
@@ -304,7 +306,7 @@ struct Throttled : NodeGatesTest {
       return clock.sleep_until(begun + end);
     });
   }
-  // Asks, follows what it asked about, and asks again, while the first answer to that was to come back later.
+  // Asks the gates, follows their changes, and asks again before the Retry-After of the first answer has passed.
   void expect_left_alone(const std::string& verb, const std::string& resource) {
     expect_left_alone(verb, resource, {"get", "list", "watch"}, [&]() -> boost::asio::awaitable<void> {
       co_await expect_open(false);
@@ -326,7 +328,7 @@ TEST_F(Throttled, PodsAreLeftAlone) {
 TEST_F(Throttled, NodesAreLeftAlone) {
   expect_left_alone("list", "nodes");
 }
-// Where the watch is throttled, whoever opens the next one waits, too.
+// If the server throttles a watch, the next watch waits, too.
 TEST_F(Throttled, TheNextWatchWaitsForWhatTheLastOneWasTold) {
   expect_left_alone("list", "configmaps", {"list", "watch"}, [&]() -> boost::asio::awaitable<void> {
     co_await expect_open(true);

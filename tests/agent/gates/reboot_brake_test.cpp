@@ -72,21 +72,21 @@ TEST(RebootBrakeTest, TooManyInADay) {
   struct Row {
     std::vector<std::string> past;
     std::size_t per_day;
-    std::string released;  // "" for no brake
+    std::string released;  // time at which the brake is released; empty if there is no brake
   };
   const std::vector<Row> rows = {
       {{}, 3, ""},
       {{"2026-11-21T09:00", "2026-11-21T10:00"}, 3, ""},
       {{"2026-11-21T09:00", "2026-11-21T10:00", "2026-11-21T11:00"}, 3, "2026-11-22T09:00"},
-      {{"2026-11-20T12:00", "2026-11-21T10:00", "2026-11-21T11:00"}, 3, ""},  // a day ago to the minute
+      {{"2026-11-20T12:00", "2026-11-21T10:00", "2026-11-21T11:00"}, 3, ""},  // exactly one day ago
       {{"2026-11-20T12:01", "2026-11-21T10:00", "2026-11-21T11:00"}, 3, "2026-11-21T12:01"},
       {{"2026-11-21T08:00", "2026-11-21T09:00", "2026-11-21T10:00", "2026-11-21T11:00"}, 3, "2026-11-22T09:00"},
-      {{"2026-11-21T11:00", "2026-11-21T09:00", "2026-11-21T10:00"}, 3, "2026-11-22T09:00"},  // any order
+      {{"2026-11-21T11:00", "2026-11-21T09:00", "2026-11-21T10:00"}, 3, "2026-11-22T09:00"},  // in any order
       {{"2026-11-21T11:00"}, 1, "2026-11-22T11:00"},
       {{"2026-11-20T11:00"}, 1, ""},
-      {{"2026-11-22T11:00"}, 1, "2026-11-23T11:00"},  // the clock was put back
-      {{"2026-12-01T00:00"}, 1, ""},                  // or had been far ahead
-      {{}, 0, ""},                                    // no limit
+      {{"2026-11-22T11:00"}, 1, "2026-11-23T11:00"},  // the clock was set back
+      {{"2026-12-01T00:00"}, 1, ""},                  // the clock had been far ahead
+      {{}, 0, ""},                                    // 0 means no limit
       {{"2026-11-21T09:00", "2026-11-21T10:00", "2026-11-21T11:00", "2026-11-21T11:30"}, 0, ""},
   };
   for (const Row& row : rows) {
@@ -102,7 +102,8 @@ TEST(RebootBrakeTest, TooManyInADay) {
   }
 }
 
-// It may have led to a reboot that nobody saw, or to none: it counts, and proves nothing about the need.
+// The request may have led to a reboot that was not observed, or to none. It counts against the limit, but proves
+// nothing about the need.
 TEST(RebootBrakeTest, WhatWasOnlyAskedForCountsToo) {
   PastReboot asked = reboot("2026-11-21T11:00", {"libc6"});
   asked.asked_only = true;
@@ -119,7 +120,8 @@ TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   EXPECT_NE(reboot_brake(past, wanted({}), now), std::nullopt);
 }
 
-// Their clock was wrong, or this one is: they say nothing about how often it reboots now.
+// Either the clock at these reboots or the current clock is wrong. So these reboots say nothing about the current
+// frequency.
 TEST(RebootBrakeTest, RebootsOfTheFutureDoNotHoldItForYears) {
   std::vector<PastReboot> past;
   for (int day = 1; day <= 3; ++day) past.push_back(reboot(fmt::format("2031-01-0{}T03:00", day), {"old"}, "", true));

@@ -1,4 +1,5 @@
-// Several windows together, what fits into them, and how a schedule speaks. 2026-11-21 is a Saturday.
+// Tests several windows together, which durations fit into them, and how a schedule describes itself. 2026-11-21 is a
+// Saturday.
 #include <random>
 
 #include "tests/agent/gates/gates_support.hpp"
@@ -132,7 +133,7 @@ TEST(ScheduleTest, ClocksFarOffAreNoHarm) {
   }
 }
 
-// Whatever it says about now holds up to the very instant that it names, and no longer.
+// An answer about the present holds exactly until the instant that it names.
 TEST(ScheduleTest, WakesExactlyWhenTheAnswerChanges) {
   const std::vector<Schedule> schedules = {
       schedule({"Mon-Fri 22:00-04:00 Europe/Berlin", "last Sun 00:00+30h America/New_York"},

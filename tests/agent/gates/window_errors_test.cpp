@@ -1,4 +1,4 @@
-// What is refused, and that the refusal says where and what to write instead.
+// Tests which windows are refused. The error says where the mistake is and what to write instead.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -175,7 +175,7 @@ TEST(WindowErrorsTest, ControlCharactersAreNotEchoed) {
   EXPECT_EQ(parsed.error().message().find('\n'), std::string::npos);
 }
 
-// Whatever is typed: a window that works, or a sentence.
+// Any text gives either a valid window or an error message.
 TEST(WindowErrorsTest, NoTextDoesHarm) {
   const std::vector<std::string> pieces = {"22:00",
                                            "Sat",

@@ -1,4 +1,4 @@
-// Which times a window means. 2026-11-21 is a Saturday.
+// Tests which times a window covers. 2026-11-21 is a Saturday.
 #include "tests/agent/gates/gates_support.hpp"
 
 namespace haulout::agent {

@@ -37,7 +37,7 @@ TEST(AskedHooks, AreThoseOfThePointByName) {
   EXPECT_THAT(hooks[1].problem, IsEmpty());
 }
 
-// A typing error neither switches a hook off nor lets it wait for ever.
+// A typing error neither disables a hook nor makes it wait forever.
 TEST(AskedHooks, WhatCannotBeReadIsSaidAndTheCommonRuleHolds) {
   for (const char* value : {"limit=5x", "limit=0", "limit=-1m", "failure=ignore", "rook-operator", "limit=", ",",
                             "failure=continue,limit"}) {
@@ -64,7 +64,7 @@ TEST(Tickets, NameThePointAndTheMoment) {
 
 struct AnswerCase {
   const char* name;
-  std::string answer;  // "-": none
+  std::string answer;  // "-" if there is no answer
   WallTime now;
   bool failed, waiting;
 };

@@ -79,7 +79,7 @@ TEST_F(HookFilesTest, WhatBelongsToSomebodyElseIsRefused) {
   EXPECT_THAT(found.error().message(), HasSubstr("4711"));
 }
 
-// Links are followed as the host would, and none leads out of it.
+// Symbolic links are resolved as on the host, and none can lead out of the host's root.
 TEST_F(HookFilesTest, LinksAreTheHosts) {
   dir.write_script("usr/lib/ceph/noout", "exit 0");
   std::filesystem::create_directories(dir / "etc/hooks.d/before-drain");

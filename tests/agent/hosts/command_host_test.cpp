@@ -1,4 +1,4 @@
-// Real child processes: scripts in a directory of the test's own.
+// Tests the host with real child processes: scripts in the test's own directory.
 #include "agent/hosts/command_host.hpp"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST_F(CommandHostTest, TheDeadlineEndsIt) {
   EXPECT_THAT(late.error().message(), HasSubstr(dir / "reboot"));
 }
 
-// It may be at something that must not be cut off.
+// The program may be in an operation that must not be interrupted. So it gets SIGTERM first.
 TEST_F(CommandHostTest, AtTheDeadlineItIsAskedToEndFirst) {
   const std::string seen = dir / "seen";
   const std::string script =

@@ -1,5 +1,5 @@
-// Real files in a directory of the test's own. It runs as root too, so what cannot be read is a directory, a circle of
-// links or a pipe, not a mode.
+// Tests real files in the test's own directory. The tests also run as root. So a file that cannot be read is a
+// directory, a loop of links or a pipe, not a file without permissions.
 #include "agent/hosts/host_root.hpp"
 
 #include <gmock/gmock.h>
@@ -100,7 +100,7 @@ TEST_F(HostRootTest, LinksAreTheHostsOwn) {
 
 TEST_F(HostRootTest, ReadsNoMoreThanItsLimit) {
   const std::string path = dir.write("big", "");
-  fs::resize_file(path, std::uintmax_t{1} << 40);  // a hole of a tebibyte
+  fs::resize_file(path, std::uintmax_t{1} << 40);  // a sparse file of one tebibyte
   EXPECT_EQ(read("/big", 100), std::string(100, '\0'));
   dir.write("nul", "a\0b"s);
   EXPECT_EQ(read("/nul"), "a\0b"s);

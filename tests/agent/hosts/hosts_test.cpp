@@ -1,4 +1,4 @@
-// Hosts without a command of their own, and looking up the program of one that has.
+// Tests hosts without a command of their own, and the look-up of the program of a host that has a command.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -30,7 +30,7 @@ TEST_F(HostsTest, NoneHasNoWayToRebootAndNothingToForbidIt) {
   EXPECT_EQ(rebooted.error().code(), Errc::invalid);
 }
 
-// A command that is the way out when logind fails asks nobody by itself.
+// A command that is used when logind fails does not check inhibitor locks itself.
 TEST_F(HostsTest, WhoBlocksOneWayBlocksAllOfThem) {
   struct Blocked final : FileHost {
     using FileHost::FileHost;

@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ID=bottlerocket\nVARIANT_ID=aws-k8s-1.31\nVERSION_ID=1.15.1\n",
              {.id = "bottlerocket", .version_id = "1.15.1", .variant_id = "aws-k8s-1.31"}},
         Case{"PRETTY_NAME=\"A \\\"B\\\" \\$C\"\n", {.id = "linux", .pretty_name = "A \"B\" $C"}},
-        // Nothing is expanded, and what is no assignment is passed over.
+        // Variables are not expanded, and lines that are not assignments are ignored.
         Case{"PRETTY_NAME=$HOME\njunk\n=\nID=\"open\nVERSION_ID=a b\n", {.id = "linux", .pretty_name = "$HOME"}},
         Case{std::string("ID=de\0bian\nVERSION_ID=12\n", 25), {.id = "linux", .version_id = "12"}},
         Case{"ID=first\nID=last\n", {.id = "last"}}, Case{"ID=\n", {.id = "linux"}}));

@@ -41,7 +41,7 @@ TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
   EXPECT_EQ(record.since, moment.now);
 }
 
-// Each attempt finds out for itself which pods come back and which volumes stay attached.
+// Each attempt determines for itself which pods come back and which volumes stay attached.
 TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   Record record = in(State::waiting);
   record.leaked = {"pv-old"};
@@ -80,7 +80,7 @@ TEST_F(Advance, AClosedGateIsNoFailure) {
   EXPECT_EQ(record.not_before, std::nullopt);
 }
 
-// Pods have gone for nothing.
+// The drain has evicted pods without a reboot. So the next attempt must wait.
 TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
   moment.cause = "Paused";
   for (const State from : {State::draining, State::ready, State::rebooting}) {
@@ -91,12 +91,12 @@ TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
   }
 }
 
-// The next kernel has the same name: it is a new need once the old one was seen to be gone.
+// The next kernel has the same name. It counts as a new need if the back end has reported no need since the reboot.
 TEST_F(Advance, ANeedThatWentAwayAfterARebootWasServedByIt) {
   Record record = in(State::rebooting);
   record.reasons = {"kernel"};
   moment.boot_id = "boot-2";
-  moment.pending = {Need::no, {}, ""};  // what was asked before the boot says nothing about it
+  moment.pending = {Need::no, {}, ""};  // an answer from before the boot says nothing about the new boot
   record = go(std::move(record), Event::boot_changed);
   EXPECT_FALSE(record.reboots.back().cleared);
   moment.pending = {Need::unknown, {}, ""};
@@ -132,7 +132,7 @@ TEST_F(Advance, ABootIsRememberedWithItsReasons) {
   EXPECT_EQ(record.reboots.back(), (PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
-// It counts from before it is asked for; a boot that is seen takes the place of all that led to it.
+// A request counts from before it is sent. A boot that is observed replaces all requests that led to it.
 TEST_F(Advance, ARequestCountsUntilItsBootIsSeen) {
   Record record = in(State::rebooting);
   record.reasons = {"kernel"};
@@ -156,7 +156,7 @@ TEST_F(Advance, ARequestCountsUntilItsBootIsSeen) {
   EXPECT_THAT(record.reboots, ElementsAre(PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
-// Nobody knows what runs there: it takes no pods.
+// It is unknown which system the machine runs. So the node must not take pods.
 TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
   for (const State from : {State::ready, State::rebooting}) {
     const Record record = go(in(from), Event::boot_unknown);
@@ -166,7 +166,8 @@ TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
   }
 }
 
-// A crash in the middle of a drain, or somebody else's reboot: it brings no update, and is held against none.
+// The boot is a crash during the drain or a reboot by another program. It completes no update and counts against no
+// version.
 TEST_F(Advance, ABootThatNobodyHadAskedForEndsTheAttempt) {
   moment.boot_id = "boot-2";
   const struct {
@@ -205,8 +206,8 @@ TEST_F(Advance, AnEndClearsTheFailuresAndTellsHowLongItTook) {
   EXPECT_EQ(record.verified_at, moment.now);
 }
 
-// A hook that fails before the release, a boot during the soak time, a roll-back that heals: it is verified once more,
-// and is the same update. How long that took tells nothing of how long the next one will take.
+// The node is verified again after a failed hook before the release, a boot during the soak time, or a resolved
+// failure. It is still the same update. The time until then says nothing about the duration of the next update.
 TEST_F(Advance, AnUpdateIsTimedAndJudgedOnce) {
   const std::vector<Event> ways[] = {
       {Event::verified, Event::uncordoned, Event::hook_failed, Event::healed, Event::verified},
@@ -236,7 +237,7 @@ TEST_F(Advance, AnUpdateIsTimedAndJudgedOnce) {
   }
 }
 
-// P4: it was looked at and is well, which makes no update of it.
+// P4: the node was verified and is healthy, but this is not a successful update.
 TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   Record record = in(State::draining);
   record.began = moment.now - 7min;
@@ -259,7 +260,7 @@ TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   EXPECT_EQ(record.cause + record.cause_message, "");
 }
 
-// The fleet's brake takes the node aside, and a person boots it.
+// The fleet's brake stops the node, and a person reboots it.
 TEST_F(Advance, ABootAfterAnAttemptThatWasGivenUpIsNotJudgedByIt) {
   for (const Event event : {Event::drain_ended, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
     Record record = go(go(in(State::waiting), Event::turn_taken), event);

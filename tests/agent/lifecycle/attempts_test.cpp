@@ -1,4 +1,4 @@
-// What a record keeps of the attempts that are over.
+// Tests what a record keeps of the attempts that have ended.
 #include <gmock/gmock.h>
 
 #include "agent/lifecycle/advance.hpp"
@@ -26,7 +26,7 @@ struct Attempts : testing::Test {
   LifecycleTimes times;
 };
 
-// By day the reason is the window; what stopped the node at night is still there.
+// By day, the reason is the closed window. The record still says what stopped the node at night.
 TEST_F(Attempts, TheLastAttemptsAreRemembered) {
   const auto attempt = [&](State from, Event event, const char* cause) {
     Record record = in(from);

@@ -56,7 +56,7 @@ TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
 }
 
-// Their subjects stand nowhere in what the pod says of itself.
+// The pod's own message does not contain the subjects of these diagnoses.
 TEST_F(DrainStatusTest, ADiagnosisIsKnownByThePodsThatItIsAbout) {
   pod.reason = "AdmissionDenied";
   pod.message = "admission webhook \"a.example.com\" denied the request: not yet";
@@ -204,7 +204,7 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
   EXPECT_EQ(message(), "looking for pods that must leave");
 }
 
-// P8: the pods have gone, and nothing confirms it.
+// P8: all pods are deleted, but no list confirms that.
 TEST_F(DrainStatusTest, AnEmptyNodeThatIsNotProvedEmptyWaitsForTheApiServer) {
   findings = {{"EmptinessUnproved", "node n1", "its pods could not be listed: 401", {}}};
   EXPECT_EQ(reason(), "ApiUnavailable");

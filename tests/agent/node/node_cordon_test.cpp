@@ -1,4 +1,4 @@
-// Whose cordon a Node carries, and since when.
+// Tests who has cordoned a Node, and since when.
 #include "agent/node/node_cordon.hpp"
 
 #include <gtest/gtest.h>

@@ -40,7 +40,7 @@ TEST(NodeStatus, NothingIsWrittenTwice) {
   EXPECT_EQ(status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false), std::nullopt);
 }
 
-// What others have written may be in it, and the server refuses annotations of more than 256 KiB together.
+// The message may contain text from outside, and the server refuses annotations of more than 256 KiB in total.
 TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
   std::string invisible = "xxx";
   for (int i = 0; i < 100'000; ++i) invisible += "\u200b";
@@ -96,7 +96,7 @@ TEST(NodeStatus, WhoIsAskedHasATicket) {
   EXPECT_TRUE(after["metadata"]["annotations"]["haulout.dev/hook"].is_null());
 }
 
-// P5
+// P5: the agent changes the label only if it is missing or has the agent's own value.
 TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
   const std::string key = "node.kubernetes.io/exclude-from-external-load-balancers";
   k8s::Node node = a_node();
@@ -125,10 +125,10 @@ TEST(NodeStatus, MaintenanceLastsFromTheCordonUntilItIsTakenBack) {
       {State::draining, false, "run-1", true},  {State::rebooting, false, "run-1", true},
       {State::verifying, false, "run-1", true}, {State::soaking, false, "", false},
       {State::degraded, false, "run-1", true},  {State::degraded, true, "", false},
-      {State::degraded, true, "run-1", true},  // not yet
-      {State::pending, false, "run-1", true},  // likewise
-      {State::verifying, false, "", false},    // went down while it soaked, and has taken pods again
-      {State::degraded, false, "", false},     // likewise
+      {State::degraded, true, "run-1", true},  // the cordon is not taken back yet
+      {State::pending, false, "run-1", true},  // the cordon is not taken back yet
+      {State::verifying, false, "", false},    // a reboot during the soak time; the node has taken pods again
+      {State::degraded, false, "", false},     // the same, but the verification failed
   };
   for (const auto& row : rows) {
     Record record;
@@ -175,7 +175,7 @@ TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
 }
 
-// A newer version can read what we cannot.
+// A newer version of the agent can read a record that this version cannot read.
 TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
   k8s::Node node;
   node.annotations = {{"haulout.dev/record", R"({"v":2})"}};

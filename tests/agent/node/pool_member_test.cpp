@@ -1,4 +1,4 @@
-// To which pool a node belongs, by what is known of it.
+// Tests to which pool a node belongs, by its record, its labels and the Leases.
 #include "agent/node/pool_member.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(PoolMember, IsToldByTheRecordTheLabelTheTurn) {
   EXPECT_EQ(membership_of(node("web", "web"), {"db", "role=db"}), member) << "the list has none of another pool";
 }
 
-// Where no pool is configured.
+// Covers agents without a configured pool.
 TEST(PoolMember, IsToldByTheRoleAtLast) {
   const OwnPool workers{"default", {}, true}, control_plane{"control-plane", {}, true};
   EXPECT_EQ(membership_of(node("", ""), workers), unknown);

@@ -68,12 +68,12 @@ TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
   EXPECT_THAT(encode_record(record), testing::Not(HasSubstr("cleared")));
 }
 
-// P4: what cannot be read is not taken for an idle node.
+// P4: a record that cannot be read does not count as that of an idle node.
 TEST(Records, ThatCannotBeReadStopTheAgent) {
   for (const char* text :
        {"", "{", "null", "[]", "{}", "7", R"({"v":2,"state":"idle","since":0})", R"({"v":1,"state":"busy","since":0})",
         R"({"v":1,"state":"idle","since":"now"})", R"({"v":1,"state":"idle","since":0,"reboots":[{}]})",
-        // What is no whole number, or too large for what it counts, is not bent until it fits.
+        // A number that is not an integer, or is too large for its field, is refused and not converted.
         R"({"v":1,"state":"idle","since":1e300})", R"({"v":1.5,"state":"idle","since":0})",
         R"({"v":1,"state":"idle","since":0,"failures":-1})", R"({"v":1,"state":"idle","since":0,"method":-1})",
         R"({"v":1,"state":"idle","since":0,"failures":4294967296})",
@@ -85,7 +85,7 @@ TEST(Records, ThatCannotBeReadStopTheAgent) {
   }
 }
 
-// What is wrong with it is written into the next one.
+// The message about the unreadable record is written into the next record.
 TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
   const Record record = decode_record("{\"v\":1,\xff");
   EXPECT_EQ(record.state, State::degraded);

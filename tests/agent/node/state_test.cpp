@@ -39,14 +39,14 @@ TEST(Transitions, NoStateIsADeadEnd) {
   EXPECT_EQ(reachable_from(State::unknown).size(), all_states.size());
 }
 
-// P6, P3: the only way to a reboot leads through a turn, an empty node and the proof.
+// P6, P3: every path to a reboot includes a slot, an empty node and the proof.
 TEST(Transitions, TheWayToARebootLeavesNothingOut) {
   for (const Row& row : transitions()) {
     if (row.to == State::rebooting && row.from != State::rebooting) {
       EXPECT_EQ(row.from, State::ready);
       EXPECT_EQ(row.event, Event::reboot_due);
     }
-    // Back from `rebooting` it is proved anew.
+    // After a return from `rebooting`, the node is proved empty again.
     if (row.to == State::ready && row.from != State::rebooting) {
       EXPECT_EQ(row.from, State::draining);
       EXPECT_EQ(row.event, Event::drained);
@@ -61,7 +61,7 @@ TEST(Transitions, WhoeverUncordonsIsNotAnsweredWithACordon) {
     if (row.event == Event::cordon_lost) EXPECT_EQ(row.to, State::pending) << to_string(row.from);
 }
 
-// A turn is given back, and a node takes pods again, only where nothing of the update is under way.
+// The agent releases the slot and uncordons the node only while no part of the update is under way.
 TEST(Duties, FollowTheState) {
   for (const State state : {State::unknown, State::idle, State::pending}) {
     EXPECT_EQ(duties_of(state).turn, Duty::no) << to_string(state);

@@ -45,7 +45,7 @@ TEST(ExitCodeTest, OfAnError) {
       {status(404), 1},
       {status(409), 1},
       {status(500), 1},
-      {status(404, false), 3},  // some proxy's page: this is no API server
+      {status(404, false), 3},  // a page of a proxy, not of an API server
       {status(502, false), 3},
       {status(401), 3},
       {status(403), 3},
@@ -62,7 +62,7 @@ TEST(ExitCodeTest, OfAnError) {
   for (const auto& [error, code] : rows) EXPECT_EQ(exit_code(error), code) << to_string(error.code());
 }
 
-// After exit code 2 systemd starts the agent no more: see haulout.service.
+// systemd does not start the agent again after exit code 2 (see haulout.service).
 TEST(ExitCodeTest, OfAServiceThatHasBegunIsNeverWrongUsage) {
   EXPECT_EQ(exit_code_of_service(Error(Errc::invalid, "")), 1);
   EXPECT_EQ(exit_code_of_service(Error(Errc::unavailable, "")), 3);
@@ -74,7 +74,7 @@ TEST(ExitCodeTest, OfASignalAsAShellCountsIt) {
   EXPECT_EQ(exit_code_of_signal(SIGTERM), 143);
 }
 
-// Else each `systemctl stop`, upgrade and shutdown leaves a failed unit.
+// Otherwise each `systemctl stop`, upgrade and shutdown would leave a failed unit.
 TEST(ExitCodeTest, TheUnitTakesTheEndByASignalForASuccess) {
   std::ifstream unit(HAULOUT_PACKAGING_DIR "/systemd/haulout.service");
   std::set<int> successes, not_started_again;

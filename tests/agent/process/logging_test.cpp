@@ -58,7 +58,7 @@ TEST_F(LoggingTest, TextLinesAreOneLineEach) {
   EXPECT_THAT(lines[0], Not(HasSubstr("\x1b")));
 }
 
-// `kubectl logs` shows them to a terminal as they are.
+// `kubectl logs` writes log lines to a terminal unchanged.
 TEST_F(LoggingTest, NoLineHasControlCharacters) {
   const std::string steering =
       "a\x7f"

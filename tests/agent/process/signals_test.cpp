@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Each test begins with the signals of a program that was started in the foreground, however the tests were: what runs
-// in the background ignores SIGINT, and what nohup starts SIGHUP.
+// Each test starts with the signal handlers of a program in the foreground, however the tests were started. A program
+// in the background ignores SIGINT, and a program under nohup ignores SIGHUP.
 class SignalsTest : public haulout::testing::VirtualTimeTest {
  protected:
   SignalsTest() {
@@ -56,7 +56,7 @@ TEST_F(SignalsTest, ASignalEndsWorkAndHelpers) {
     bool helped = false;
     EXPECT_EQ(run(race(signals, raise_and_sleep(clock, signal), pass(clock, 1h, helped))), signal);
     EXPECT_FALSE(helped);
-    std::signal(SIGHUP, SIG_DFL);  // ignored after the first signal
+    std::signal(SIGHUP, SIG_DFL);  // the first signal made the process ignore SIGHUP
   }
 }
 

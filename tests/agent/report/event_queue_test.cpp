@@ -1,4 +1,4 @@
-// Against the simulated API server, which validates Events as the real one does and lets them expire.
+// Tests the queue against the simulated API server, which validates Events as the real one does and lets them expire.
 #include "agent/report/event_queue.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class EventQueueTest : public haulout::testing::VirtualTimeTest {
  protected:
   EventQueueTest() { cluster.create("namespaces", {{"metadata", {{"name", "default"}}}}); }
 
-  // Lets the queue work for a while, with `script` beside it.
+  // Runs the queue for `time`, together with `script`.
   void run_for(Duration time, std::function<boost::asio::awaitable<void>()> script) {
     run(with_task_group([&, time](TaskGroup& group) {
       group.spawn(cluster.run());
@@ -120,7 +120,7 @@ TEST_F(EventQueueTest, ANoteThatIsTooLongIsCut) {
   EXPECT_THAT(results, ElementsAre(EventResult::written));
 }
 
-// P10
+// P10: the queue sends a burst of Events slowly, and drops the oldest Events of a flood.
 TEST_F(EventQueueTest, ABurstIsSpreadAndAFloodIsCut) {
   std::vector<std::size_t> written_after;
   run_for(30min, [&]() -> boost::asio::awaitable<void> {
@@ -133,7 +133,7 @@ TEST_F(EventQueueTest, ABurstIsSpreadAndAFloodIsCut) {
   EXPECT_THAT(written_after, ElementsAre(10u, 11u));
   EXPECT_THAT(events(), SizeIs(20));
   EXPECT_EQ(std::count(results.begin(), results.end(), EventResult::dropped), 80);
-  // What is left are the last ones.
+  // The queue has kept the last Events.
   for (const Json& event : events()) EXPECT_GE(std::stoi(event["note"].get<std::string>().substr(4)), 80);
 }
 

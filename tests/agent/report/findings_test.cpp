@@ -1,4 +1,4 @@
-// Every finding of a drain is told, with its way out, in the agent's message.
+// Tests that the agent's message shows every diagnosis of a drain with its remedy.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -24,7 +24,7 @@ class Nobody final : public drain::DrainObserver {
   void on_event(const drain::Event&) override {}
 };
 
-// What a drain waits for while there is such a finding.
+// What the drain waits for while it has this diagnosis.
 enum class Waits { pod, volume, nothing };
 
 struct Told {
@@ -60,7 +60,7 @@ const std::map<std::string, Told> told{
     {"VolumeDetachError", {Waits::volume, of_volume}},
     {"VolumesUnreadable", {Waits::volume, node}},
     {"EmptinessUnproved", {Waits::nothing, node}},
-    // Their pods are on their way: nothing is waited for that an eviction could bring.
+    // The pods of these diagnoses already terminate. So the drain does not wait for an eviction.
     {"PodStuckTerminating", {Waits::nothing, of_pod}},
     {"PodFinalizer", {Waits::nothing, of_pod}},
     {"KubeletNotReady", {Waits::nothing, node}},

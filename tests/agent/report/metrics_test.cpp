@@ -14,7 +14,7 @@ using ::testing::Not;
 
 class MetricsTest : public ::testing::Test {
  protected:
-  // Everything that an agent may ever show.
+  // Sets every metric that an agent can show.
   void show_all() {
     metrics.show({State::draining, "BlockedByBudget", "", WallTime(1700000000s)});
     metrics.show_need(Need::yes);
@@ -46,7 +46,7 @@ TEST_F(MetricsTest, EveryRowOfTheTableIsThereAndNothingElse) {
   EXPECT_EQ(shown, wanted);
 }
 
-// Each label of the table, in each of its metrics, and no other.
+// Each metric has exactly the labels of the table.
 TEST_F(MetricsTest, TheLabelsAreThoseOfTheTable) {
   show_all();
   const std::string text = metrics.text();

@@ -1,4 +1,4 @@
-// The pages of the manual that are made from tables, and the alerts that are written over those metrics.
+// Tests the pages of the manual that are generated from tables, and the alert rules that use the metrics.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -69,7 +69,7 @@ TEST(PagesTest, MetricsAreNamedAsPrometheusWantsIt) {
 
 TEST(PagesTest, TheAlertsSpeakOfMetricsAndStatesThatThereAre) {
   std::string rules = read(root + "/packaging/prometheus/haulout.rules.yaml");
-  // Series that the rules record themselves: level:metric:operation.
+  // Series that the rules record themselves. Their names have the form level:metric:operation.
   const std::regex recorded("[a-z]+:haulout_[a-z_]+:[a-z]+");
   std::smatch name_of_record;
   while (std::regex_search(rules, name_of_record, recorded)) {

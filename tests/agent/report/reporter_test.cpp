@@ -57,7 +57,7 @@ class ReporterTest : public haulout::testing::VirtualTimeTest {
   k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
   std::string node = "n1";
   std::vector<Line> lines;
-  std::vector<std::string> words;  // to the service manager
+  std::vector<std::string> words;  // messages to the service manager
   Reporter reporter{{context.get_executor(), client, rng,
                      [this](Severity severity, const std::string& message, const Log::Fields& fields) {
                        lines.push_back({severity, message, fields});
@@ -231,7 +231,7 @@ TEST_F(ReporterTest, AnOutageIsSaidOnceAndSoIsItsEnd) {
   EXPECT_TRUE(reporter.readiness()[0].problem.empty());
 }
 
-// A node whose back end cannot tell, perhaps for days, must not stop the roll-out of the agents.
+// A node whose back end cannot determine the need, perhaps for days, must not stop the roll-out of the agents.
 TEST_F(ReporterTest, ItIsReadyOnceTheApiHasAnsweredAndTheBackEndWasAsked) {
   const auto problems = [&] {
     std::vector<std::string> found;

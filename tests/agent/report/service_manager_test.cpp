@@ -32,7 +32,7 @@ TEST(ServiceManagerTest, WordsReachAnAbstractSocket) {
   EXPECT_EQ(listener.next(), "STATUS=draining, BlockedByBudget: pod shop/web-0");
 }
 
-// Not started by a service manager, or one that has gone: no words go astray, and the agent lives on.
+// If no service manager has started the agent, or its socket does not exist, nothing is sent and the agent continues.
 TEST(ServiceManagerTest, WithoutASocketNothingIsSent) {
   const std::string path = "@haulout-test-" + std::to_string(::getpid());
   const Listener listener(path);

@@ -102,7 +102,7 @@ TEST_F(StatusServerTest, PagesAreServedOnAllAddresses) {
   }));
 }
 
-// Any pod of the cluster can connect to them, and the kubelet asks /healthz there.
+// Any pod of the cluster can connect to the server, and the kubelet requests /healthz from it.
 TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   auto server = serve("127.0.0.1:0");
   ASSERT_TRUE(server);
@@ -119,7 +119,7 @@ TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   }));
 }
 
-// What each connection may make the agent hold: 64 of them are four megabytes.
+// Limits the memory that a connection can make the agent use. 64 connections use four megabytes.
 TEST_F(StatusServerTest, ALongHeadIsRefused) {
   auto server = serve("127.0.0.1:0");
   ASSERT_TRUE(server);

@@ -32,7 +32,8 @@ TEST(StatusWordsTest, TheFirstStatusIsNewsInTheLog) {
   EXPECT_EQ(log_entry_of(std::nullopt, evicting).severity, Severity::notice);
 }
 
-// Without a message of its own the state speaks: only its own cordon is what an agent takes back.
+// A status without a message gets the text of its state. That text names the agent's own cordon, because the agent
+// takes back no other.
 TEST(StatusWordsTest, AVerifiedNodeSpeaksOfTheCordonThatItHas) {
   const Status verifying{State::verifying, "", "", WallTime(5s)};
   Status verified{State::uncordoning, "", "", WallTime(9s)};

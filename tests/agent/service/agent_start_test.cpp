@@ -1,4 +1,4 @@
-// What the service manager hears of a start (packaging/systemd/haulout.service has Type=notify).
+// Tests which messages the service manager receives during a start (packaging/systemd/haulout.service has Type=notify).
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ struct AgentStart : haulout::testing::VirtualTimeTest {
   ~AgentStart() override { std::filesystem::remove_all(config.host_root); }
   void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
 
-  // What was said to the service manager by then, in its order.
+  // Runs the service for `limit`. Returns the messages to the service manager in order.
   std::vector<std::string> words_of_a_start(Duration limit) {
     run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
       group.spawn(cluster.run());
@@ -71,14 +71,14 @@ TEST_F(AgentStart, IsToldOnceTheAgentServesItsNode) {
   EXPECT_EQ(service.exit_code(), 0);
 }
 
-// With READY=1 first it would be a start that succeeded, and then a service that failed.
+// If the agent sent READY=1 first, systemd would see a successful start and then a failed service.
 TEST_F(AgentStart, ThatFailsForWantOfARightIsNone) {
   cluster.forbid("list", "leases");
   EXPECT_THAT(words_of_a_start(10s), ElementsAre("STATUS=asking the API server who we are"));
   EXPECT_NE(service.exit_code(), 0);
 }
 
-// The API server may run on this node, and wait for the end of the boot.
+// The API server may run on this node and wait for the end of the boot.
 TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   cluster.refuse_connections(1h);
   const auto words = words_of_a_start(10s);

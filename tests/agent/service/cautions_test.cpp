@@ -61,7 +61,8 @@ TEST_F(FindCautions, CountsTheNodesOfThePool) {
   EXPECT_THAT(server.requests().at(0).request.target, HasSubstr("pool%3Ddb"));
 }
 
-// Of other pools by name, and of control-plane nodes where no pool is named.
+// Nodes of other pools are recognized by their pool names. Without a named pool, a control-plane node needs no caution,
+// because control-plane nodes are updated one at a time.
 TEST_F(FindCautions, CountsNoNodeOfAnotherPool) {
   const std::string nodes =
       R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[

@@ -1,4 +1,4 @@
-// From the configuration to gates, and the way to Prometheus on loopback.
+// Tests the gates that a configuration creates, and the connection to a Prometheus on loopback.
 #include <fmt/format.h>
 
 #include "agent/service/gates_of_config.hpp"
@@ -71,7 +71,7 @@ TEST_F(PrometheusTransport, AMissingFileIsNamedAtTheStart) {
   EXPECT_THAT(made.error().message(), HasSubstr("/no/such/ca.pem"));
 }
 
-// The token in its file has been replaced: the refusal has it read again.
+// The token file has been replaced. When Prometheus refuses the old token, the client reads the file again.
 TEST_F(PrometheusTransport, SpeaksTlsWithACertificateAndATokenThatRotates) {
   const haulout::testing::CertificateAuthority authority("test CA");
   const auto own = authority.issue({"prometheus", {}, {"127.0.0.1"}});

@@ -1,4 +1,5 @@
-// A host of files alone, on whose bus nobody is.
+// Fixture with a host that consists of files only. Its D-Bus connection has no address, so no service answers. Owns the
+// host's directory.
 #pragma once
 
 #include <gmock/gmock.h>

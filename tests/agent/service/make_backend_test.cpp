@@ -56,7 +56,7 @@ TEST_F(MakeBackendTest, TheSocketIsTheHosts) {
   EXPECT_THAT(pending(made).problem, HasSubstr(dir / "run/api.sock"));
 }
 
-// Plain Debian: nobody leaves /run/reboot-required for a new kernel.
+// On plain Debian, no package writes /run/reboot-required for a new kernel.
 TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   config.backend = BackendChoice::debian;
   dir.write("boot/vmlinuz-6.1.0-18-amd64", "");
@@ -68,7 +68,7 @@ TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   EXPECT_EQ(pending(make()).need, Need::no);
 }
 
-// A machine whose kernel is somebody else's.
+// The machine has no kernel in its own /boot.
 TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
   config.backend = BackendChoice::debian;
   std::filesystem::create_directories(dir / "boot");
@@ -76,7 +76,7 @@ TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
   EXPECT_EQ(pending(make()).need, Need::no);
 }
 
-// P4: a container that was given nothing of the host's kernels knows nothing of them.
+// P4: a container without the host's /boot cannot determine which kernels are installed.
 TEST_F(MakeBackendTest, KernelsThatCannotBeSeenAreUnknown) {
   config.backend = BackendChoice::debian;
   dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");

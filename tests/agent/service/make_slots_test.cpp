@@ -20,7 +20,8 @@ struct MakeSlots : haulout::testing::HostTest {
   const SlotsAccess slots_access{context.get_executor(), client, rng, root, own};
 };
 
-// It may be set, taken away and changed while the agent runs; without it there is no turn, and the Node says why.
+// The label may be set, removed and changed while the agent runs. Without it the node gets no slot, and its status says
+// why.
 TEST_F(MakeSlots, TheLabelOfThePoolIsReadForEachTurn) {
   config.pool_label = "pool";
   auto made = make_slots(config, slots_access);

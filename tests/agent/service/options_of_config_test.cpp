@@ -14,7 +14,7 @@ using drain::Treatment;
 using drain::VolumeWait;
 using ::testing::IsEmpty;
 
-// An option, a value for it, and whether the agent's options have that value.
+// An option, a value for it, and a check that the agent's options have this value.
 struct Arrival {
   const char* option;
   const char* value;
@@ -64,7 +64,7 @@ const Arrival arrivals[] = {
     {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
 };
 
-// Each option alone: what it sets is set by nothing else, and by no default.
+// Sets each option alone. No other option and no default gives a field the value of the option's row.
 TEST(OptionsOfConfig, EachOptionArrivesAlone) {
   for (const Arrival& given : arrivals) {
     const AgentConfig config = config_of({{given.option, given.value}});
@@ -75,7 +75,7 @@ TEST(OptionsOfConfig, EachOptionArrivesAlone) {
   }
 }
 
-// A new option of the drain or of the hooks needs a row above. The directory of the hooks is the host's.
+// A new option of the drain or of the hooks needs a row above. `hooks-dir` is excluded, because the host uses it.
 TEST(OptionsOfConfig, EachOptionOfTheDrainAndOfTheHooksIsLookedFor) {
   std::vector<std::string> missing;
   for (const OptionGroup& group : option_groups()) {

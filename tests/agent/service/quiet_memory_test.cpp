@@ -15,7 +15,7 @@ class QuietMemoryTest : public haulout::testing::VirtualTimeTest {
   std::vector<Duration> given_back;
   QuietMemory memory{context.get_executor(), clock, [this] { given_back.push_back(elapsed()); }};
 
-  // Something happens at these times; the memory is looked after for ten minutes.
+  // Reports activity at these times, while `memory` runs for ten minutes.
   void live(std::vector<Duration> news) {
     run(with_task_group([&](TaskGroup& group) {
       group.spawn(memory.run());
@@ -52,7 +52,7 @@ long resident_pages() {
 TEST(GiveMemoryBack, LeavesTheProcessSmallerAndWell) {
   const long before = resident_pages();
   give_memory_back();
-  EXPECT_LT(resident_pages(), before - 256);  // a megabyte of a program that is many
+  EXPECT_LT(resident_pages(), before - 256);  // 256 pages are a megabyte; the program uses many
   EXPECT_THROW(throw std::runtime_error("whatever was dropped comes back"), std::runtime_error);
 }
 

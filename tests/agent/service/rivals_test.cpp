@@ -48,7 +48,8 @@ TEST_F(FileRivals, UnattendedUpgradesThatReboots) {
   EXPECT_THAT(file_rivals(root).value(), ElementsAre(HasSubstr("unattended-upgrades")));
 }
 
-// Nobody is on this bus, which takes until the deadline to be known.
+// No service answers on this bus, and the look-up of services fails only at its deadline. The request for the pods must
+// not wait for that.
 TEST_F(FileRivals, ABusThatIsAwayHidesNoPods) {
   testing::ScriptedTransport api(clock);
   api.answer(testing::json_response(200, R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},

@@ -1,5 +1,5 @@
-// A FleetLock server as the protocol describes it, with the two manners of known ones that clients have to live with.
-// Answers requests; who carries them is the test's choice.
+// Simulates a FleetLock server as the protocol describes it, with two variants of known servers that clients must
+// handle. A test uses it as a transport, or passes requests to answer(). Borrows the clock. No I/O.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ class FakeFleetLock final : public http::Transport {
 
   std::string prefix;
   std::size_t slots = 1;                 // per group
-  int full = 409;                        // the status that says so
-  bool refuses_strangers = false;        // steady-state of one who holds nothing, as poseidon/fleetlock does
-  std::optional<http::Response> canned;  // instead of what it would say; nothing is done then
-  std::optional<Error> broken;           // the connection, after the request was carried out
-  Duration delay{};                      // of carrying it out; whoever asked may be gone by then
+  int full = 409;                        // HTTP status if all slots are taken
+  bool refuses_strangers = false;        // steady-state fails if another node holds the slot (poseidon/fleetlock)
+  std::optional<http::Response> canned;  // replaces every answer; the request then has no effect
+  std::optional<Error> broken;           // error that the client gets after the request was carried out
+  Duration delay{};                      // time until a request is carried out; the client may have given up by then
   std::map<std::string, std::set<std::string>> holders;
   std::vector<http::Request> requests;
   bool carried_out_late = false;
@@ -65,7 +65,7 @@ class FakeFleetLock final : public http::Transport {
   Task<std::unique_ptr<http::BodyStream>> open(http::Request, TimePoint) override {
     co_return Error(Errc::protocol, "no streams here");
   }
-  // What was too late for whoever asked is carried out all the same.
+  // Carries out the requests that came too late for their clients.
   void carry_out_late() {
     carried_out_late = !late_.empty();
     for (const http::Request& request : std::exchange(late_, {})) answer(request);

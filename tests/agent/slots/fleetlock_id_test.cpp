@@ -8,7 +8,7 @@ namespace haulout::agent {
 namespace {
 using ::testing::HasSubstr;
 
-// `systemd-id128 machine-id -a de35106b6ec24688b63afddaa156679b` on a machine of that id.
+// Output of `systemd-id128 machine-id -a de35106b6ec24688b63afddaa156679b` on a machine with this machine ID.
 TEST(FleetLockId, IsTheOneThatZincatiHas) {
   EXPECT_EQ(*fleetlock_id("1c09ca98649c4c7abc779cd04c96812e"), "978a225b3d7b40e9acd7ce9b62f68444");
 }
@@ -38,7 +38,7 @@ TEST_F(FleetLockIdFile, IsTheNodesUidWithoutOne) {
   EXPECT_EQ(*fleetlock_id(root, node), node.uid);
 }
 
-// Whoever took a turn under another id could never give it back.
+// A node that took a slot under another ID could never release it.
 TEST_F(FleetLockIdFile, IsNotMadeUpWhileTheMachineGetsItsId) {
   dir.write("etc/machine-id", "uninitialized\n");
   const auto id = fleetlock_id(root, node);

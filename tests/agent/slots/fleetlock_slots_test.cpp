@@ -20,7 +20,7 @@ class FleetLockTest : public haulout::testing::VirtualTimeTest {
   FleetLockTest() { server.prefix = "/base"; }
   SeededRng rng{1};
   haulout::testing::FakeFleetLock server{clock};
-  // What the node's pool is; an error where nobody can tell.
+  // The node's pool, or an error if it is unknown.
   Result<std::string> pool = std::string("workers");
   FleetLockOptions options() {
     return {.prefix = "/base", .group = [this](TimePoint) { return pool_now(); }, .id = "me"};
@@ -62,7 +62,7 @@ TEST_F(FleetLockTest, MayBeAskedAgainAndAgain) {
 
 TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   server.holders["workers"] = {"other"};
-  // Some say 500 for a full semaphore. Every status from 400 on is an error.
+  // Some servers return 500 for a full semaphore. Every status from 400 on is an error.
   for (const int full : {400, 409, 423, 500}) {
     server.full = full;
     const auto turn = run(slots.take(soon()));
@@ -73,7 +73,7 @@ TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   }
 }
 
-// A server in trouble has not given the turn to somebody else.
+// A server that fails has not given the slot to another node.
 TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
   const char* body = R"({"kind":"internal_error","value":"error getting reboot lease"})";
   for (const int status : {500, 502, 503, 408, 429}) {
@@ -88,7 +88,7 @@ TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
   }
 }
 
-// P4, P6: ours after a 200 from a FleetLock server and nothing else.
+// P4, P6: the node has the slot only after a 200 from a FleetLock server.
 TEST_F(FleetLockTest, AnswersThatNoSuchServerGivesAreNoTurn) {
   struct Row {
     int status;
@@ -131,7 +131,8 @@ TEST_F(FleetLockTest, WhoHoldsNothingHasReleasedIt) {
   EXPECT_TRUE(server.holders["workers"].contains("other"));
 }
 
-// The server tells no two of the same id apart: the turn there may be another one's by then.
+// The server does not distinguish two holders with the same ID. By then the slot in the old group may belong to the
+// other one.
 TEST_F(FleetLockTest, WhatWasGivenBackIsNotGivenBackAgain) {
   EXPECT_TRUE(run(slots.take(soon()))->ours);
   EXPECT_TRUE(run(slots.release(soon())));
@@ -148,8 +149,8 @@ TEST_F(FleetLockTest, AReleaseThatFailsIsNone) {
   EXPECT_THAT(released.error().message(), HasSubstr("error uncordoning node"));
 }
 
-// A demand that was given up may be carried out after the release: then the fleet would wait for a node that wants
-// nothing. So the release waits a moment.
+// The server may carry out an abandoned request after the release. Then the fleet would wait for a node that needs no
+// slot. So the release waits for a moment.
 TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   server.delay = 60s;
   EXPECT_FALSE(run(slots.confirm(soon())));
@@ -161,14 +162,14 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   }));
   EXPECT_TRUE(server.carried_out_late);
   EXPECT_TRUE(server.holders["workers"].empty());
-  // Nothing is abandoned now: no wait.
+  // No request is abandoned now, so the release does not wait.
   const TimePoint before = clock.now();
   EXPECT_TRUE(run(slots.take(soon())));
   EXPECT_TRUE(run(slots.release(soon())));
   EXPECT_EQ(clock.now(), before);
 }
 
-// The server knows a turn by its group alone.
+// The server identifies a slot by its group alone.
 TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
   EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers");
   pool = std::string("db");
@@ -180,7 +181,7 @@ TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
   EXPECT_TRUE(server.holders["workers"].empty());
 }
 
-// P7: the successor of an agent that took it, in a node that has come into another pool meanwhile.
+// P7: a restarted agent releases the slot that its predecessor took, although the node has moved to another pool.
 TEST_F(FleetLockTest, ATurnOfAnEarlierLifeIsGivenBackWhereItWasTaken) {
   const std::string taken = run(slots.take(soon()))->slot;
   pool = std::string("db");
@@ -190,7 +191,7 @@ TEST_F(FleetLockTest, ATurnOfAnEarlierLifeIsGivenBackWhereItWasTaken) {
   EXPECT_TRUE(run(successor.release(soon())));
   EXPECT_TRUE(server.holders["workers"].empty());
   EXPECT_TRUE(server.holders["db"].empty());
-  // From now on it is the new one, whatever an older record says.
+  // From now on the node has the new slot, even if an older record names another one.
   EXPECT_EQ(run(successor.take(soon()))->slot, "fleetlock/db");
   successor.remember(taken);
   EXPECT_EQ(run(successor.confirm(soon()))->slot, "fleetlock/db");
@@ -210,7 +211,7 @@ TEST_F(FleetLockTest, WithoutAPoolNobodyKnows) {
   EXPECT_FALSE(run(slots.confirm(soon())));
   EXPECT_FALSE(run(slots.release(soon())));
   EXPECT_TRUE(server.requests.empty());
-  // What other slots called their turns says nothing here.
+  // The name of a Lease slot does not identify a FleetLock group.
   slots.remember("haulout-default-0");
   EXPECT_FALSE(run(slots.release(soon())));
   slots.remember("fleetlock/workers");
@@ -224,8 +225,8 @@ TEST_F(FleetLockTest, ALostAnswerIsAnError) {
   EXPECT_FALSE(run(slots.release(soon())));
 }
 
-// Carried out late, the one would undo the other. Only where nothing was sent there is nothing to wait for; a handshake
-// may have failed on the second connection, after the request was lost with the first.
+// If the server carried out a request late, it could undo the opposite request. No wait is needed only if nothing was
+// sent. After a failed TLS handshake the client waits, because the request may have been lost on an earlier connection.
 TEST_F(FleetLockTest, WhatMayHaveBeenSentIsGivenTimeBeforeItsOpposite) {
   struct Row {
     Errc code;
@@ -256,7 +257,7 @@ TEST(FleetLockGroup, IsThePool) {
   EXPECT_EQ(*fleetlock_group({.pool_label = "role"}, "n1", {{"role", "Web.1"}}), "Web.1");
   EXPECT_THAT(fleetlock_group({.pool_label = "role"}, "n1", {{"role", "a_b"}}).error().message(), HasSubstr("a_b"));
   EXPECT_EQ(*fleetlock_group({.pool = "azAZ09.-"}, "n1", {}), "azAZ09.-");
-  // The neighbours of those in ASCII.
+  // The ASCII neighbours of the permitted characters.
   for (const char* pool : {"`", "{", "@", "[", "/", ":", ","}) EXPECT_FALSE(fleetlock_group({.pool = pool}, "n1", {}));
   EXPECT_FALSE(fleetlock_group({.pool_label = "role"}, "n1", {}));
 }

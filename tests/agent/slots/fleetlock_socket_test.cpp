@@ -1,4 +1,4 @@
-// The FleetLock client over its real way: HTTP on TCP, with a path in the URL.
+// Tests the FleetLock client over its real transport: HTTP on TCP, with a path in the URL.
 #include <gmock/gmock.h>
 
 #include "agent/slots/fleetlock_slots.hpp"
@@ -22,7 +22,7 @@ class FleetLockSocketTest : public haulout::testing::RealTimeTest {
 
   asio::awaitable<void> answer(http::Exchange& exchange) {
     const auto replied = co_await exchange.reply(fake.answer(exchange.request()));
-    static_cast<void>(replied);  // the client notices
+    static_cast<void>(replied);  // the client reports a failure
   }
 };
 

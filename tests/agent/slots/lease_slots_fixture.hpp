@@ -1,4 +1,5 @@
-// Contenders for the turns of a pool with two zones, on the simulated cluster.
+// Fixture with nodes that compete for the slots of a pool with two zones, on the simulated cluster. Owns the cluster
+// and the slots of each node.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -38,21 +39,21 @@ class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
     contenders.push_back(std::make_unique<Contender>(*this, name));
     return *contenders.back();
   }
-  // Runs `body` while the cluster lives.
+  // Runs `body` while the simulated cluster runs.
   void live(const std::function<boost::asio::awaitable<void>()>& body) {
     run(with_task_group([&](TaskGroup& group) {
       group.spawn(cluster.run());
       return body();
     }));
   }
-  // Somebody else's agent has taken it.
+  // Adds a Lease that the agent of node `by` has taken.
   void hold(const std::string& lease, const std::string& by) {
     add({{"apiVersion", "coordination.k8s.io/v1"},
          {"kind", "Lease"},
          {"metadata", {{"name", lease}, {"namespace", "haulout"}, {"labels", {{"haulout.dev/pool", "default"}}}}},
          {"spec", {{"holderIdentity", by + "/" + by + "-uid"}}}});
   }
-  // The first turn, by a Lease that was made by hand or has lost its label.
+  // Adds the Lease of the first slot, held by node `by`. The Lease was created by hand or has lost its label.
   void hold_unlabelled(const std::string& by) {
     hold("haulout-default-0", by);
     cluster.patch("leases", "haulout", "haulout-default-0",
@@ -65,7 +66,7 @@ class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // "create haulout-…", "delete haulout-…" in their order.
+  // Returns the writes to Leases in order, for example "create haulout-…", "delete haulout-…".
   std::vector<std::string> writes() const {
     std::vector<std::string> out;
     for (const auto& entry : cluster.audit())

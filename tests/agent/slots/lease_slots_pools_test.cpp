@@ -1,4 +1,4 @@
-// Pools by name: whatever is counted is counted over the nodes of the pool.
+// Tests named pools. All numbers refer to the nodes of the pool.
 #include "tests/agent/slots/lease_slots_fixture.hpp"
 
 #include "agent/node/record.hpp"
@@ -19,7 +19,7 @@ struct NamedPools : LeaseSlotsTest {
     for (const char* name : {"web1", "web2", "web3", "web4", "web5", "web6"}) add_node(name, "web");
     for (const char* name : {"a1", "a2", "b1"}) cluster.remove("nodes", "", name);
   }
-  // As its agent has labelled and recorded it; no pool: it has no agent.
+  // Adds a node as its agent has labelled and recorded it. If `pool` is empty, the node has no agent.
   void add_node(const std::string& name, const std::string& pool) {
     sim::Json metadata{{"name", name}, {"uid", name + "-uid"}};
     if (!pool.empty()) {
@@ -43,9 +43,9 @@ struct NamedPools : LeaseSlotsTest {
   }
 };
 
-// P6: a quarter of two nodes, not of eight.
+// P6: the limit is a quarter of the two nodes of the pool, not of all eight nodes.
 TEST_F(NamedPools, APercentageIsOfThePool) {
-  for (const char* name : {"db1", "web1"}) unlabel(name);  // a label that somebody removed changes nothing
+  for (const char* name : {"db1", "web1"}) unlabel(name);  // a label that a person removed changes nothing
   live([this]() -> asio::awaitable<void> {
     const auto first = co_await node_in("db", "db1").slots.take(soon());
     const auto second = co_await node_in("db", "db2").slots.take(soon());
@@ -71,7 +71,7 @@ TEST_F(NamedPools, AnotherPoolsCordonHoldsNobodyUp) {
   });
 }
 
-// It may be one of ours: it counts when it is out, and no percentage is taken of it.
+// The node may belong to this pool. So it counts if it is unavailable, but no percentage includes it.
 TEST_F(NamedPools, ANodeOfNoKnownPoolCountsWhenItIsOutAndInNoPercentage) {
   for (int i = 0; i < 8; ++i) add_node("new" + std::to_string(i), "");
   live([this]() -> asio::awaitable<void> {
@@ -89,7 +89,7 @@ TEST_F(NamedPools, ANodeOfNoKnownPoolCountsWhenItIsOutAndInNoPercentage) {
   });
 }
 
-// Its record and label are gone; the turn that it holds still tells.
+// The node has lost its record and its label. The Lease that it holds still names its pool.
 TEST_F(NamedPools, ATurnTellsThePoolToo) {
   hold("haulout-web-0", "n9");
   cluster.patch("leases", "haulout", "haulout-web-0", {{"metadata", {{"labels", {{"haulout.dev/pool", "web"}}}}}});
@@ -134,7 +134,8 @@ TEST_F(NamedPools, AControlPlaneNodeWithAPoolOfItsOwnGoesByThat) {
   EXPECT_THAT(leases(), ElementsAre("haulout-all-0", "haulout-all-1"));
 }
 
-// Who is named is followed: the message is no older than the watch, and the turn is taken soon.
+// The slots watch the nodes that the message names. So the message is as recent as the watch, and the node soon gets
+// the slot.
 TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   struct Row {
     const char* what;
@@ -163,7 +164,7 @@ TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   }
 }
 
-// Two can be followed.
+// The slots can watch two nodes.
 TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
   options.limit = [](std::size_t) { return std::size_t{2}; };
   for (const char* name : {"web2", "web3"}) cluster.cordon(name);
@@ -181,7 +182,7 @@ TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
   });
 }
 
-// More than it follows: it says when it looked.
+// More nodes are unavailable than the slots watch. So the message says when it was determined.
 TEST_F(NamedPools, ManyNodesThatAreOutAreNamedWithTheTime) {
   for (const char* name : {"web2", "web3", "web4"}) cluster.cordon(name);
   live([this]() -> asio::awaitable<void> {
@@ -191,7 +192,7 @@ TEST_F(NamedPools, ManyNodesThatAreOutAreNamedWithTheTime) {
   });
 }
 
-// A stolen token that takes every turn in the name of one node.
+// A stolen token takes every slot in the name of one node.
 TEST_F(NamedPools, OneNodeWithEveryTurnTakesNoneFromTheOthers) {
   options.limit = [](std::size_t) { return std::size_t{2}; };
   for (int i = 0; i < 2; ++i) {

@@ -1,4 +1,4 @@
-// Leases as turns, on the simulated cluster.
+// Tests Leases as slots, on the simulated cluster.
 #include <fmt/format.h>
 
 #include "tests/agent/slots/lease_slots_fixture.hpp"
@@ -36,7 +36,8 @@ TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
   EXPECT_THAT(names, ElementsAre("haulout-default-0", "haulout-default.a-0"));
 }
 
-// It counts once a second look, a second later, still finds it: the server collects a Lease whose owner is gone.
+// A slot counts if a second look, one second later, still finds the Lease. The server deletes a Lease whose owner does
+// not exist.
 TEST_F(LeaseSlotsTest, ATurnIsTakenInASecond) {
   options.grouping = {};
   live([this]() -> asio::awaitable<void> {
@@ -63,7 +64,7 @@ TEST_F(LeaseSlotsTest, AZoneIsLimitedThoughThePoolHasRoom) {
               ElementsAre("haulout-default-0", "haulout-default-1", "haulout-default.a-0", "haulout-default.b-0"));
 }
 
-// Each write wakes everybody who waits.
+// Each write wakes every agent that waits.
 TEST_F(LeaseSlotsTest, NothingIsWrittenWithoutRoomInBoth) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
@@ -94,11 +95,12 @@ TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
   });
   const auto ours = std::count_if(turns.begin(), turns.end(), [](const Turn& turn) { return turn.ours; });
   EXPECT_EQ(ours, 1);
-  // Nothing stays behind with those who did not get it.
+  // The nodes that did not get the slot leave no Leases behind.
   EXPECT_EQ(leases().size(), static_cast<std::size_t>(2 * ours));
 }
 
-// Made by hand, or its label was taken away: no list shows it, and there is no second one of its name.
+// The Lease was created by hand or has lost its label. No list shows it, and no second Lease of its name can be
+// created.
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
@@ -110,7 +112,7 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
     EXPECT_THAT(first->why, HasSubstr("b1 (Lease haulout-default-0 without label haulout.dev/pool"));
     const auto second = co_await slots.take(soon());
     EXPECT_TRUE(second && second->ours) << "there is room for two";
-    // P6: it counts.
+    // P6: the Lease without a label counts.
     const auto third = co_await node("a2").slots.take(soon());
     EXPECT_TRUE(third && !third->ours);
     const auto again = co_await contenders.back()->slots.take(soon());
@@ -137,7 +139,7 @@ TEST_F(LeaseSlotsTest, AnOwnLeaseWithoutItsLabelIsFoundAgain) {
   });
 }
 
-// P10: what the watch does not show is no reason to ask again and again.
+// P10: a Lease that the watch does not show must not cause repeated requests.
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
   options.grouping = {};
   options.limit = [](std::size_t) { return std::size_t{1}; };
@@ -152,7 +154,7 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
   });
 }
 
-// Killed between the two.
+// The agent was killed after it took the Lease of the zone and before it took the Lease of the pool.
 TEST_F(LeaseSlotsTest, ASlotOfTheZoneAloneIsNoTurn) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");
@@ -197,7 +199,7 @@ TEST_F(LeaseSlotsTest, ThePoolMayBeALabelOfTheNode) {
   EXPECT_THAT(leases(), ElementsAre("haulout-db-0", "haulout-web-0"));
 }
 
-// A turn is found again by its holder, whatever the labels say by then.
+// A slot is found by its holder, even if the node's labels have changed.
 TEST_F(LeaseSlotsTest, ANodeThatChangesItsPoolKeepsNothingInTheOld) {
   options.grouping = {.pool_label = "role"};
   live([this]() -> asio::awaitable<void> {
@@ -217,7 +219,8 @@ TEST_F(LeaseSlotsTest, ANodeThatChangesItsPoolKeepsNothingInTheOld) {
   });
 }
 
-// Only a turn of another namespace is looked for there. Whatever else a record names is no reason for a request.
+// The agent looks for a slot in another namespace only if the record names one. Other values in a record cause no
+// request.
 TEST_F(LeaseSlotsTest, NothingIsLookedForWhereNoTurnWasLeftBehind) {
   for (const char* taken : {"lease/haulout/haulout-default-0", "lease/haulout-default-0", "fleetlock/a/b", ""}) {
     const std::size_t before = cluster.audit().size();
@@ -252,7 +255,8 @@ TEST_F(LeaseSlotsTest, LimitZeroMeansNobody) {
   EXPECT_THAT(writes(), IsEmpty());
 }
 
-// While we are out the limit falls: the turn of somebody who has it already stays, a new one is not given.
+// The limit falls to zero while the node is unavailable. The node keeps its slot, but a new request for a slot releases
+// it.
 TEST_F(LeaseSlotsTest, ALimitThatFallsToZeroTakesATurnBackWhereOneIsSought) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");
@@ -279,7 +283,7 @@ TEST_F(LeaseSlotsTest, ANodeThatIsNotInItsOwnPoolGetsNoTurn) {
   EXPECT_THAT(writes(), IsEmpty());
 }
 
-// P4: of what cannot be read nothing follows.
+// P4: nothing follows from an answer that cannot be read.
 class LeaseSlotsScript : public haulout::testing::VirtualTimeTest {
  protected:
   haulout::testing::ScriptedTransport server{clock};
@@ -308,7 +312,7 @@ TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
   }
 }
 
-// Another node holds the turn with a Lease that lacks the pool's label, so that no list shows it. That node deletes the
+// Another node holds the slot with a Lease that lacks the pool's label, so that no list shows it. That node deletes the
 // Lease before this one can read it.
 TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
   const auto status = [](int code, const char* reason) {
@@ -326,7 +330,7 @@ TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
   no_leases();
   server.answer(status(409, "AlreadyExists"));
   server.answer(status(404, "NotFound"));
-  no_leases();  // whether anything is to be given back
+  no_leases();  // the look-up of Leases that must be released
   const auto turn = run(slots.take(soon));
   ASSERT_TRUE(turn) << turn.error().message();
   EXPECT_FALSE(turn->ours);

@@ -1,4 +1,4 @@
-// Who waits for a turn, or holds one, is woken by what concerns it.
+// Tests that an agent that waits for a slot, or holds one, is woken by the changes that concern it.
 #include "retry/deadline.hpp"
 #include "tests/agent/slots/lease_slots_fixture.hpp"
 
@@ -38,8 +38,8 @@ TEST_F(LeaseSlotsTest, WhoHoldsATurnIsWokenByNobodyElses) {
   });
 }
 
-// P3: while the watch begins, the server takes us for a stranger (a credential that is being rotated): it gives up
-// then, and must be begun anew, or the node would be drained for a turn that another has.
+// P3: while the watch starts, the server returns 401 because a credential is being rotated. The watch ends and must be
+// started again. Otherwise the node would be drained although another node has the slot.
 TEST_F(LeaseSlotsTest, ATurnIsSeenToBeLostByAWatchThatWasRefusedAtFirst) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");
@@ -58,7 +58,7 @@ TEST_F(LeaseSlotsTest, ATurnIsSeenToBeLostByAWatchThatWasRefusedAtFirst) {
   });
 }
 
-// P6: half of what was asked for tells nothing, and what the other half said has not been seen.
+// P6: the look failed halfway, so its result is unknown. The changes that its first half received must not be lost.
 TEST_F(LeaseSlotsTest, ATurnThatIsLostIsSeenAfterALookThatFailedHalfWay) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
@@ -81,7 +81,8 @@ TEST_F(LeaseSlotsTest, ATurnThatIsLostIsSeenAfterALookThatFailedHalfWay) {
   });
 }
 
-// They need not ask to know that it is not theirs; who has it now they look at later, each at another time.
+// The waiting agents need no request to know that another node has the slot. They look at the new holder later, each at
+// another time.
 TEST_F(LeaseSlotsTest, ATurnThatPassesToAnotherWakesNobodyAtOnce) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
@@ -100,7 +101,7 @@ TEST_F(LeaseSlotsTest, ATurnThatPassesToAnotherWakesNobodyAtOnce) {
   });
 }
 
-// What no Lease tells: a node that was out of service is back.
+// No Lease shows that an unavailable node is available again.
 TEST_F(LeaseSlotsTest, RoomThatNoLeaseTellsOfIsLookedFor) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
@@ -117,7 +118,7 @@ TEST_F(LeaseSlotsTest, RoomThatNoLeaseTellsOfIsLookedFor) {
   });
 }
 
-// A holder is cordoned: counted by its slot, and no longer once that is free.
+// A cordoned holder is counted because of its slot. It is not counted any more when the slot is free.
 TEST_F(LeaseSlotsTest, WhoHeldTheTurnIsNotCountedOnceItIsFree) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {

@@ -35,7 +35,7 @@ TEST(SlotNames, BelongToOnePoolEach) {
   EXPECT_EQ(slot_index(SlotGroup{"a"}, "haulout-a-b-1"), std::nullopt);
 }
 
-// What a label may be and a DNS subdomain may not.
+// The groups contain characters that a label may have and a DNS subdomain may not.
 TEST(SlotNames, AreSubdomainsAndNeverTheSameForTwoGroups) {
   const std::vector<SlotGroup> groups = {{"default"},
                                          {"default", "eu-west-1a"},
@@ -81,7 +81,7 @@ TEST(Groups, AreTheZoneAndThePool) {
               testing::ElementsAre(SlotGroup{"Worker", "a"}, SlotGroup{"Worker"}));
 }
 
-// A node of no pool must not go beside one of every pool.
+// A node without a pool or zone must not be updated beside the nodes of a pool, because no limit would count it.
 TEST(Groups, NeedTheirLabels) {
   const std::map<std::string, std::string> labels{{"long", std::string(63, '.')}, {"empty", ""}};
   const auto problem = [&](const SlotGrouping& grouping) {
@@ -107,7 +107,7 @@ TEST(SlotLease, IsOwnedByItsNode) {
   EXPECT_EQ(lease.labels.at("haulout.dev/pool"), "default");
 }
 
-// A ghost's turn: the node was replaced under the same name.
+// The slot belongs to a node that was replaced by another one of the same name.
 TEST(SlotLease, IsNotHeldByANamesake) {
   EXPECT_TRUE(held_by(slot(0, me), me));
   EXPECT_FALSE(held_by(slot(0, me), OwnNode{"n1", "another"}));
@@ -127,22 +127,22 @@ TEST(Choice, StopsAtTheLimit) {
   const auto full = choose_slot(view(1, {slot(0, other(1))}), me);
   EXPECT_EQ(full.take, std::nullopt);
   EXPECT_THAT(full.why, HasSubstr("other1"));
-  // Lowered from three to one while two are out: both indices count, also those above the limit.
+  // The limit was lowered from three to one while two nodes are unavailable. Indices above the limit count, too.
   EXPECT_EQ(choose_slot(view(1, {slot(2, other(1))}), me).take, std::nullopt);
 }
 
-// A cordon that somebody forgot, or a node that is down, is a node out of service as well.
+// A forgotten cordon, or a machine that is down, also makes a node unavailable.
 TEST(Choice, CountsNodesThatAreOutWithoutASlot) {
   const auto choice = choose_slot(view(1, {}, {"broken"}), me);
   EXPECT_EQ(choice.take, std::nullopt);
   EXPECT_THAT(choice.why, HasSubstr("broken"));
   EXPECT_EQ(choose_slot(view(2, {}, {"broken"}), me).take, 0u);
   EXPECT_EQ(choose_slot(view(1, {}, {"n1"}), me).take, 0u);
-  // A holder is counted once, though it is cordoned.
+  // A holder is counted once, even if it is cordoned.
   EXPECT_EQ(choose_slot(view(2, {slot(0, other(1))}, {"other1"}), me).take, 1u);
 }
 
-// Who stands in the way and why, each of them.
+// The message names each unavailable node and the cause.
 TEST(Choice, SaysWhoIsOutAndWhy) {
   GroupView one = view(1, {}, {"w19"});
   EXPECT_EQ(choose_slot(one, me).why, "at most 1 of pool default may be out at a time, and 1 is: w19 (NotReady)");
@@ -163,7 +163,7 @@ TEST(Choice, NamesFiveOfTheNodesThatAreOut) {
               ::testing::EndsWith("and 7 are: " + five + " and 2 more"));
 }
 
-// A stolen token writes as many Leases as it likes, in the name of one node: that is one node out.
+// A stolen token may create any number of Leases in the name of one node. That node counts once.
 TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   const GroupView greedy = view(2, {slot(0, other(1)), slot(1, other(1)), slot(2, other(1))});
   EXPECT_EQ(choose_slot(greedy, me).take, 3u);
@@ -175,11 +175,11 @@ TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   EXPECT_THAT(choose_slot(full, me).why, HasSubstr("and 1 is: other1 (has 2 turns)"));
   const GroupView above = view(2, {slot(0, other(1)), slot(4, me)});
   EXPECT_TRUE(must_give_back(above, me)) << "no holder has taken a name too many";
-  // Of Leases without a holder nothing tells that they are one node's.
+  // Nothing shows that Leases without a holder belong to the same node.
   EXPECT_EQ(choose_slot(view(2, {slot(0, {}), slot(1, {})}), me).take, 2u);
 }
 
-// A stolen node may take every index. It is one node that is out.
+// A node whose token was stolen may take every index. It counts as one unavailable node.
 TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
   const auto greedy = [](std::size_t limit, std::vector<std::size_t> indices) {
     std::vector<k8s::Lease> slots;
@@ -189,7 +189,7 @@ TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
   EXPECT_EQ(choose_slot(greedy(1, {0, 1, 2}), me).take, std::nullopt);
   EXPECT_EQ(choose_slot(greedy(3, {0, 1, 2}), me).take, 3u);
   EXPECT_EQ(choose_slot(greedy(3, {0, 1, 1000}), me).take, 2u);
-  // Two more nodes may be out then, and no third.
+  // Two more nodes may be unavailable then, but no third one.
   auto full = greedy(3, {0, 1, 2});
   full.slots.push_back(slot(3, other(2)));
   EXPECT_EQ(choose_slot(full, me).take, 4u);
@@ -207,7 +207,7 @@ TEST(SecondLook, GivesBackWhatIsTooMuch) {
   EXPECT_TRUE(must_give_back(view(1, {slot(1, me)}), me));
   EXPECT_TRUE(must_give_back(view(1, {slot(0, me)}, {"broken"}), me));
   EXPECT_TRUE(must_give_back(view(1, {}), me));
-  // We are the node that is out.
+  // This node itself is the unavailable one.
   EXPECT_EQ(must_give_back(view(1, {slot(0, me)}, {"n1"}), me), std::nullopt);
 }
 

@@ -1,4 +1,5 @@
-// cordon and uncordon; what they and a drain of several nodes have in common: patience, and names that do not exist.
+// Tests cordon and uncordon, and what they share with a drain of several nodes: how long they retry, and how they
+// report names that do not exist.
 #include <fmt/format.h>
 
 #include "tests/cli/drain/jobs_fixture.hpp"

@@ -1,4 +1,4 @@
-// drain, cordon and uncordon against a simulated cluster of two nodes, in virtual time.
+// Fixture for drain, cordon and uncordon against a simulated cluster of two nodes, in virtual time.
 #pragma once
 
 #include "cli/drain/cordon_job.hpp"
@@ -31,7 +31,7 @@ class JobsTest : public CommandTest {
            {"containers", {{{"name", "m"}, {"image", "i"}}}}}},
          {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
-  // To its end, or to `interrupt` after that time.
+  // Runs a job until it ends, or until a signal arrives after `interrupt`. Returns the exit code.
   int run_job(Job& job, std::optional<Duration> interrupt = std::nullopt) {
     return CommandTest::run_job(job, {std::chrono::seconds(1), std::chrono::minutes(10), interrupt});
   }

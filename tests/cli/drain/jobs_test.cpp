@@ -1,4 +1,4 @@
-// The commands against the simulated cluster, in virtual time.
+// Tests the commands against the simulated cluster, in virtual time.
 #include "tests/cli/drain/jobs_fixture.hpp"
 
 #include <cstdio>
@@ -23,8 +23,6 @@ TEST_F(JobsTest, DrainsAndSaysSoAsKubectlDoes) {
   EXPECT_TRUE(cordoned("n1"));
 }
 
-// kubectl's client repeats these, too.
-// What the first try has changed is found by the second.
 TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   add_pod("alone", "n1", false);
   add_pod("web-0", "n2", true);
@@ -38,7 +36,7 @@ TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   EXPECT_EQ(list["items"][1]["outcome"], "drained");
 }
 
-// None of them is a refuge for the pods of the other.
+// Each node is to be drained, so it cannot take the pods of the other node.
 TEST_F(JobsTest, NodesThatDoNotFitAreNotTouchedAndTheWayOutIsNamed) {
   for (const char* name : {"n1", "n2"})
     cluster.patch("nodes", "", name, {{"status", {{"allocatable", {{"pods", "9"}}}}}});
@@ -79,7 +77,7 @@ TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
-// As a Job would drain the nodes of which it runs on one.
+// The command runs as a Job that drains several nodes, one of which is its own.
 TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   add_pod("a-job", "n1", true);
   add_pod("web-0", "n1", true);
@@ -125,7 +123,7 @@ TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
   EXPECT_EQ(Json::parse(out.text)["outcome"], "cancelled");
 }
 
-// The server has done it, and its answer is still out.
+// The server has applied the patch, but the client has not received the response.
 TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   sim::FaultTransport silent(cluster.api(), clock, rng);
   silent.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall}});
@@ -185,7 +183,7 @@ TEST_F(JobsTest, EventsOfADrainThatIsOverBeforeItsFirstEvictionSayThat) {
                                            HasSubstr("n2: node n2 could not be cordoned")));
 }
 
-// A picture of all nodes in one file, whatever became of the drain.
+// One file contains the timelines of all nodes. It is written whatever the outcome of the drain is.
 TEST_F(JobsTest, TheTimelineIsKept) {
   const std::string path = ::testing::TempDir() + "haulout-jobs-timeline.svg";
   std::remove(path.c_str());

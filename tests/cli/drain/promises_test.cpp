@@ -1,5 +1,5 @@
-// P8, never silently stuck: whatever a pod waits for is told alike by the lines, the live view, the JSON lines, the
-// report and the summary.
+// Tests P8, never silently stuck: the lines, the live view, the JSON lines, the report and the summary show the same
+// reason for which a pod waits.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ using drain::PodOutcome;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Those of docs/reasons.md that a pod can have while it waits.
+// Returns the reasons of docs/reasons.md that a waiting pod can have.
 std::vector<std::string> reasons_of_pods() {
   std::vector<std::string> all;
   for (const agent::Reason& reason : agent::reasons())

@@ -1,4 +1,4 @@
-// Reports and events to render.
+// Sample reports and events for tests that render them. No I/O.
 #pragma once
 
 #include "drain/observer.hpp"
@@ -33,7 +33,7 @@ inline drain::VolumeReport volume(std::string name, drain::VolumeOutcome outcome
   return report;
 }
 
-// Detached, with a reattach limit.
+// Returns the report of a detached volume. `reattach` says whether another node has the volume.
 inline drain::VolumeReport detached_volume(std::string name, drain::Reattach reattach, std::string message = {}) {
   drain::VolumeReport report = volume(std::move(name), drain::VolumeOutcome::detached);
   report.detached_at = at(10);
@@ -53,7 +53,7 @@ inline drain::Report report(drain::Outcome outcome, std::vector<drain::PodReport
   return result;
 }
 
-// An event about node n1; borrows what it points to.
+// Returns an event about node n1. It borrows `about` and `diagnosis`.
 inline drain::Event event(drain::EventType type, int seconds = 0, const drain::PodReport* about = nullptr,
                           const drain::Diagnosis* diagnosis = nullptr, std::string message = "",
                           drain::Progress progress = {}) {

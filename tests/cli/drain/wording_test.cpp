@@ -157,7 +157,7 @@ TEST(WordingTest, SkippedPodsAreNamedByReason) {
                                  "Warning: ignoring Pods that the pod selector does not match: shop/c"));
 }
 
-// As kubectl's own warning says it.
+// The text is that of kubectl's own warning.
 TEST(WordingTest, ForcedPodsThatNothingBringsBackAreNamed) {
   auto managed = pod("web-0", PodOutcome::planned);
   managed.controller = "ReplicaSet/web";
@@ -224,7 +224,7 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                   "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
 }
 
-// How long it took is no limit where the message names the one that passed.
+// The message already names the limit that has passed. So the line must not present the elapsed time as a limit.
 TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
   drain::Report blocked = report(Outcome::blocked);
   blocked.message = "PersistentVolume pv-data is still attached";

@@ -1,4 +1,4 @@
-// `haulout agent` on the command line: its flags are the table of options.
+// Tests the command line of `haulout agent`. Its flags come from the table of options.
 #include "agent/config/option_table.hpp"
 #include "cli/options/agent_flags.hpp"
 #include "cli/options/command_line.hpp"

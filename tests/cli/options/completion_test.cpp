@@ -1,4 +1,4 @@
-// Completion scripts: each names every command and flag; the one for bash is run by bash.
+// Tests the completion scripts. Each script names every command and flag. bash runs the script for bash.
 #include "cli/options/completion.hpp"
 
 #include <fmt/format.h>
@@ -42,14 +42,14 @@ class BashTest : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     dir_ = name;
     std::ofstream(dir_ / "script") << completion_script("bash");
-    // Stands for the program: what it was asked, and three nodes.
+    // This script replaces the program. It records its arguments and prints three nodes.
     std::ofstream(dir_ / "haulout") << "#!/bin/sh\necho \"$@\" > " << (dir_ / "asked").string()
                                     << "\nprintf 'n1\\nn2\\nworker\\n'\n";
     std::filesystem::permissions(dir_ / "haulout", std::filesystem::perms::owner_all);
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  // What bash offers for these words, of which the last is being typed.
+  // Returns what bash offers for these words. The user is typing the last word.
   std::vector<std::string> offered(const std::vector<std::string>& words) {
     std::string line = "source " + (dir_ / "script").string() + "; COMP_WORDS=(" + (dir_ / "haulout").string();
     for (const std::string& word : words) line += " '" + word + "'";

@@ -1,4 +1,4 @@
-// The command line of status, explain, pause, resume, request-reboot and completion.
+// Tests the command lines of status, explain, pause, resume, request-reboot and completion.
 #include <fmt/format.h>
 
 #include "cli/options/command_line.hpp"
@@ -111,14 +111,15 @@ TEST(PeopleCommandsTest, HelpFitsATerminalAndHasNoLinks) {
   for (const CommandRow& row : command_rows()) {
     std::istringstream help(help_text(row.command, "haulout"));
     for (std::string line; std::getline(help, line);) {
-      // A flag with its default is one word.
+      // A flag and its default value are not wrapped, so their line may be longer.
       if (!line.starts_with("    -")) EXPECT_LE(line.size(), 120u) << row.name << ": " << line;
       EXPECT_EQ(line.find("]("), std::string::npos) << row.name << ": " << line;
     }
   }
 }
 
-// A flag is of one kind, and a letter means one flag, in all commands: the grammar relies on it.
+// In all commands, flags with the same name are of the same kind, and so are flags with the same letter. The grammar of
+// the command line relies on this.
 TEST(PeopleCommandsTest, FlagsAgreeOverAllCommands) {
   std::map<std::string, Flag::Kind> kinds;
   std::map<char, std::set<Flag::Kind>> letters;

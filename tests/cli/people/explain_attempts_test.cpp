@@ -1,4 +1,4 @@
-// `haulout explain`: how the last attempts to update the node ended.
+// Tests how `haulout explain` shows the results of the last attempts to update a node.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What `haulout explain` asks of the cluster beside pods and budgets, and what it says of that.
+// Tests what `haulout explain` reads from the cluster beside pods and budgets, and what it reports about that.
 #include "k8s/codec.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
@@ -152,7 +152,7 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, AnyOf("get", "list"));
 }
 
-// Nothing to find: little is asked.
+// If there is no diagnosis, the command sends few requests.
 TEST_F(ExplainFindings, OfAnEmptyNodeOneListIsAll) {
   EXPECT_THAT(codes(), IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit())

@@ -1,4 +1,4 @@
-// `haulout explain`: the judgement as tables, the command against a simulated cluster.
+// Tests `haulout explain`: its judgement with tables, and the command against a simulated cluster.
 #include <fmt/format.h>
 
 #include "cli/people/explanation.hpp"
@@ -84,7 +84,8 @@ TEST(PodViewsTest, EveryPodHasAVerdict) {
   EXPECT_THAT(views[4].budgets, ElementsAre(PodBudget{"shop/x", 5, 3, -2}, PodBudget{"shop/y", 5, 3, -2}));
 }
 
-// What our own policy says of it is its verdict.
+// The field `fate` shows the decision of Haulout's own policy. The budgets determine only whether the server would
+// allow the eviction.
 TEST(PodViewsTest, WhetherTheServerWouldLetAHeldPodGo) {
   drain::Policy strict;
   strict.empty_dir = drain::Treatment::refuse;
@@ -124,7 +125,7 @@ TEST(PodViewsTest, WhatKeepsAPodThatIsOnItsWay) {
       << "that is said of the node";
 }
 
-// The server deletes it before it counts them.
+// The server deletes a pending pod before it counts the pod's budgets.
 TEST(PodViewsTest, APendingPodUnderTwoBudgetsIsEvictable) {
   k8s::Pod starting = pod("starting", "both");
   starting.phase = k8s::PodPhase::pending;
@@ -208,7 +209,7 @@ TEST(ExplanationTest, WithoutAnAgent) {
   EXPECT_THAT(explain({.node = bare("n1")}, now).why, ElementsAre(HasSubstr("no agent has reported")));
 }
 
-// There is a reason in every state, and the agent's own words are in it.
+// Every state gets a reason, which contains the agent's own message.
 TEST(ExplanationTest, NeverWithoutAReason) {
   for (const agent::State state : agent::all_states) {
     k8s::Node node = node_in("n1", state, "SomeReason", "some message");
@@ -245,7 +246,8 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
   EXPECT_EQ(about.why.front(), "it is pending (OutsideWindow): opens on Sunday");
 }
 
-// How many may be out is configured at the agents, and a cordon of somebody else counts: "open" would be a guess.
+// The limit of unavailable nodes is configured at the agents, and cordons by others count, too. So `explain` cannot
+// know that the gate is "open".
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
   EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "turn"),
               AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));

@@ -1,4 +1,4 @@
-// Every finding of a drain that can be found out by looking is told by `haulout explain`.
+// Tests that `haulout explain` reports every diagnosis of a drain that can be made by reading the cluster.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -75,7 +75,7 @@ Change of_controller(const std::function<void(drain::Controller&)>& change) {
 
 struct Row {
   Change change;
-  const char* way_out;  // a part of it
+  const char* way_out;  // part of the remedy
 };
 
 std::map<std::string, Row> rows() {
@@ -159,7 +159,8 @@ std::map<std::string, Row> rows() {
   };
 }
 
-// The agent's message, which explain shows, tells them.
+// Diagnoses that `explain` does not make itself, with the cause. The agent's message reports them, and `explain` shows
+// that message.
 const std::map<std::string, std::string> only_of_a_drain{
     {"WebhookDenied", "only who asks for an eviction hears of it"},
     {"AdmissionDenied", "only who asks for an eviction hears of it"},

@@ -1,4 +1,4 @@
-// From Nodes, Leases and the ConfigMap to what people see of them: tables.
+// Tests, with tables, what people see of Nodes, Leases and the ConfigMap.
 #include "cli/people/fleet_summary.hpp"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
   EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
 }
 
-// A drain may take for ever; its agent says now and then that it lives.
+// A drain may take any time. So its agent regularly reports that it is alive.
 TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
   const struct {
     const char* what;
@@ -112,7 +112,7 @@ struct OverdueRow {
   const char* what;
   agent::State state;
   const char* reason;
-  std::optional<Duration> deadline, not_before;  // ago
+  std::optional<Duration> deadline, not_before;  // how long ago these times were
   bool overdue;
 };
 
@@ -151,7 +151,7 @@ TEST(NodeViewTest, PausesThatAreOverAreNone) {
   EXPECT_EQ(message_text(view, now), "paused until 2026-11-21T12:30:00Z: disk");
 }
 
-// The rules of k8s.io/apimachinery duration.HumanDuration.
+// The format follows duration.HumanDuration of k8s.io/apimachinery.
 TEST(NodeViewTest, AgesAsKubectlWritesThem) {
   const std::pair<Duration, const char*> rows[] = {
       {-5s, "0s"},    {0s, "0s"},       {119s, "119s"}, {120s, "2m"},     {185s, "3m5s"},
@@ -246,7 +246,7 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", agent::State::idle)}, facts, false, now), now), IsEmpty());
 }
 
-// By hand, or with a stolen token.
+// The second Lease was created by hand or with a stolen token.
 TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
   const k8s::Node node = node_in("n1", agent::State::draining);
   k8s::Lease second = turn_of(node);

@@ -1,4 +1,5 @@
-// The commands of people against a simulated cluster with three nodes, in virtual time.
+// Fixture for the commands that people use to inspect and control agents. They run against a simulated cluster with
+// three nodes, in virtual time.
 #pragma once
 
 #include "cli/people/people_job.hpp"
@@ -38,7 +39,8 @@ class PeopleTest : public CommandTest {
     return map.is_null() ? "<no ConfigMap>" : map.value("data", Json::object()).value(key, "<none>");
   }
 
-  // What the command says, both streams, forgotten with the next one. Ended by a signal after `interrupt`.
+  // Runs a command until it ends, or until a signal arrives after `interrupt`. Returns the exit code. The output of
+  // both streams is kept until the next command.
   int command(const std::vector<std::string>& args, std::optional<Duration> interrupt = std::nullopt) {
     text.text.clear();
     errors.text.clear();

@@ -1,5 +1,5 @@
-// P8: never silently stuck. Whatever a node waits for, label, message, condition, Event, metric, log, the service
-// manager, `haulout status` and `haulout explain` say the same.
+// Tests P8, never silently stuck: label, message, condition, Event, metric, log, the service manager, `haulout status`
+// and `haulout explain` show the same reason for which a node waits.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ struct Everywhere {
   Json status_json;
 };
 
-// The Node as it is after this patch.
+// Returns the Node after this patch.
 k8s::Node patched(k8s::Node node, const Json& patch) {
   const auto apply = [](std::map<std::string, std::string>& entries, const Json& changes) {
     for (const auto& [key, value] : changes.items())

@@ -1,4 +1,4 @@
-// Nodes as agents leave them, at a fixed time.
+// Sample Nodes with the labels and annotations of their agents, at a fixed time. No I/O.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ inline k8s::Node bare(std::string name) {
   return node;
 }
 
-// In that state for twelve minutes.
+// Returns a node that has been in this state for twelve minutes.
 inline k8s::Node node_in(std::string name, agent::State state, std::string reason = "", std::string message = "") {
   k8s::Node node = bare(std::move(name));
   agent::Record record;

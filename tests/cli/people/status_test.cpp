@@ -1,4 +1,4 @@
-// `haulout status` against a simulated cluster.
+// Tests `haulout status` against a simulated cluster.
 #include "cli/people/status_job.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
@@ -48,7 +48,8 @@ TEST_F(StatusTest, SomeNodesAndOneThatIsUnknown) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
-// What agents and people have written was written by the server's clock, or one like it.
+// Agents and people write times by the server's clock, or by a clock that agrees with it. So the command must not
+// compare them with its own clock.
 TEST_F(StatusTest, AClockThatIsWrongChangesNothing) {
   agent::Record record;
   record.state = agent::State::soaking;
@@ -68,7 +69,7 @@ TEST_F(StatusTest, AClockThatIsWrongChangesNothing) {
   }
 }
 
-// Whoever may only see Nodes sees those, and is told what is missing.
+// A user who may only read Nodes sees the Nodes, and the command names what it could not read.
 TEST_F(StatusTest, WithLittlePermission) {
   set_state("n1", "idle");
   cluster.forbid("list", "leases");
@@ -155,7 +156,8 @@ TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
   EXPECT_EQ(types.back(), "DELETED");
 }
 
-// As `status -w | grep -m1 pending`, with and without something that changes afterwards.
+// The reader ends early, as in `status -w | grep -m1 pending`. The command must end, although nothing changes
+// afterwards.
 TEST_F(StatusTest, AWatchEndsWhenItsReaderHasGone) {
   struct Leaving final : agent::Sink {
     bool read = true;

@@ -1,4 +1,4 @@
-// pause, resume, request-reboot: what they write is what kubectl could write, and they say what they did.
+// Tests pause, resume and request-reboot. They write what kubectl could write, and report what they did.
 #include "agent/gates/pause.hpp"
 #include "agent/node/node_status.hpp"
 #include "k8s/codec.hpp"
@@ -34,7 +34,8 @@ TEST_F(SteeringTest, PausesAndResumesANode) {
   EXPECT_EQ(text.text, "node/n1 is not paused\n");
 }
 
-// As the API server stores it, or the same command would change it for ever.
+// The command writes the reason as the API server stores it. Otherwise each repetition of the command would change the
+// Node again.
 TEST_F(SteeringTest, AReasonThatIsNoUtf8IsWrittenAsItIsReadAgain) {
   set_state("n1", "idle");
   EXPECT_EQ(command({"pause", "n1", "--reason", "caf\xe9"}), 0);
@@ -140,7 +141,7 @@ TEST_F(SteeringTest, SaysWhenAPauseMayComeTooLateOrMeetsNoAgent) {
               AllOf(HasSubstr("node/n1 is under way (state draining)"), HasSubstr("no agent has reported on node/n2")));
 }
 
-// As a drain says it, and nothing that only the server's words tell.
+// The error is the same as that of a drain, and contains none of the server's own words.
 TEST_F(SteeringTest, ANodeThatIsNotThere) {
   for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{{"pause", "nosuch"},
                                                                                     {"resume", "nosuch"},
@@ -158,7 +159,7 @@ TEST_F(SteeringTest, ANamespaceThatIsNotThere) {
   EXPECT_THAT(errors.text, AllOf(HasSubstr("elsewhere"), HasSubstr("-n")));
 }
 
-// Whoever writes in between is not overwritten.
+// The command does not overwrite what another client writes in the meantime.
 TEST_F(SteeringTest, SurvivesOtherWriters) {
   set_state("n1", "idle");
   for (int i = 1; i <= 100; ++i) cluster.after(i * 1ms, [this, i] { annotate("n1", {{"other", std::to_string(i)}}); });

@@ -83,7 +83,7 @@ TEST_F(TransportsTest, TellsWhatTheServerWarnsOf) {
   EXPECT_THAT(told.at(0).warnings, ElementsAre("policy quiet-hours"));
 }
 
-// As people have learnt to read them at -v=6.
+// The log lines have the format of kubectl's lines at -v=6, which people know.
 TEST_F(TransportsTest, LogsRequestsAsKubectlDoes) {
   agent::WatchedTransport transport(
       script, clock, log, [](const agent::RequestEnd&) {}, std::nullopt, "https://10.0.0.1:6443");

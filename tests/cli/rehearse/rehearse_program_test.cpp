@@ -1,4 +1,4 @@
-// The exit codes of `haulout rehearse -f`, which scripts rely on.
+// Tests the exit codes of `haulout rehearse -f`, which scripts rely on.
 #include "cli/rehearse/rehearse_program.hpp"
 
 #include <fcntl.h>

@@ -102,7 +102,8 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-// As in the program: who writes to a pipe that nobody reads is told so, and not killed.
+// Ignores SIGPIPE, as the program does. So a write to a pipe without a reader returns an error and does not kill the
+// process.
 class FdSinkTest : public ::testing::Test {
  protected:
   FdSinkTest() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
@@ -164,7 +165,7 @@ TEST_F(FdSinkTest, AFullDiskIsNoReaderThatHasGone) {
 
 TEST_F(FdSinkTest, WhatIsSaidInOneTurnIsWrittenTogetherAndInOrder) {
   boost::asio::io_context context(1);
-  Pipe pipe;  // as a terminal that has both
+  Pipe pipe;  // stdout and stderr share one pipe, as they share a terminal
   agent::FdSink out(pipe.writer()), err(pipe.writer());
   out.gather(context.get_executor());
   err.write_after(out);
@@ -191,7 +192,7 @@ TEST_F(FdSinkTest, AReaderThatDoesNotReadIsNotWaitedFor) {
   for (int i = 0; i < 300; ++i) {
     const std::string line = std::string(999, static_cast<char>('a' + i % 26)) + "\n";
     sent += line;
-    sink.write(line);  // would hang here: a pipe holds 64 KiB
+    sink.write(line);  // a blocking write would hang here, because a pipe holds 64 KiB
   }
   EXPECT_GT(sink.backlog(), 0u);
   sink.flush(0);
