@@ -33,8 +33,8 @@ struct Asked {
   std::vector<std::string> problems{};
 };
 
-// The message about a pod whose namespace is being deleted. It names the diagnosis NamespaceStuckTerminating if the deletion
-// takes too long.
+// The message about a pod whose namespace is being deleted. It names the diagnosis NamespaceStuckTerminating if the
+// deletion takes too long.
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 
 // Diagnoses in the order of code and subject, each pair once. Reports single replicas whatever the agent's policy for

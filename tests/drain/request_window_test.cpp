@@ -67,7 +67,7 @@ TEST_F(RequestWindowTest, P9_TheFirstOfANamespaceGoesBeyondIt) {
   EXPECT_EQ(send_all("quick"), 1u);
 }
 
-// Design 8: a slow webhook of one namespace does not hold up the evictions of another namespace.
+// A slow webhook of one namespace does not hold up the evictions of another namespace.
 TEST_F(PipelineTest, P9_ManySlowEvictionsOfOneNamespaceHoldUpNoOther) {
   make({.max_places = 0});
   std::vector<k8s::Pod> pods;

@@ -1,5 +1,7 @@
 #include "base/plain_text.hpp"
 
+#include <tuple>
+
 #include "tests/fuzz/fuzz.hpp"
 
 namespace haulout::fuzz {

@@ -18,15 +18,15 @@ static void one(std::string_view input) {
   const auto objects = sim::read_objects(input);
   if (!objects) return must(!objects.error().message().empty(), "an error says what it is");
   if (!small(*objects)) return;
-  agent::RehearsalInput rehearsal;
+  rehearse::RehearsalInput rehearsal;
   rehearsal.snapshot = {.documents = {{std::string(input)}}, .stored = true};
   rehearsal.nodes = {"n1"};
-  rehearsal.drain = agent::Settings::kubectl_defaults();
+  rehearsal.drain = cli::Settings::kubectl_defaults();
   rehearsal.drain.policy.daemon_set = drain::Treatment::skip;
   rehearsal.assumptions.give_up = std::chrono::minutes(10);
-  const auto played = agent::rehearse(rehearsal);
+  const auto played = rehearse::rehearse(rehearsal);
   if (!played) return must(!played.error().message().empty(), "an error says what it is");
-  must(!agent::rehearsal_json(*played, rehearsal.assumptions).empty(), "a rehearsal has a report");
+  must(!cli::rehearsal_json(*played, rehearsal.assumptions).empty(), "a rehearsal has a report");
 }
 
 static const Target target("snapshot", one);

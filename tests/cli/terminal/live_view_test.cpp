@@ -108,8 +108,8 @@ TEST(LiveViewTest, AProblemOfAPodIsToldOnceAndInFull) {
   state.apply(event(EventType::diagnosis_raised, 1, nullptr, &overlap, "", half));
   EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(9)),
               ElementsAre(::testing::_, "  waiting     shop/web-0     9s  OverlappingBudgets",
-                          "  OverlappingBudgets pod shop/web-0: selected by several PodDisruptionBudgets;",
-                          "      narrow the selector of all but one"));
+                          "  OverlappingBudgets pod shop/web-0: selected by several",
+                          "      PodDisruptionBudgets; narrow the selector of all but one"));
   EXPECT_THAT(render(state, {80, 5, true, false}, samples::at(9)).back(), ::testing::EndsWith("\u2026"))
       << "on a small screen it leaves room to the pods";
 }
