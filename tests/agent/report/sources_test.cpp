@@ -1,5 +1,5 @@
-// Tests that each reason has one name (drain/reasons.hpp) and one row in the table, and that no source gives a reason as
-// a literal.
+// Tests that each reason has one name (drain/reasons.hpp) and one row in the table, and that no source gives a reason
+// as a literal.
 #include <gmock/gmock.h>
 
 #include <algorithm>
