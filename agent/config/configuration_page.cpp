@@ -11,20 +11,20 @@ constexpr std::string_view head = R"(# The configuration of the agent
 
 This page is made from the table of options in `agent/config/`; a test compares the two.
 
-What `haulout agent` does by default is meant to be right for most fleets. What you change, you write in any of these
-places; the first that has an option decides about it, lists included:
+The defaults of `haulout agent` suit most fleets. To change an option, set it in any of these places. The first place
+that sets an option wins; lists are replaced, not merged:
 
 1. flags: `--max-unavailable 2`, `--max-unavailable=2`; repeat a flag to make a list
 2. environment variables: `HAULOUT_MAX_UNAVAILABLE=2`; a list is separated by semicolons
 3. the file, in YAML: `max-unavailable: 2`
-4. environment variables of whoever packs the agent: `HAULOUT_DEFAULT_LOG_FORMAT=json`
+4. environment variables for those who package the agent: `HAULOUT_DEFAULT_LOG_FORMAT=json`
 5. the defaults below
 
-The shipped DaemonSet has two of the fourth kind, `metrics-address: :9797` and `log-format: json`; what your file says
-comes before them. Its probes ask on port 9797: with another address the DaemonSet's port has to be changed, too.
+The shipped DaemonSet sets two options of the fourth kind, `metrics-address: :9797` and `log-format: json`; your file
+takes precedence. Its probes use port 9797: if you change the address, change the DaemonSet's port, too.
 
-The file is `/etc/haulout/config.yaml`, or the one that `--config` or `HAULOUT_CONFIG` names; in a cluster it usually is
-a ConfigMap, mounted. It is flat: each line is an option and its value, or its list of values.
+The file is `/etc/haulout/config.yaml`, or the file that `--config` or `HAULOUT_CONFIG` names. In a cluster it usually
+is a mounted ConfigMap. It is flat: each line is an option and its value, or its list of values.
 
 ```yaml
 max-unavailable: 10%
@@ -36,18 +36,18 @@ reboot-command: /usr/local/sbin/power-cycle --wait
 drain-deadline: 2h
 ```
 
-Mistakes are errors: an unknown key, a value of the wrong kind, a key that stands there twice, or options that contradict
-each other. The agent then says where and what to write instead, and ends with exit code 2 before it connects to
-anything. `haulout agent --check` does that and more without touching anything.
+Mistakes are errors: an unknown key, a value of the wrong type, a duplicate key, or options that contradict each other.
+The agent then prints where the mistake is and what to write instead, and exits with code 2 before it connects to
+anything. `haulout agent --check` checks this and more without changing anything.
 
-- A duration has a unit, as in Go: `90s`, `5m`, `1h30m`, `1.5h`; only `0` needs none.
-- A command is split at blanks, and quotes and `\` keep blanks together. There is no shell: no variables, no pipes. In
-  the file it may also be a list of words.
-- An empty value (`--pool-label=`, `HAULOUT_WINDOW=`) of a text, a list or a command is its default again, whatever the
-  places below say. In the file `null` is the same as leaving the option out.
-- YAML reads unquoted `on`, `yes`, `010` or `1e3` as something else; where that matters, the agent asks for quotes.
-- Variables that Kubernetes injects for a Service called `haulout`, like `HAULOUT_SERVICE_HOST`, are no options and do no
-  harm. A variable that looks like an option misspelt is ignored with a warning.
+- A duration has a unit, as in Go: `90s`, `5m`, `1h30m`, `1.5h`. Only `0` needs no unit.
+- A command is split at blanks; quotes and `\` protect blanks. The agent uses no shell, so there are no variables and no
+  pipes. In the file a command may also be a list of words.
+- An empty value (`--pool-label=`, `HAULOUT_WINDOW=`) of a text, a list or a command resets the option to its default,
+  and overrides the places that come later. In the file `null` is the same as leaving the option out.
+- YAML reads unquoted `on`, `yes`, `010` or `1e3` as something else. If that matters, the agent asks for quotes.
+- Variables that Kubernetes injects for a Service called `haulout`, like `HAULOUT_SERVICE_HOST`, are not options and
+  have no effect. The agent warns about a variable that looks like a misspelt option, and ignores it.
 )";
 
 std::string escaped(std::string_view text) {
@@ -79,7 +79,7 @@ std::string_view places_of(const Option& option) {
   switch (option.home) {
     case Option::Home::everywhere: return "";
     case Option::Home::flag_and_environment: return " Not in the file.";
-    case Option::Home::flag_only: return " A flag only.";
+    case Option::Home::flag_only: return " Only as a flag.";
   }
   return "";
 }

@@ -11,36 +11,40 @@ using enum MetricType;
 
 constexpr std::array table{
     MetricRow{"haulout_build_info", gauge, "version", "Always 1; the version is a label."},
-    MetricRow{"haulout_authority_info", gauge, "authority", "Always 1; by what authority the agent acts is a label."},
-    MetricRow{"haulout_state", gauge, "state", "1 for the state in which the node is, 0 for the others."},
-    MetricRow{"haulout_state_since_timestamp_seconds", gauge, "", "When the node entered its state, in Unix time."},
+    MetricRow{"haulout_authority_info", gauge, "authority",
+              "Always 1; the authority by which the agent acts is a label."},
+    MetricRow{"haulout_state", gauge, "state", "1 for the current state of the node, 0 for the others."},
+    MetricRow{"haulout_state_since_timestamp_seconds", gauge, "",
+              "Time at which the node entered its state, as a Unix timestamp."},
     MetricRow{"haulout_reason_info", gauge, "state,reason,concern",
-              "Always 1; why the node is where it is. Absent when nothing stands in its way. The concern is progress, "
-              "waiting (by somebody's wish) or trouble (it may not end by itself: ● in [reasons.md](reasons.md))."},
-    MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look."},
+              "Always 1; the reason why the node does not go on is a label. Absent if there is no reason. The concern "
+              "is progress, waiting (as a person or a policy demands) or trouble (may not end without a person: ● in "
+              "[reasons.md](reasons.md))."},
+    MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look at it."},
     MetricRow{"haulout_reboot_required", gauge, "",
-              "1 if the operating system wants a reboot, 0 if not. Absent while nobody knows."},
+              "1 if the operating system needs a reboot, 0 if not. Absent while that is unknown."},
     MetricRow{"haulout_backend_up", gauge, "",
-              "1 if the operating system's update tool gave an answer when it was last "
-              "asked."},
-    MetricRow{"haulout_api_up", gauge, "", "0 if no request to the API server was answered for half a minute."},
-    MetricRow{"haulout_slot_held", gauge, "", "1 if the node has a turn. Absent until it is known."},
+              "1 if the operating system's update tool could tell at the last query whether a reboot is needed."},
+    MetricRow{"haulout_api_up", gauge, "",
+              "1 if the API server answers, 0 if requests to it have been unanswered for 30 seconds."},
+    MetricRow{"haulout_slot_held", gauge, "", "1 if the node holds a slot, 0 if not. Absent until that is known."},
     MetricRow{"haulout_drain_pods", gauge, "phase",
-              "Pods of the drain under way: queued, waiting, terminating, vanished, and skipped ones."},
-    MetricRow{"haulout_drain_waiting_pods", gauge, "reason", "Pods that cannot be evicted now, by the reason why."},
+              "Pods of the current drain by phase: queued, waiting, terminating, vanished (deleted) or skipped."},
+    MetricRow{"haulout_drain_waiting_pods", gauge, "reason",
+              "Pods of the current drain that cannot be evicted now, by reason."},
     MetricRow{"haulout_diagnosis", gauge, "code,concern",
-              "Findings of the drain under way, what holds it up and why, by their code. Their concern is trouble, "
-              "unless they are harmless."},
+              "Diagnoses of the current drain by reason (label code). The concern is that of the reason, as in "
+              "haulout_reason_info."},
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
-              "How long drains took, whether they ended drained or otherwise."},
+              "Duration of drains. The result is drained, or ended for any other outcome."},
     MetricRow{"haulout_updates_total", counter, "result",
-              "Updates that ended: succeeded, failed (the node became degraded), given_up (before the reboot was asked "
-              "for)."},
-    MetricRow{"haulout_evictions_total", counter, "result", "Evictions: accepted, refused, or unanswered."},
+              "Updates that ended: succeeded, failed (the node became degraded) or given_up (before the agent "
+              "requested the reboot)."},
+    MetricRow{"haulout_evictions_total", counter, "result", "Eviction requests: accepted, refused or unanswered."},
     MetricRow{"haulout_api_requests_total", counter, "verb,resource,code",
-              "Requests to the API server; the code is the HTTP status, or what went wrong instead."},
+              "Requests to the API server. The code is the HTTP status, or the kind of error if there was no answer."},
     MetricRow{"haulout_events_total", counter, "result",
-              "Events for the Node: written, failed, or dropped because there were too many."},
+              "Events of the Node: written, failed, or dropped because there were too many."},
     MetricRow{"process_cpu_seconds_total", counter, "", "Total user and system CPU time spent in seconds."},
     MetricRow{"process_resident_memory_bytes", gauge, "", "Resident memory size in bytes."},
     MetricRow{"process_virtual_memory_bytes", gauge, "", "Virtual memory size in bytes."},
@@ -53,18 +57,18 @@ constexpr std::string_view head = R"(# Metrics
 
 This page is made from the table of metrics in `agent/report/`; a test compares the two.
 
-With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the agent serves on that address
+With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the agent serves these paths on that address:
 
-| path | what |
+| path | content |
 |---|---|
 | `/metrics` | the metrics below, in the text format of Prometheus |
-| `/healthz` | 200 as long as the agent's one loop turns: whoever gets no answer may restart it |
-| `/readyz` | 200 if the API server answers and the operating system's update tool has been asked; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed is no reason for 503: see `haulout_backend_up` |
+| `/healthz` | 200 as long as the agent's event loop runs. If there is no answer, the agent may be restarted |
+| `/readyz` | 200 if the API server answers and the agent has queried the operating system's update tool; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed does not cause 503: see `haulout_backend_up` |
 
-Every `haulout_` metric has the label `node` besides those in the table. An agent is restarted by each reboot of its
-node, so counters start anew then, as `rate()` and `increase()` expect.
+Every `haulout_` metric also has the label `node`. Each reboot of the node restarts its agent, so counters start
+again at 0 then. `rate()` and `increase()` handle that.
 
-Alerts to start from are in `packaging/prometheus/haulout.rules.yaml`.
+Example alerts are in `packaging/prometheus/haulout.rules.yaml`.
 )";
 
 std::string labels_of(const MetricRow& row) {

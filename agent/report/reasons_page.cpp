@@ -9,25 +9,25 @@ constexpr std::string_view head = R"(# Why a node waits
 
 This page is made from the table of reasons in `agent/report/`; a test compares the two.
 
-Whatever the agent of a node waits for has a reason, and everything says the same one:
+Whenever the agent of a node waits, it shows a reason. The reason is the same in all of these places:
 
 | where | how to see it |
 |---|---|
 | labels `haulout.dev/state` and `haulout.dev/reason` | `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` |
-| annotation `haulout.dev/message` | the sentence that belongs to it, in `kubectl describe node NAME` |
-| condition `HauloutMaintenance` | from cordon to uncordon, in `kubectl describe node NAME` |
+| annotation `haulout.dev/message` | the sentence that explains the reason, in `kubectl describe node NAME` |
+| condition `HauloutMaintenance` | true from cordon to uncordon, in `kubectl describe node NAME` |
 | Events on the Node | `kubectl describe node NAME`, `kubectl events --for node/NAME` |
 | metric `haulout_reason_info` | see [metrics.md](metrics.md) |
-| the agent's log | one line for each change, with the fields `state` and `reason` |
+| the agent's log | one line per change, with the fields `state` and `reason` |
 | on bare metal | `systemctl status haulout` |
 
-No reason means that nothing stands in the node's way. The Event about a state without a reason has the state as its
-reason: `Unknown`, `Idle`, `Pending`, `Waiting`, `Draining`, `Ready`, `Rebooting`, `Verifying`, `Uncordoning`, `Soaking`,
-`Degraded`. A reason marked ● may not end by itself: have a look. Those are
-Warnings among the Events and in the log.
+If there is no reason, nothing blocks the node. The Event for a state without a reason uses the name of the state
+instead: `Unknown`, `Idle`, `Pending`, `Waiting`, `Draining`, `Ready`, `Rebooting`, `Verifying`, `Uncordoning`,
+`Soaking`, `Degraded`. A reason marked ● may not end without a person: look at the node. Such reasons are Warnings among
+the Events and in the log.
 
-A diagnosis says why a drain does not get on. It has a reason of this page, too: in the reports of `haulout drain` and
-`haulout explain`, as an Event on the Node, and in the metric `haulout_diagnosis`.
+A diagnosis is a condition that keeps a drain from ending. Diagnoses use the reasons of this page, too. They appear in
+the reports of `haulout drain` and `haulout explain`, as Events on the Node, and in the metric `haulout_diagnosis`.
 )";
 
 std::string escaped(std::string_view text) {

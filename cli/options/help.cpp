@@ -34,7 +34,7 @@ std::string flag_list(const std::vector<Flag>& flags) {
     result += '\n' + indented(flag.help);
   }
   if (!without_effect.empty())
-    result += "    Taken as kubectl takes them, without effect here:\n" + indented(joined(without_effect, ", "));
+    result += "    Accepted for compatibility with kubectl, without effect:\n" + indented(joined(without_effect, ", "));
   return result;
 }
 
@@ -51,20 +51,20 @@ std::string overview(std::string_view program) {
 
 std::string drain_text(std::string_view program) {
   return fmt::format(
-      "Takes what `kubectl drain` takes, and does it faster and safer: cordons the node, evicts every pod that must\n"
-      "leave (each by its UID, so never a namesake), and waits until all have vanished. Says what holds it up, and "
-      "why.\n"
-      "DaemonSet-managed and mirror pods stay. Pods that policy protects (local data, no controller) stop the drain\n"
-      "before it touches anything; the flags below allow them. A failed drain leaves the node cordoned.\n\n"
+      "Accepts the flags of `kubectl drain`, and is faster and safer: it cordons the node, evicts every pod that must\n"
+      "leave (by its UID, so never another pod of the same name), and waits until all are deleted. It reports which\n"
+      "pods block the drain, and why.\n\n"
+      "DaemonSet-managed and mirror pods stay. If policy protects a pod (local data, no controller), the drain ends\n"
+      "before it changes anything; the flags below allow the eviction. A failed drain leaves the node cordoned.\n\n"
       "Usage:\n  {0} drain NODE... [flags]\n  {0} drain -l SELECTOR [flags]\n\n"
       "Examples:\n"
       "  # Drain node \"foo\", even if there are pods on it that no controller manages\n"
       "  {0} drain foo --force\n\n"
       "  # As above, but stop if there are such pods, and give each pod 15 minutes to terminate\n"
       "  {0} drain foo --grace-period=900\n\n"
-      "  # What most nodes need; give up after ten minutes\n"
+      "  # The flags that most nodes need; give up after ten minutes\n"
       "  {0} drain foo --ignore-daemonsets --delete-emptydir-data --timeout=10m\n\n"
-      "  # What would happen?\n"
+      "  # Show what would happen\n"
       "  {0} drain foo --ignore-daemonsets --dry-run=client\n\n"
       "  # All nodes of a pool, one after the other, five pods at a time, the report as JSON\n"
       "  {0} drain -l pool=old --ignore-daemonsets --max-concurrent=5 -o json\n\n"
@@ -76,30 +76,28 @@ std::string drain_text(std::string_view program) {
 
 std::string rehearse_text(std::string_view program) {
   return fmt::format(
-      "Plays the drain of nodes on a simulated copy of the cluster, in virtual time: the very drain that `{0} drain`\n"
-      "runs, with the same flags. Says how long it would take, which pods would hold it up and why, and which would\n"
-      "find no room elsewhere. Changes nothing; of the cluster it only lists objects, and with --snapshot not even "
-      "that.\n\n"
-      "With --all it plays the update of the whole fleet: each node that is Ready wants one reboot, and the agents "
-      "take\n"
-      "their turns, windows and drains as the configuration of --config says.\n\n"
-      "What no snapshot tells is assumed: how soon new pods are Ready (--ready-after), how long volumes take to be\n"
-      "detached and attached (--detach-within, --attach-within), and that each pod takes its whole grace period to\n"
-      "terminate (--terminate-within). Room is reckoned as the scheduler does it, from requests, taints, node "
-      "affinity\n"
-      "and pod anti-affinity; pods whose placement depends on more are listed.\n\n"
+      "Simulates the drain of nodes on a copy of the cluster, in virtual time. It runs the same code as `{0} drain`,\n"
+      "with the same flags. It reports how long the drain would take, which pods would block it and why, and which\n"
+      "pods would find no capacity on other nodes. It changes nothing: it only lists the objects of the cluster, and\n"
+      "with --snapshot it does not connect to a cluster at all.\n\n"
+      "With --all it simulates the update of the whole fleet: each node that is Ready is rebooted once, and agents\n"
+      "use slots, windows and drains as the configuration of --config says.\n\n"
+      "The simulation assumes what a snapshot does not contain: how soon new pods are Ready (--ready-after), how long\n"
+      "volumes take to detach and attach (--detach-within, --attach-within), and that each pod takes its whole grace\n"
+      "period to terminate (--terminate-within). It computes capacity as the scheduler does, from requests, taints,\n"
+      "node affinity and pod anti-affinity, and lists the pods whose placement depends on more.\n\n"
       "Usage:\n  {0} rehearse NODE... [flags]\n  {0} rehearse -l SELECTOR [flags]\n"
       "  {0} rehearse --all [--config FILE] [flags]\n\n"
       "Examples:\n"
       "  # The cluster of the kubeconfig\n"
       "  {0} rehearse worker-3 --ignore-daemonsets --delete-emptydir-data\n\n"
-      "  # A cluster out of reach, with a picture\n"
+      "  # A cluster that cannot be reached, with a timeline as SVG\n"
       "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json > cluster.json\n"
       "  {0} rehearse worker-3 -f cluster.json --ignore-daemonsets --timeline drain.svg\n\n"
-      "  # All nodes, two at a time, as agents with this configuration would take them\n"
+      "  # All nodes, two at a time, as agents with this configuration would update them\n"
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"
       "Exit codes:\n"
-      "  0 all would be drained, or updated, and all pods find room   1 it would not   2 wrong usage\n"
+      "  0 all nodes would be drained or updated, and all pods find capacity   1 otherwise   2 wrong usage\n"
       "  3 kubeconfig, connection or permission, or a snapshot that cannot be used\n",
       program);
 }
@@ -111,28 +109,28 @@ std::string cordon_text(std::string_view program, Command command) {
       "Usage:\n  {0} {1} NODE... [flags]\n  {0} {1} -l SELECTOR [flags]\n\n"
       "Examples:\n  # Mark node \"foo\" as {2}schedulable\n  {0} {1} foo\n",
       program, to_string(command), on ? "un" : "",
-      on ? " Who did it and when is noted on the node." : " The note of who cordoned it goes, too, whoever that was.");
+      on ? " An annotation of the node records who did it and when."
+         : " Also removes the annotation that records who cordoned the node, whoever that was.");
 }
 
 std::string agent_text(std::string_view program) {
   std::string text = fmt::format(
-      "Runs on a node and takes it through updates of its operating system: waits until a reboot is needed and it is\n"
-      "the node's turn, cordons, evicts, reboots, verifies and uncordons. State and reason are labels of the Node.\n\n"
-      "Every flag but --config, --check and --release may also be a key of the configuration file, and all but the "
-      "last\n"
-      "two an environment variable: --drain-deadline is HAULOUT_DRAIN_DEADLINE. Flags come before variables, "
-      "variables\n"
-      "before the file.\n\n"
+      "Runs on a node and reboots it for updates of its operating system. When a reboot is needed, the agent waits\n"
+      "for its gates and a slot, then cordons, drains, reboots, verifies and uncordons the node. State and reason are\n"
+      "labels of the Node.\n\n"
+      "Every flag except --config, --check and --release may also be a key of the configuration file. Every flag\n"
+      "except --check and --release may also be an environment variable, for example HAULOUT_DRAIN_DEADLINE for\n"
+      "--drain-deadline. Flags override variables, and variables override the file.\n\n"
       "Usage:\n  {0} agent [flags]\n\n"
       "Examples:\n"
-      "  # What a systemd unit starts; /etc/haulout/config.yaml is read if it exists\n"
+      "  # The command of the systemd unit; the agent reads /etc/haulout/config.yaml if it exists\n"
       "  {0} agent\n\n"
-      "  # Is everything right? Touches nothing\n"
+      "  # Check everything, and change nothing\n"
       "  {0} agent --check\n\n"
-      "  # Two nodes at once, one drain no longer than an hour\n"
+      "  # Two nodes at the same time, no drain longer than an hour\n"
       "  {0} agent --max-unavailable 2 --drain-deadline 1h\n\n"
       "Exit codes:\n"
-      "  0 ended as asked   1 check or release failed   2 wrong usage or configuration\n"
+      "  0 done   1 check or release failed   2 wrong usage or configuration\n"
       "  3 kubeconfig, connection or permission   129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
       program);
   for (const FlagGroup& group : agent_flag_groups())
@@ -154,17 +152,17 @@ std::string head_of(Command command, std::string_view program) {
 
 const std::vector<CommandRow>& command_rows() {
   static const std::vector<CommandRow> rows = {
-      {Command::drain, "drain", "Cordon a node, evict its pods and wait until they have vanished"},
+      {Command::drain, "drain", "Cordon a node, evict its pods and wait until they are deleted"},
       {Command::cordon, "cordon", "Mark a node as unschedulable"},
       {Command::uncordon, "uncordon", "Mark a node as schedulable"},
-      {Command::status, "status", "The fleet at a glance: the state of each node, and what holds it up"},
-      {Command::explain, "explain", "Everything about one node: gates, pods, budgets, and why not now"},
-      {Command::pause, "pause", "Begin no further update: of some nodes, a pool, or the cluster"},
+      {Command::status, "status", "Show the state of each node, and what blocks the fleet"},
+      {Command::explain, "explain", "Explain one node: gates, pods, budgets, and why it is not updated now"},
+      {Command::pause, "pause", "Pause updates of nodes, of a pool or of the cluster"},
       {Command::resume, "resume", "End a pause"},
-      {Command::request_reboot, "request-reboot", "Ask the agent of a node to reboot it when it is its turn"},
+      {Command::request_reboot, "request-reboot", "Request that the agent of a node reboots it when it gets a slot"},
       {Command::rehearse, "rehearse",
-       "Play a drain, or a fleet's update, on a copy of the cluster: how long, what blocks it"},
-      {Command::agent, "agent", "Take this machine's node through updates of its operating system, from now on"},
+       "Simulate a drain or the update of a fleet: how long it takes, and what blocks it"},
+      {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},
   };

@@ -34,8 +34,8 @@ std::string apply_pool(Settings& settings, const std::string& value) {
   const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
       !alphanumeric(value.front()) || !alphanumeric(value.back()))
-    return "a pool is named as the agents' --pool, or the value of their --pool-label, has it: letters, digits, "
-           "\"-\", \"_\" and \".\", the first and the last a letter or a digit";
+    return "a pool is named as the agents' --pool, or the value of their --pool-label, has it: letters, digits, \"-\", "
+           "\"_\" and \".\", the first and the last a letter or a digit";
   settings.people.pool = value;
   return {};
 }
@@ -65,10 +65,11 @@ std::vector<Flag> target_flags(std::string_view what) {
 
 std::vector<Flag> pause_flags() {
   std::vector<Flag> flags = target_flags("Pause");
-  flags.push_back({"reason", 0, Kind::value, "", "Why, for whoever asks why nothing happens.", apply_reason});
+  flags.push_back(
+      {"reason", 0, Kind::value, "", "The reason for the pause. Agents, status and explain show it.", apply_reason});
   flags.push_back({"until", 0, Kind::value, "",
-                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or for how long (90m, 12h). Without "
-                   "it the pause lasts until `resume`.",
+                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or a duration (90m, 12h). Without it "
+                   "the pause lasts until `resume`.",
                    apply_until});
   return flags;
 }
@@ -78,23 +79,25 @@ std::vector<Flag> pause_flags() {
 std::vector<Flag> people_flags(Command command) {
   switch (command) {
     case Command::status:
-      return {output_flag("text, wide or json. wide: with pool, turn, versions, operating system and last update.",
-                          {{"text", OutputFormat::text}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json}}),
-              selector_flag(),
-              {"watch", 'w', Kind::boolean, "false",
-               "Go on and show every change, until interrupted. With -o json: one object per line.",
-               boolean([](Settings& s, bool on) { s.people.watch = on; })}};
+      return {
+          output_flag(
+              "Output format: text, wide or json. wide adds pool, slot, versions, operating system and last update.",
+              {{"text", OutputFormat::text}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json}}),
+          selector_flag(),
+          {"watch", 'w', Kind::boolean, "false",
+           "Watch for changes and show each one, until interrupted. With -o json: one object per line.",
+           boolean([](Settings& s, bool on) { s.people.watch = on; })}};
     case Command::explain:
-      return {{"fit", 0, Kind::boolean, "false",
-               "Also say of each pod that leaves whether it fits on another node, as the scheduler would. Lists the "
-               "nodes and pods of the whole cluster.",
-               boolean([](Settings& s, bool on) { s.people.check_fit = on; })},
-              output_flag("text or json.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
+      return {
+          {"fit", 0, Kind::boolean, "false",
+           "Also report for each pod that must leave whether it fits on another node, as the scheduler would decide. "
+           "Lists the nodes and pods of the whole cluster.",
+           boolean([](Settings& s, bool on) { s.people.check_fit = on; })},
+          output_flag("Output format: text or json.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
     case Command::pause: return pause_flags();
     case Command::resume: return target_flags("Resume");
     case Command::request_reboot:
-      return {{"reason", 0, Kind::value, "", "Why, for whoever wonders about the reboot.", apply_reason},
-              selector_flag()};
+      return {{"reason", 0, Kind::value, "", "The reason for the reboot.", apply_reason}, selector_flag()};
     default: return {};
   }
 }

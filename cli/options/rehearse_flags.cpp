@@ -43,16 +43,16 @@ std::string apply_max_unavailable(Settings& settings, const std::string& value) 
 std::vector<Flag> fleet_flags() {
   return {
       {"all", 0, Kind::boolean, "false",
-       "Instead of drains of some nodes: the update of the whole fleet, by the agents, every node that is Ready with "
-       "one reboot.",
+       "Simulate the update of the whole fleet by its agents, instead of drains of some nodes. Every node that is "
+       "Ready is rebooted once.",
        boolean([](Settings& s, bool on) { s.rehearse.all = on; })},
       {"config", 0, Kind::value, "",
-       "With --all: the configuration file of the agents. Without it they do what they do by default; neither the file "
-       "nor the HAULOUT_ variables of this machine are read.",
+       "With --all: the configuration file of the agents. Without it the agents use their defaults. The configuration "
+       "file and the HAULOUT_ variables of this machine are not read.",
        apply_config},
       {"max-unavailable", 0, Kind::value, "",
-       "With --all: how many nodes may be out at a time (2), or which part of a pool (10%), whatever the configuration "
-       "says.",
+       "With --all: how many nodes of a pool may be unavailable at the same time, as a number (2) or a percentage "
+       "(10%). Overrides the configuration.",
        apply_max_unavailable},
       {"reboot-time", 0, Kind::value, "3m", "With --all: assume that a machine is down for this long when it reboots.",
        duration([](Settings& s, Duration d) { s.rehearse.reboot_time = d; })},
@@ -69,25 +69,26 @@ std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags) {
     flags.push_back(of_both ? std::move(flag) : of_a_drain(std::move(flag)));
   }
   flags.push_back({"attach-within", 0, Kind::value, "15s",
-                   "Assume that a volume is attached to a node this long after a pod was bound there that wants it, or "
-                   "after the node that had it alone lets it go. Its pod starts then.",
+                   "Assume that attaching a volume takes this long, from the time when a pod that uses it is bound to "
+                   "the node, or when another node that had it exclusively has detached it. Then the pod starts.",
                    duration([](Settings& s, Duration d) { s.rehearse.attach_within = d; })});
-  flags.push_back({"detach-within", 0, Kind::value, "30s",
-                   "Assume that a volume is unmounted and detached this long after its last pod on the node has gone.",
-                   duration([](Settings& s, Duration d) { s.rehearse.detach_within = d; })});
-  flags.push_back({"output", 'o', Kind::value, "text", "text or json.",
+  flags.push_back(
+      {"detach-within", 0, Kind::value, "30s",
+       "Assume that a volume is unmounted and detached this long after its last pod on the node was deleted.",
+       duration([](Settings& s, Duration d) { s.rehearse.detach_within = d; })});
+  flags.push_back({"output", 'o', Kind::value, "text", "Output format: text or json.",
                    one_of<OutputFormat>({{"text", OutputFormat::text}, {"json", OutputFormat::json}},
                                         [](Settings& s, OutputFormat format) { s.output = format; })});
   flags.push_back({"ready-after", 0, Kind::value, "30s",
-                   "Assume that a new pod is Ready this long after it found a node and has its volumes.",
+                   "Assume that a new pod is Ready this long after it is scheduled and its volumes are attached.",
                    duration([](Settings& s, Duration d) { s.rehearse.ready_after = d; })});
   flags.push_back({"snapshot", 'f', Kind::value, "",
-                   "The cluster: a file with objects as kubectl get -o json or yaml prints them, - for stdin; may be "
-                   "repeated. Without it they are read from the cluster.",
+                   "A snapshot of the cluster: a file with objects as kubectl get -o json or yaml prints them, or - "
+                   "for stdin. May be repeated. Without it the objects are read from the cluster.",
                    apply_snapshot});
   flags.push_back({"terminate-within", 0, Kind::value, "",
-                   "Assume that no pod takes longer than this to terminate; without it each takes its whole grace "
-                   "period, the longest that it may take.",
+                   "Assume that no pod takes longer than this to terminate. Without it each pod takes its whole grace "
+                   "period, which is the maximum.",
                    duration([](Settings& s, Duration d) { s.rehearse.terminate_within = d; })});
   return flags;
 }
