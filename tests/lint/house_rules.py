@@ -15,6 +15,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import class_size as class_size_of  # noqa: E402
+
 Finding = collections.namedtuple("Finding", "path line rule message")
 
 # room -> the rooms beside itself that it may use. Tests use all, and nothing uses tests.
@@ -219,6 +222,14 @@ def file_length(tree):
             yield Finding(path, count, "file_length", f"{count} lines: split it by meaning ({HARD_LINES} at most)")
 
 
+def class_size(tree):
+    """A class is one idea."""
+    for path, text in tree.files.items():
+        if path.endswith(CODE) and folder(path) in DIRECTIONS:
+            for line, message in class_size_of.too_large(text):
+                yield Finding(path, line, "class_size", message)
+
+
 def comment_width(tree):
     """The formatter leaves comments alone, since it would break lists and tables."""
     for path, number, line in tree.lines((".cpp", ".hpp")):
@@ -362,7 +373,7 @@ def compare(path, text, run, remedy):
         yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
 
 
-RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, file_length, comment_width,
+RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, file_length, class_size, comment_width,
          unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

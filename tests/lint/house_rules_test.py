@@ -58,6 +58,13 @@ SAMPLES = {
         [{"drain/a.cpp": '#include <fmt/format.h>\nauto text = fmt::format("a");\n'}, {"drain/b.cpp": "// as fmt:: does\n"},
          {"drain/a.cpp": "fmt::format(x);\n", "drain/a.hpp": HEADER + "#include <fmt/core.h>\n"}]),
     "header_namespace": ([{"drain/a.hpp": HEADER + "using namespace std;\n"}], [{"drain/a.cpp": "using namespace std;\n"}]),
+    "class_size": (
+        [{"drain/a.hpp": HEADER + "class A {\n" + "  int f(int a = 0);\n" * 26 + "};\n"},
+         {"drain/a.cpp": "class A {\n" + "  std::map<int, int> a_;\n" * 21 + "};\n"},
+         {"drain/a.cpp": "struct A {\n" + "  int f() const { return 1; }\n" * 26 + "};\n"}],
+        [{"drain/a.hpp": HEADER + "class A {\n" + "  void f() { if (a) { b(); } }\n" * 25 + "  int a_ = 0;\n" * 20 + "};\n"},
+         {"drain/a.cpp": "struct A {\n" + "  int a = 0;\n" * 40 + "};\n"},
+         {"drain/a.cpp": "class A {\n  struct B {\n" + "    int a;\n" * 30 + "  };\n  A(const A&) = delete;\n};\n"}]),
     "comment_width": ([{"drain/a.cpp": "  // " + "a" * 116 + "\n"}], [{"drain/a.cpp": "  // " + "a" * 115 + "\n"}]),
     "file_length": ([{"drain/a.cpp": "int a;\n" * 401}], [{"drain/a.cpp": "int a;\n" * 400}]),
     "unfinished": ([{"drain/a.cpp": "// TODO: all of it\n"}, {"docs/a.md": "FIXME\n"}], [{"drain/a.cpp": "// to do so\n"}]),
