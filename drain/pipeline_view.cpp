@@ -279,8 +279,9 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.state == PodState::vanished) return;
   TrackedPod& tracked = found->second;
-  // The eviction was sent and its answer has not arrived (it may be lost), so the pod counts as evicted by the drain.
-  if ((tracked.state == PodState::in_flight || tracked.shortening) && !tracked.report.evicted_at) {
+  // The eviction was sent and its answer has not arrived or is lost, so the pod counts as evicted by the drain.
+  const bool unanswered = tracked.state == PodState::in_flight || tracked.shortening || tracked.answer_lost;
+  if (unanswered && !tracked.report.evicted_at) {
     tracked.report.evicted_at = wall;
     tracked.inferred = true;
   }

@@ -65,10 +65,12 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
     if (before == value)
       co_return EntryChange{map ? std::move(map->data) : std::map<std::string, std::string>(), std::move(before),
                             false};
+    const bool was_there = map.has_value();
     auto written = co_await write_entry(client, std::move(map), ns, key, value, deadline);
     if (written) co_return EntryChange{std::move(written->data), std::move(before), true};
-    // Another writer has created or changed the ConfigMap since it was read.
-    const bool raced = k8s::is_conflict(written.error()) || k8s::is_already_exists(written.error());
+    // Another writer has created, changed or deleted the ConfigMap since it was read.
+    const bool raced = k8s::is_conflict(written.error()) || k8s::is_already_exists(written.error()) ||
+                       (was_there && k8s::is_gone(written.error()));
     if (!raced) co_return std::move(written).error();
     if (!co_await another_try(client, backoff, rng, deadline)) co_return std::move(written).error();
   }

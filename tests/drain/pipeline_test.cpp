@@ -307,6 +307,21 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
   EXPECT_EQ(tracked(foreign).report.outcome, PodOutcome::gone);
 }
 
+// A pod without a grace period is deleted at once: the watch shows no terminating pod between the eviction and the end.
+TEST_F(PipelineTest, APodThatIsGoneAfterALostAnswerWasEvicted) {
+  make();
+  const auto lost = a_pod("lost");
+  const auto refused = a_pod("refused");
+  plan({lost, refused});
+  EXPECT_THAT(take(), SizeIs(2));
+  refuse(lost, Error(Errc::reset, "lost"));
+  refuse(refused, status_error(500, "InternalError"));
+  gone(lost);
+  gone(refused);
+  EXPECT_EQ(tracked(lost).report.outcome, PodOutcome::evicted);
+  EXPECT_EQ(tracked(refused).report.outcome, PodOutcome::gone);
+}
+
 TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   make();
   plan({a_pod("a")});

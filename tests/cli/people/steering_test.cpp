@@ -99,6 +99,21 @@ TEST_F(SteeringTest, PausesThePoolAndTheClusterWhereNothingIsYet) {
   EXPECT_EQ(entry("pause"), "<none>");
 }
 
+TEST_F(SteeringTest, AConfigMapThatIsDeletedMeanwhileIsMadeAnew) {
+  EXPECT_EQ(command({"pause", "--pool", "web"}), 0);
+  bool deleted = false;
+  cluster.server().intercept([&](const sim::Call& call, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (!deleted && entry.verb == "patch" && entry.resource == "configmaps") {
+      deleted = true;
+      cluster.remove("configmaps", "haulout", call.name);
+    }
+    return std::nullopt;
+  });
+  EXPECT_EQ(command({"pause", "--all"}), 0) << errors.text;
+  EXPECT_TRUE(deleted);
+  EXPECT_NE(entry("pause"), "<none>");
+}
+
 TEST_F(SteeringTest, ResumingWhatIsNotThereCreatesNothing) {
   EXPECT_EQ(command({"resume", "--all"}), 0);
   EXPECT_EQ(text.text, "cluster is not paused\n");
