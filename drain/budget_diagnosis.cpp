@@ -106,11 +106,11 @@ DiagnosisFact unprocessed(const BudgetCase& about) {
   if (way_out.empty())
     way_out = "let it select only pods whose controller has the scale subresource, or use an integer minAvailable";
   if (budget.condition_reason == "SyncFailed")
-    return {reason::BudgetSyncFailed,
+    return {reason::budget_sync_failed,
             {},
             fmt::format("it cannot be computed, so it allows nothing: {}; {}", budget.condition_message, way_out),
             controller_hold};
-  return {reason::BudgetNotObserved,
+  return {reason::budget_not_observed,
           {},
           fmt::format("the disruption controller has not processed it, and until then no eviction is allowed; {}",
                       see_controller),
@@ -131,14 +131,14 @@ DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) 
                                      [&](const auto& entry) { return entry.second.has_value(); }) &&
                          server_now > *last + limit + margin;
   if (forgotten)
-    return {reason::BudgetNotObserved,
+    return {reason::budget_not_observed,
             {},
             fmt::format("it counts as gone what was let go more than two minutes ago ({}), which the disruption "
                         "controller ends by then; {}",
                         listed(std::move(names)), see_controller),
             {}};
   return {
-      reason::BudgetDisruptionPending,
+      reason::budget_disruption_pending,
       {},
       fmt::format("it counts as gone what is not being deleted ({}); it goes by the name, so a new pod of that name "
                   "counts, too. Wait: that ends by itself {}",
@@ -149,7 +149,7 @@ DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) 
 
 DiagnosisFact deadlock(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  return {reason::BudgetUnhealthyDeadlock,
+  return {reason::budget_unhealthy_deadlock,
           {},
           fmt::format("pods that are not healthy may not leave while it needs {} healthy and has {}: {}; set its "
                       "unhealthyPodEvictionPolicy to AlwaysAllow (kubectl patch pdb {} -n {} --type=merge -p "
@@ -192,19 +192,19 @@ DiagnosisFact needs_all(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   const bool number = whole_number(budget.min_available).has_value();
   if (const std::string way_out = way_out_of_its_controller(about); !way_out.empty())
-    return {budget.expected_pods == 1 ? reason::BudgetOfSinglePod : reason::BudgetNeedsAllPods,
+    return {budget.expected_pods == 1 ? reason::budget_of_single_pod : reason::budget_needs_all_pods,
             {},
             fmt::format("it needs {} healthy of {} ({}); {}", budget.desired_healthy, pods(budget.expected_pods),
                         field_of(budget), way_out),
             controller_hold};
   if (budget.expected_pods == 1)
-    return {reason::BudgetOfSinglePod,
+    return {reason::budget_of_single_pod,
             {},
             fmt::format("it protects a single pod ({}, needs {} healthy of 1), which can therefore not be evicted; {}; "
                         "or delete the pod by hand when its owner agrees to the outage",
                         field_of(budget), budget.desired_healthy, ways_out(about)),
             controller_hold};
-  return {reason::BudgetNeedsAllPods,
+  return {reason::budget_needs_all_pods,
           {},
           fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
                       field_of(budget),
@@ -215,7 +215,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
 }
 
 DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
-  return {reason::BudgetMisconfigured,
+  return {reason::budget_misconfigured,
           {},
           fmt::format("it counts no pod ({}, expectedPods 0), so it allows nothing for ever: pods without a controller "
                       "count only for an integer minAvailable; use that, or give the pods a controller",
@@ -224,7 +224,7 @@ DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
 }
 
 DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
-  return {reason::BudgetMisconfigured,
+  return {reason::budget_misconfigured,
           {},
           fmt::format("all its pods are healthy ({} of {}, {} needed), and it allows no disruption ({}); see that "
                       "kube-controller-manager runs, or change that field",
@@ -244,7 +244,7 @@ DiagnosisFact waiting(const BudgetCase& about) {
     what = "the others do not exist yet; kubectl describe their controller to see why it creates none";
   else
     what = fmt::format("the others are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
-  return {reason::BudgetAwaitsReplacement, {}, count + ": " + what, passing_hold};
+  return {reason::budget_awaits_replacement, {}, count + ": " + what, passing_hold};
 }
 
 DiagnosisFact never_opens(const BudgetCase& about) {
@@ -253,7 +253,7 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   if (way_out.empty())
     way_out = fmt::format("change that field{}, or delete the pods by hand when their owner agrees",
                           budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
-  return {reason::BudgetNeverAllows,
+  return {reason::budget_never_allows,
           {},
           fmt::format("it says {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
           {}};
@@ -262,7 +262,7 @@ DiagnosisFact never_opens(const BudgetCase& about) {
 std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   if (budget.disrupted_pods.size() > most_disrupted_pods)
-    return DiagnosisFact{reason::BudgetMapTooBig,
+    return DiagnosisFact{reason::budget_map_too_big,
                          {},
                          fmt::format("more than {} evictions of its pods wait for the disruption controller, and the "
                                      "server takes no more; see that kube-controller-manager runs and keeps up",

@@ -100,7 +100,7 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& 
   if (missing < allowed) return std::nullopt;
   const std::string of =
       group.controller.replicas ? fmt::format(" of its {}", *group.controller.replicas) : std::string();
-  return Hold{reason::BlockedByControllerBudget,
+  return Hold{reason::blocked_by_controller_budget,
               fmt::format("held back until a replacement is Ready: {} may be without {}{} ({}), and is without {}",
                           group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
@@ -119,14 +119,14 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& 
   if (const Member* member = homeless(group)) {
     const TimePoint told = homeless_told(*member);
     return Hold{
-        told <= now ? reason::ReplacementUnschedulable : reason::AwaitingReplacement,
+        told <= now ? reason::replacement_unschedulable : reason::awaiting_replacement,
         fmt::format("held back because a replacement, pod {}, finds no node: {}", member->key, *member->unschedulable),
         told <= now ? TimePoint::max() : told};
   }
   if (!group.left_first) return std::nullopt;
   const TimePoint until = *group.left_first + guards_.canary;
   if (tally_of(group).found_home || until <= now) return std::nullopt;
-  return Hold{reason::AwaitingReplacement,
+  return Hold{reason::awaiting_replacement,
               fmt::format("held back until the first replacement of {} has found a node, or for {}",
                           group.controller.text(), seconds(guards_.canary)),
               until};
@@ -137,16 +137,16 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
   Group* group = group_of(pod);
   if (!group) {
     want(pod);
-    return Hold{reason::ControllerUnknown,
+    return Hold{reason::controller_unknown,
                 fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
   }
   if (!seen_.contains(pod.ns))
-    return Hold{reason::ControllerUnknown,
+    return Hold{reason::controller_unknown,
                 fmt::format("held back until the pods of {} on other nodes can be seen", group->controller.text())};
   if (group->controller.gone) return std::nullopt;
   // The first count must include all existing pods: those of an unknown ReplicaSet would count as replacements later.
   if (const Wanted* stranger = group->counted ? nullptr : stranger_of(group->controller))
-    return Hold{reason::ControllerUnknown,
+    return Hold{reason::controller_unknown,
                 fmt::format("held back until {} {} was looked up, which may be one of {}",
                             stranger->question.owner.kind, stranger->question.owner.name, group->controller.text())};
   if (!group->counted) count_first(*group);

@@ -43,15 +43,15 @@ bool diagnose_overlap(const TrackedPod& tracked, const BudgetBook& book, std::ve
 void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "pod " + tracked.pod.key();
   if (tracked.hold == TrackedPod::Hold::pinned) {
-    facts.push_back({reason::PodPinned, subject, tracked.report.message, {}, about(tracked.pod)});
-  } else if (tracked.decision.reason == reason::DoNotDisrupt) {
+    facts.push_back({reason::pod_pinned, subject, tracked.report.message, {}, about(tracked.pod)});
+  } else if (tracked.decision.reason == reason::do_not_disrupt) {
     facts.push_back(protected_fact(tracked.pod, tracked.report.message));
   }
 }
 
 DiagnosisFact denied_fact(const TrackedPod& tracked) {
   return {
-      reason::AdmissionDenied, "pod " + tracked.pod.key(),
+      reason::admission_denied, "pod " + tracked.pod.key(),
       fmt::format("the server's admission denies its eviction ({}); ask whoever runs the policy or the plugin of the "
                   "API server that says so",
                   tracked.refusal.message),
@@ -65,7 +65,7 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
     facts.push_back(
-        {reason::RightMissing,
+        {reason::right_missing,
          "pod " + tracked.pod.key(),
          fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.refusal.message),
          {},
@@ -120,7 +120,7 @@ void diagnose_webhooks(const Pipeline& pipeline, const Held& held, const Known& 
 void diagnose_policies(const Held& held, std::vector<DiagnosisFact>& facts) {
   for (const auto& [policy, pods] : held.by_policy) {
     const TrackedPod& first = *pods.front();
-    facts.push_back({reason::AdmissionDenied, "ValidatingAdmissionPolicy " + policy,
+    facts.push_back({reason::admission_denied, "ValidatingAdmissionPolicy " + policy,
                      fmt::format("it denies the eviction of {} ({}); ask its owner (kubectl get "
                                  "validatingadmissionpolicy {})",
                                  one_of(first.pod.key(), pods.size()), first.refusal.message, policy),
@@ -152,11 +152,11 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const NodeFacts&
 }  // namespace
 
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
-  return {reason::OverlappingBudgets, "pod " + pod.key(), std::move(message), {}, about(pod)};
+  return {reason::overlapping_budgets, "pod " + pod.key(), std::move(message), {}, about(pod)};
 }
 
 DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
-  return {reason::DoNotDisrupt, "pod " + pod.key(),
+  return {reason::do_not_disrupt, "pod " + pod.key(),
           message +
               "; remove the annotation when its owner agrees, or drain without respect for "
               "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
@@ -165,7 +165,7 @@ DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
 }
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
-  DiagnosisFact fact{reason::LocalVolume, "pod " + pod.key(), std::move(message), {}, about(pod)};
+  DiagnosisFact fact{reason::local_volume, "pod " + pod.key(), std::move(message), {}, about(pod)};
   // Advice: it only describes what will follow after the eviction.
   fact.scope.holds = false;
   return fact;
@@ -173,7 +173,7 @@ DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
 
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods,
                              const std::string& cause) {
-  return {reason::NamespaceStuckTerminating, "namespace " + ns,
+  return {reason::namespace_stuck_terminating, "namespace " + ns,
           fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its "
                       "pods ({}) meanwhile{}; kubectl get namespace {} -o yaml names what is left in it",
                       std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
@@ -187,7 +187,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
   // of its grace period does not prove that they have ended: the kubelet may be dead, or a preStop hook may hang.
   if (containers_have_ended(pod) && !pod.finalizers.empty())
     return DiagnosisFact{
-        reason::PodFinalizer, subject,
+        reason::pod_finalizer, subject,
         fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
                     "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
@@ -196,7 +196,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
   if (!overdue || !node_ready) return std::nullopt;
   const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
   return DiagnosisFact{
-      reason::PodStuckTerminating, subject,
+      reason::pod_stuck_terminating, subject,
       pod.containers_terminated
           ? fmt::format("its containers have ended, and the kubelet does not remove it: usually a volume that cannot "
                         "be unmounted; its Events ({}) and the kubelet's log on the node say which",

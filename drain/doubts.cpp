@@ -89,7 +89,7 @@ TimePoint Drain::Impl::unproved_told_at() const {
 
 void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts) const {
   if (at < unproved_told_at()) return;
-  facts.push_back({reason::EmptinessUnproved,
+  facts.push_back({reason::emptiness_unproved,
                    "node " + node_name_,
                    fmt::format("no pod is left in our view, and the API server does not confirm it: {}; it is asked "
                                "again until it does",

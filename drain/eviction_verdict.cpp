@@ -31,7 +31,7 @@ constexpr std::string_view closed_budget = "DisruptionBudget";
 
 EvictionVerdict classify_forbidden(const Error& error) {
   const PeerStatus& peer = *error.peer;
-  if (peer.has_cause(reason::NamespaceTerminating)) return EvictionVerdict::ns_terminating;
+  if (peer.has_cause(reason::namespace_terminating)) return EvictionVerdict::ns_terminating;
   if (peer.kind == "poddisruptionbudget" || peer.kind == "poddisruptionbudgets") return EvictionVerdict::budget;
   const bool of_another_node = peer.message.find(other_node_message) != std::string::npos;
   if (of_another_node || admission_policy(peer.message) == own_pods_policy) return EvictionVerdict::replaced;
@@ -174,15 +174,15 @@ BackoffOptions backoff_after(EvictionVerdict verdict) {
 
 std::string_view park_reason(EvictionVerdict verdict) {
   switch (verdict) {
-    case EvictionVerdict::budget: return reason::BlockedByBudget;
-    case EvictionVerdict::overlap: return reason::OverlappingBudgets;
-    case EvictionVerdict::admission: return reason::AdmissionDenied;
-    case EvictionVerdict::ns_terminating: return reason::NamespaceTerminating;
-    case EvictionVerdict::throttle: return reason::Throttled;
-    case EvictionVerdict::retry: return reason::ServerError;
-    case EvictionVerdict::replaced: return reason::AwaitingWatch;
-    case EvictionVerdict::forbidden: return reason::Forbidden;
-    case EvictionVerdict::fatal: return reason::Rejected;
+    case EvictionVerdict::budget: return reason::blocked_by_budget;
+    case EvictionVerdict::overlap: return reason::overlapping_budgets;
+    case EvictionVerdict::admission: return reason::admission_denied;
+    case EvictionVerdict::ns_terminating: return reason::namespace_terminating;
+    case EvictionVerdict::throttle: return reason::throttled;
+    case EvictionVerdict::retry: return reason::server_error;
+    case EvictionVerdict::replaced: return reason::awaiting_watch;
+    case EvictionVerdict::forbidden: return reason::forbidden;
+    case EvictionVerdict::fatal: return reason::rejected;
     case EvictionVerdict::accepted:
     case EvictionVerdict::gone: break;
   }

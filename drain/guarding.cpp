@@ -240,7 +240,7 @@ std::vector<std::string> Drain::Impl::held_of(const Controller& controller) cons
 void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
   for (const auto& found : controllers_.unschedulable(at))
     facts.push_back(
-        {reason::ReplacementUnschedulable,
+        {reason::replacement_unschedulable,
          found.controller->text(),
          fmt::format("its replacement, pod {}, finds no node: {}; until it has found one {}; make room, or change "
                      "what the pod asks for",
@@ -251,7 +251,7 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : namespace_views_) {
     if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
-    facts.push_back({reason::RightMissing,
+    facts.push_back({reason::right_missing,
                      "pods of namespace " + ns,
                      fmt::format("replacements cannot be seen: {}; grant verbs list and watch on resource pods (API "
                                  "group \"\")",

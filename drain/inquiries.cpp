@@ -19,7 +19,7 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
   const auto budget = book.budgets().find(uid);
   if (!book.visible() || budget == book.budgets().end() || !budget->second.selector) return false;
   const auto fact = diagnose_budget({budget->second, {&held}, server_now});
-  return fact && (fact->code == reason::BudgetAwaitsReplacement || fact->code == reason::BudgetUnhealthyDeadlock);
+  return fact && (fact->code == reason::budget_awaits_replacement || fact->code == reason::budget_unhealthy_deadlock);
 }
 
 // Maximum number of held pods whose volumes are looked up at a time. That many are enough to show the cause.

@@ -22,7 +22,7 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const Duration skew = behind ? node.server_ahead : -node.server_ahead;
   if (skew <= clock_skew_limit) return;
   facts.push_back(
-      {reason::ClockSkew,
+      {reason::clock_skew,
        "clock",
        fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
                    "the times told here; tokens and certificates may be taken for invalid. Set the clock "
@@ -36,7 +36,7 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
 
 DiagnosisFact diagnose_not_ready(const std::string& node) {
   return {
-      reason::KubeletNotReady, "node " + node,
+      reason::kubelet_not_ready, "node " + node,
       fmt::format("its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
                   "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
                   "its pods go with it. To leave behind what is terminating: haulout drain {} "
@@ -49,10 +49,10 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
   const std::string subject = "node " + node.name;
   if (node.gone)
     facts.push_back(
-        {reason::NodeGone, subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
+        {reason::node_gone, subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
   if (!node.gone && node.expect_cordon && !node.unschedulable)
     facts.push_back(
-        {reason::Uncordoned,
+        {reason::uncordoned,
          subject,
          fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
                      "(kubectl cordon {})",
@@ -62,12 +62,12 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
   // A single 403 right after a reconnect proves nothing, so this diagnosis has a hold time.
   if (node.pods_error && k8s::is_forbidden(*node.pods_error))
     facts.push_back(
-        {reason::RightMissing, subject,
+        {reason::right_missing, subject,
          fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
          controller_hold});
   if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
   if (only_own_pod_left(pipeline, node.own_uid))
-    facts.push_back({reason::OnlyOwnPodLeft, subject,
+    facts.push_back({reason::only_own_pod_left, subject,
                      "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "
                      "DaemonSet pod, or from another node",
                      controller_hold});

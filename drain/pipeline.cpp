@@ -90,7 +90,7 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   tracked.decision = decide_(tracked.pod);
   if (!tracked.left_pinned.empty() && tracked.decision.verdict == Verdict::evict) {
     tracked.decision.verdict = Verdict::skip;
-    tracked.decision.reason = reason::PodPinned;
+    tracked.decision.reason = reason::pod_pinned;
     tracked.decision.message = tracked.left_pinned;
   }
   const Decision& decision = tracked.decision;
@@ -173,7 +173,7 @@ void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
 void Pipeline::mark_stuck(TrackedPod& tracked) {
   tracked.stuck = true;
   tracked.holds_place = false;
-  tracked.report.reason = reason::PodStuckTerminating;
+  tracked.report.reason = reason::pod_stuck_terminating;
   // Finalizers hold the pod only after its containers have ended. The end of its grace period does not prove that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()

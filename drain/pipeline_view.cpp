@@ -101,7 +101,7 @@ void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) 
     tracked.left_pinned = why + "; it stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
-  hold(tracked, TrackedPod::Hold::pinned, reason::PodPinned,
+  hold(tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
        why + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
 }
 

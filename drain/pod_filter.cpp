@@ -42,10 +42,10 @@ Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const Daem
   const DaemonSetState state = known == states.end() ? DaemonSetState::unknown : known->second;
   const std::string name = pod.controller->name;
   if (state == DaemonSetState::gone) {
-    return {verdict_of(policy.orphaned_daemon_set), reason::OrphanedDaemonSetPod,
+    return {verdict_of(policy.orphaned_daemon_set), reason::orphaned_daemon_set_pod,
             fmt::format("its DaemonSet {} does not exist any more, nothing will bring it back", name)};
   }
-  return {verdict_of(policy.daemon_set), reason::DaemonSetManaged,
+  return {verdict_of(policy.daemon_set), reason::daemon_set_managed,
           fmt::format("managed by DaemonSet {}, which would bring it back to this node at once", name)};
 }
 
@@ -98,9 +98,9 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   auto& found = decision.findings;
   const bool mirror = is_mirror(pod);
   if (mirror)
-    found.push_back({Verdict::skip, reason::MirrorPod, "a static pod: only its manifest on the node can remove it"});
+    found.push_back({Verdict::skip, reason::mirror_pod, "a static pod: only its manifest on the node can remove it"});
   if (!policy.pod_selector.matches(pod.labels))
-    found.push_back({Verdict::skip, reason::NotSelected, "does not match the pod selector"});
+    found.push_back({Verdict::skip, reason::not_selected, "does not match the pod selector"});
   for (const k8s::LabelSelector& selector : policy.leave)
     if (!selector.empty() && selector.matches(pod.labels))
       found.push_back({Verdict::skip, std::string(left_by_labels),
@@ -110,7 +110,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                      "has been terminating for longer than we were told to wait"});
   const bool finished = counts_as_finished(pod, policy);
   if (finished && !mirror)
-    found.push_back({verdict_of(policy.finished), reason::Finished,
+    found.push_back({verdict_of(policy.finished), reason::finished,
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, nothing of it runs"
                                                            : "has failed, nothing of it runs"});
   if (!finished) {
@@ -120,17 +120,17 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   if (!pod.finished()) {
     if (pod.has_empty_dir)
       found.push_back(
-          {verdict_of(policy.empty_dir), reason::EmptyDir, "has an emptyDir volume, whose data the eviction deletes"});
+          {verdict_of(policy.empty_dir), reason::empty_dir, "has an emptyDir volume, whose data the eviction deletes"});
     if (!pod.controller)
-      found.push_back({verdict_of(policy.unmanaged), reason::Unmanaged,
+      found.push_back({verdict_of(policy.unmanaged), reason::unmanaged,
                        "declares no controller: nothing will bring it back elsewhere"});
     if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
       found.push_back(
-          {verdict_of(policy.do_not_disrupt), reason::DoNotDisrupt, "protected by its annotation " + protection});
+          {verdict_of(policy.do_not_disrupt), reason::do_not_disrupt, "protected by its annotation " + protection});
   }
   for (const Finding& finding : found) {
     // The finding about a finished pod decides even if it says evict. Findings after it do not matter.
-    const bool decides = finding.verdict != Verdict::evict || finding.reason == reason::Finished;
+    const bool decides = finding.verdict != Verdict::evict || finding.reason == reason::finished;
     if (!decides) continue;
     decision.verdict = finding.verdict;
     decision.reason = finding.reason;

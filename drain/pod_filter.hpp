@@ -30,9 +30,9 @@ struct Finding {
 
 // Reason of a skipped pod that may have to be waited for again: after etcd was restored from a backup, the pod may have
 // a later deletionTimestamp.
-inline constexpr std::string_view terminating_too_long = reason::TerminatingTooLong;
+inline constexpr std::string_view terminating_too_long = reason::terminating_too_long;
 // Reason of a pod that is skipped for as long as it has labels that match --leave-pods.
-inline constexpr std::string_view left_by_labels = reason::LeftByLabels;
+inline constexpr std::string_view left_by_labels = reason::left_by_labels;
 
 struct Decision {
   Verdict verdict = Verdict::evict;

@@ -56,7 +56,7 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
     if (const auto parsed = parse_share(*share); !parsed)
       ignored(max_unavailable_annotation, *share, parsed.error().message());
   if (!message.empty())
-    facts.push_back({reason::OverrideInvalid, controller.text(), std::move(message), {}, advice(pods)});
+    facts.push_back({reason::override_invalid, controller.text(), std::move(message), {}, advice(pods)});
 }
 
 void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,
@@ -68,11 +68,11 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
         "; --max-unavailable-per-controller does not count its pods, which perhaps nothing replaces, but those with an "
         "annotation {} of their own",
         max_unavailable_annotation);
-  facts.push_back({reason::ReplicasUnknown, controller.text(), std::move(message), {}, advice(pods)});
+  facts.push_back({reason::replicas_unknown, controller.text(), std::move(message), {}, advice(pods)});
 }
 
 void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
-  facts.push_back({reason::OnlyReplicaEvicted,
+  facts.push_back({reason::only_replica_evicted,
                    controller.text(),
                    fmt::format("it has a single replica, pod {}: nothing of it runs from its eviction until its "
                                "replacement is Ready; with a second replica for the time being it would be served",
@@ -116,7 +116,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
     if (!controller.replicas) diagnose_unknown(controller, guards, of_it.pods, facts);
     if (together && controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
-      facts.push_back({reason::LastReadyPods,
+      facts.push_back({reason::last_ready_pods,
                        controller.text(),
                        fmt::format("all {} of its Ready pods are on this node and no PodDisruptionBudget keeps them "
                                    "from leaving together; --max-unavailable-per-controller does",
@@ -147,12 +147,12 @@ Decision ControllerBook::judge(Decision decision, const k8s::Pod& pod) {
   Group* group = group_of(pod);
   if (!group && own_word != SingleReplica::allow) {
     want(pod);
-    finding = {Verdict::park, reason::ControllerUnknown,
+    finding = {Verdict::park, reason::controller_unknown,
                fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
   } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
     group->holds = true;
     asked_.try_emplace(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
-    finding = {Verdict::refuse, reason::SingleReplica,
+    finding = {Verdict::refuse, reason::single_replica,
                fmt::format("{} has a single replica: nothing of it runs while this pod moves; scale it up for the "
                            "time being, or annotate it {}=allow",
                            group->controller.text(), single_replica_annotation)};

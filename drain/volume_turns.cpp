@@ -80,7 +80,7 @@ std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePo
   if (stopped_ || pod.claims.empty()) return std::nullopt;
   const Leaver leaver = leaver_of(pod);
   if (!knows_all_volumes_of(leaver, now) && now < *unresolved_since_ + patience)
-    return Hold{reason::VolumesInTurn,
+    return Hold{reason::volumes_in_turn,
                 "held back until it is known which of the volumes that are attached to the node are its own "
                 "(--serialize-volumes)",
                 *unresolved_since_ + patience};
@@ -91,7 +91,7 @@ std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePo
     std::string& last = last_in_line_[driver];
     if (is_new && !last.empty()) told->second = last;
     if (is_new) last = fmt::format("pod {} goes first", leaver.key);
-    return Hold{reason::VolumesInTurn,
+    return Hold{reason::volumes_in_turn,
                 fmt::format("held back because pods with volumes of {} leave one at a time (--serialize-volumes): {}",
                             driver, told->second)};
   }

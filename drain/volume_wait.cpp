@@ -196,7 +196,7 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
   // hold time has passed.
   if (volumes_error_)
     facts.push_back(
-        {reason::RightMissing,
+        {reason::right_missing,
          "volumes of node " + node_name_,
          fmt::format("{}: {}; grant verbs list and watch on resource volumeattachments "
                      "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
@@ -212,14 +212,14 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
   const Error* error = seen ? &*seen : trouble;
   // This has a hold time, because a single refusal right after a reconnect proves nothing.
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
-    facts.push_back({reason::RightMissing, "volumes of node " + node_name_,
+    facts.push_back({reason::right_missing, "volumes of node " + node_name_,
                      fmt::format("whether they are detached cannot be seen any more: {}; grant verbs list and watch on "
                                  "resource volumeattachments (API group \"storage.k8s.io\") and verb get on resource "
                                  "persistentvolumes (API group \"\")",
                                  error->message()),
                      controller_hold});
   else if (!volumes_error_ && trouble)
-    facts.push_back({reason::VolumesUnreadable,
+    facts.push_back({reason::volumes_unreadable,
                      "volumes of node " + node_name_,
                      "whether they are detached cannot be seen: " + trouble->message(),
                      {}});

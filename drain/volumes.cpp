@@ -251,7 +251,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
     const VolumeReport& report = entry.report;
     if (report.outcome == VolumeOutcome::leaked) {
       facts.push_back(
-          {reason::VolumeAttachmentLeaked,
+          {reason::volume_attachment_leaked,
            "VolumeAttachment " + report.attachment,
            fmt::format("{} is attached to node {}, and no pod of the node uses it; it is not waited for{}. If nothing "
                        "needs it, delete the VolumeAttachment",
@@ -265,7 +265,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
     }
     if (report.outcome != VolumeOutcome::detaching) continue;
     if (!entry.attachment.detach_error.empty())
-      facts.push_back({reason::VolumeDetachError,
+      facts.push_back({reason::volume_detach_error,
                        subject_of(report),
                        fmt::format("{} cannot detach it from node {}: {}; it tries again by itself, look at the log of "
                                    "its controller if this stays",
@@ -274,7 +274,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                        {.volumes = {report.attachment}}});
     if (is_stuck(entry, now))
       facts.push_back(
-          {reason::VolumeStuck,
+          {reason::volume_stuck,
            subject_of(report),
            fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {}; see that the kubelet of "
                        "the node runs, and the controller of {} (kubectl describe volumeattachment {})",

@@ -54,12 +54,12 @@ DiagnosisFact diagnose_webhook(const WebhookCase& about) {
   const std::string whom = one_of(first.pod.key(), about.held.size());
   const std::string subject = "webhook " + refusal.name;
   if (refusal.down)
-    return {reason::WebhookDown, subject,
+    return {reason::webhook_down, subject,
             fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); {}; or have its "
                         "failurePolicy changed ({})",
                         whom, refusal.words, way_to_its_servers(about), configurations),
             controller_hold, drain::about(about.held)};
-  return {reason::WebhookDenied, subject,
+  return {reason::webhook_denied, subject,
           fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it stays, ask the "
                       "owner of the webhook ({})",
                       whom, refusal.words, configurations),

@@ -40,7 +40,7 @@ asio::awaitable<void> FleetMachine::one_life() {
   const agent::HostRoot root(config.host_root);
   auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
   if (!slots) {
-    tell({agent::State::unknown, reason::SlotsUnavailable, slots.error().message(), around_.clock.wall_now()});
+    tell({agent::State::unknown, reason::slots_unavailable, slots.error().message(), around_.clock.wall_now()});
     co_return;
   }
   agent::NodeGates gates(client, around_.rng, nullptr, gates_);

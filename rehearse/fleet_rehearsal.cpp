@@ -31,7 +31,7 @@ constexpr Duration before_opening = 15min;
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
   return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
     return node->state == agent::State::pending &&
-           (node->reason == reason::OutsideWindow || node->reason == reason::WindowTooShort);
+           (node->reason == reason::outside_window || node->reason == reason::window_too_short);
   });
 }
 

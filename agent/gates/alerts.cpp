@@ -49,13 +49,13 @@ bool refused(const Error& error) {
 Gate unanswered(const Error& error, const AlertOptions& options) {
   Gate gate{.name = "prometheus", .verdict = Verdict::closed};
   if (refused(error)) {
-    gate.reason = reason::PrometheusQueryRefused;
+    gate.reason = reason::prometheus_query_refused;
     gate.message = error.message() + "; correct prometheus-query";
   } else if (options.fail_open) {
     gate.verdict = Verdict::open;
     gate.message = "Prometheus does not answer, and prometheus-fail-mode is open: " + error.message();
   } else {
-    gate.reason = reason::PrometheusUnavailable;
+    gate.reason = reason::prometheus_unavailable;
     gate.message = "nobody knows whether an alert fires: " + error.message();
   }
   return gate;
@@ -91,7 +91,7 @@ Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& 
   Gate gate{.name = "prometheus", .message = "no series answers --prometheus-query"};
   if (alerts->empty()) return gate;
   gate.verdict = Verdict::closed;
-  gate.reason = reason::BlockedByAlert;
+  gate.reason = reason::blocked_by_alert;
   gate.message = named(alerts->front()) + " holds the node back";
   if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
   return gate;

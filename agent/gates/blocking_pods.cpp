@@ -44,7 +44,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
     auto pods = co_await list(selectors_[i], deadline);
     if (!pods) {
       gate.verdict = Gate::Verdict::closed;
-      gate.reason = reason::BlockingPodsUnknown;
+      gate.reason = reason::blocking_pods_unknown;
       gate.message = fmt::format("nobody knows whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
                                  pods.error().message());
       gate.look_again = soon(client_.clock(), rng_);
@@ -61,7 +61,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
   }
   if (matching.empty()) co_return gate;
   gate.verdict = Gate::Verdict::closed;
-  gate.reason = reason::BlockedByPod;
+  gate.reason = reason::blocked_by_pod;
   gate.message = matching.size() == 1 ? first : fmt::format("{} (and {} more)", first, matching.size() - 1);
   co_return gate;
 }

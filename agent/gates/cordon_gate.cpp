@@ -28,7 +28,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   // During the agent's own drain this gate is open. If a person removes that cordon, the drain itself ends.
   if (!cordon || is_of_this_run(node, record)) return gate;
   gate.verdict = Gate::Verdict::closed;
-  gate.reason = reason::CordonedByPerson;
+  gate.reason = reason::cordoned_by_person;
   gate.message =
       fmt::format("this node is {}{}: the agent leaves it alone until it is uncordoned (kubectl uncordon {})",
                   words_of(*cordon), cordon->since ? " since " + k8s::format_time(*cordon->since) : "", node.name);

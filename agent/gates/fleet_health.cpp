@@ -43,7 +43,7 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
     if (!failed || !same_need(*failed, wanted)) continue;
     const auto reason = node.labels.find(std::string(reason_label));
     gate.verdict = Gate::Verdict::closed;
-    gate.reason = reason::UpdateFailedElsewhere;
+    gate.reason = reason::update_failed_elsewhere;
     gate.message = fmt::format(
         "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
         "to that node first",
@@ -80,7 +80,7 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
     co_return gate;
   }
   gate.verdict = Gate::Verdict::closed;
-  gate.reason = reason::FleetUnknown;
+  gate.reason = reason::fleet_unknown;
   gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
   gate.look_again = soon(client_.clock(), rng_);
   co_return gate;

@@ -25,7 +25,7 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
   const auto next = schedule.next_fit(closes, needed + to_be_sure);
   return {.name = "window",
           .verdict = Verdict::closed,
-          .reason = reason::WindowTooShort,
+          .reason = reason::window_too_short,
           .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
                                  schedule.shown(closes), format_duration(needed),
                                  next ? "it begins " + schedule.shown(*next)
@@ -44,7 +44,7 @@ Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::second
   }
   return {.name = "window",
           .verdict = state.open ? Verdict::open : Verdict::closed,
-          .reason = state.open ? "" : reason::OutsideWindow,
+          .reason = state.open ? "" : reason::outside_window,
           .message = schedule.describe(now),
           .look_again = state.open ? state.until : state.next_open};
 }
@@ -57,7 +57,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
     return gate;
   }
   gate.verdict = Verdict::closed;
-  gate.reason = reason::Paused;
+  gate.reason = reason::paused;
   gate.message = fmt::format("{} is {}", whom, describe(*pause));
   gate.look_again = pause->until;
   return gate;

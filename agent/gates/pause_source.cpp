@@ -87,7 +87,7 @@ std::vector<Gate> PauseSource::rows_when_unknown(const Error& error) {
   auto rows = both({.verdict = Gate::Verdict::not_asked, .message = problem});
   Gate& cluster = rows.back();
   cluster.verdict = Gate::Verdict::closed;
-  cluster.reason = reason::PauseUnknown;
+  cluster.reason = reason::pause_unknown;
   cluster.message = fmt::format("nobody knows whether updates are paused: {}: {}", problem, error.message());
   cluster.look_again = soon(client_.clock(), rng_);
   return rows;

@@ -23,7 +23,7 @@ std::string named(const Pending& wanted) {
 
 std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
   if (!same_need(last, wanted)) return std::nullopt;
-  return Brake{reason::RebootLoop,
+  return Brake{reason::reboot_loop,
                fmt::format("the node was rebooted {} and the operating system still asks for a reboot, {}: another one "
                            "would change nothing; see on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
@@ -40,7 +40,7 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
   Brake brake{
-      reason::TooManyReboots,
+      reason::too_many_reboots,
       fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
                   "so often, or wait",
                   only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};

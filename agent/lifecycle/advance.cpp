@@ -121,7 +121,7 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   } else if (event == Event::turn_lost) {
     attempt = {moment.now, "TurnLost", "its turn was taken away"};
   } else if (event == Event::boot_changed) {
-    attempt = {moment.now, reason::RebootedMeanwhile, rebooted_meanwhile};
+    attempt = {moment.now, reason::rebooted_meanwhile, rebooted_meanwhile};
   }
   record.attempts.push_back(std::move(attempt));
   if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
@@ -132,7 +132,7 @@ void tell_whose_boot_it_was(Record& record) {
   const bool after_boot =
       record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
   if (!after_boot || record.began) return;
-  record.cause = reason::RebootedMeanwhile;
+  record.cause = reason::rebooted_meanwhile;
   record.cause_message = rebooted_meanwhile;
 }
 

@@ -45,7 +45,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   if (record_.asked && !reload_) {
     TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
     if (asked_before) deadline = std::max(deadline, within(witness_time));
-    co_await show(reason::Rebooting, "the reboot was asked for (" + method + ")");
+    co_await show(reason::rebooting, "the reboot was asked for (" + method + ")");
     restart = co_await until_down(deadline);
   }
   if (auto id = later_boot()) {
@@ -53,7 +53,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     co_return Event::boot_changed;
   }
   if (!restart.empty()) {
-    cause_ = reason::BootIdUnchanged;
+    cause_ = reason::boot_id_unchanged;
     cause_message_ = unchanged_boot_id(restart, options_.node);
     co_return Event::boot_unknown;
   }
@@ -70,7 +70,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
     co_return co_await reboot();
   }
   if (still_needed && record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
-  cause_ = reason::RebootFailed;
+  cause_ = reason::reboot_failed;
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
                    std::string(request_annotation) + "=reboot to have it tried again";
   co_return Event::reboot_impossible;
@@ -108,7 +108,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     // While another program shuts the machine down, a request by the first method would be refused. If the machine has
     // not gone down at the deadline, the agent tries the next method.
     if (record_.method == 0 && going_down()) {
-      co_await show(reason::Rebooting, "somebody shuts the machine down already");
+      co_await show(reason::rebooting, "somebody shuts the machine down already");
       co_await wait(std::min(deadline, now() + look_interval));
       if (later_boot()) break;
       if (!going_down()) deadline = reboot_time();
@@ -125,7 +125,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     deadline = reboot_time();
     if (!trouble) {
       // Without a proof the agent must not go on.
-      co_await show(reason::ApiUnavailable, "nobody can prove that the node is ready: " + trouble.error().message());
+      co_await show(reason::api_unavailable, "nobody can prove that the node is ready: " + trouble.error().message());
       co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
       deadline = reboot_time();
       continue;
@@ -133,7 +133,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     const TimePoint proved = now();
     if (!record_.asked) {
       note_request(record_, co_await boot_marks(), wall());
-      co_await show(reason::Rebooting, "asking for the reboot (" + method + ")");
+      co_await show(reason::rebooting, "asking for the reboot (" + method + ")");
     }
     if (!reload_ && now() - proved <= proof_keeps) co_return co_await ask_host(method, deadline, problem);
   }
@@ -186,27 +186,27 @@ asio::awaitable<std::string> Agent::Impl::until_down(TimePoint deadline) {
 
 asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
   auto complete = co_await parts_.host.boot_complete(within(request_timeout));
-  if (!complete) co_return Finding{.reason = reason::BootNotComplete, .message = complete.error().message()};
+  if (!complete) co_return Finding{.reason = reason::boot_not_complete, .message = complete.error().message()};
   if (!*complete)
-    co_return Finding{.reason = reason::BootNotComplete, .message = "the boot has not come to its end yet"};
+    co_return Finding{.reason = reason::boot_not_complete, .message = "the boot has not come to its end yet"};
   TimePoint later = TimePoint::max();
   if (const auto foreign = foreign_boot(later))
     co_return Finding{.reason = foreign->reason, .message = foreign->message};
   if (!node_.ready || (!node_.boot_id.empty() && node_.boot_id != boot_id_))
-    co_return Finding{.reason = reason::NodeNotReady, .message = "the kubelet has not reported this boot Ready yet"};
+    co_return Finding{.reason = reason::node_not_ready, .message = "the kubelet has not reported this boot Ready yet"};
   if (record_.to.empty()) co_return Finding{.well = true};
   const Result<> known = co_await learn_version();
-  if (!known) co_return Finding{.reason = reason::BackendUnknown, .message = known.error().message()};
+  if (!known) co_return Finding{.reason = reason::backend_unknown, .message = known.error().message()};
   if (booted_ == record_.to) co_return Finding{.well = true};
   if (booted_ == record_.from)
     co_return Finding{.hopeless = true,
-                      .reason = reason::RolledBack,
+                      .reason = reason::rolled_back,
                       .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
                                              "tried again on this node unless its Node is annotated with {}=reboot",
                                              booted_, record_.to, request_annotation)};
   // Another version than the expected one runs, for example a newer one. That is fine if the back end needs no reboot.
   if (answered_ && pending_.need == Need::no) co_return Finding{.well = true};
-  co_return Finding{.reason = reason::VersionUnexpected,
+  co_return Finding{.reason = reason::version_unexpected,
                     .message = fmt::format("version {} runs, {} was to", booted_, record_.to)};
 }
 
@@ -238,11 +238,11 @@ asio::awaitable<Event> Agent::Impl::soak() {
   const std::string done = record_.began ? "updated" : "booted";
   while (!reload_ && (now() < end || !node_.ready)) {
     if (node_.ready)
-      co_await show(reason::Soaking,
+      co_await show(reason::soaking,
                     fmt::format("{}; watched until {:%FT%TZ} before the next node may go", done,
                                 std::chrono::floor<std::chrono::seconds>(record_.deadline.value_or(wall()))));
     else
-      co_await show(reason::NodeNotReady, done + ", but the node is not Ready: no other node may go meanwhile");
+      co_await show(reason::node_not_ready, done + ", but the node is not Ready: no other node may go meanwhile");
     co_await wait(node_.ready ? end : TimePoint::max());
   }
   const Hooks hooks = co_await pass_hooks(HookPoint::before_release);
@@ -250,18 +250,18 @@ asio::awaitable<Event> Agent::Impl::soak() {
 }
 
 asio::awaitable<Event> Agent::Impl::stay_degraded() {
-  if (rebooted() && record_.cause != reason::RecordUnreadable) co_return Event::boot_changed;
-  if (record_.cause == reason::HookFailed) co_return co_await retry_hooks();
+  if (rebooted() && record_.cause != reason::record_unreadable) co_return Event::boot_changed;
+  if (record_.cause == reason::hook_failed) co_return co_await retry_hooks();
   co_await first_answer();
   // In this case nothing can show that the cause is resolved.
-  while (!reload_ && record_.cause == reason::BootIdUnchanged) {
+  while (!reload_ && record_.cause == reason::boot_id_unchanged) {
     if (reboot_requested(node_)) co_return Event::needed;
     co_await show(record_.cause, record_.cause_message);
     co_await wait(TimePoint::max());
   }
   // The cause of a failed verification may be resolved without help. A failed reboot needs a person, unless the need
   // for the reboot goes away.
-  const bool unverified = !record_.uncordon && record_.cause != reason::RecordUnreadable;
+  const bool unverified = !record_.uncordon && record_.cause != reason::record_unreadable;
   while (!reload_) {
     TimePoint until = TimePoint::max();
     if (unverified && reboot_requested(node_)) co_return Event::needed;
@@ -269,10 +269,10 @@ asio::awaitable<Event> Agent::Impl::stay_degraded() {
       const Finding finding = co_await look_at_node();
       if (finding.well) co_return Event::healed;
       until = now() + std::chrono::minutes(1);
-    } else if (record_.cause != reason::RecordUnreadable) {
+    } else if (record_.cause != reason::record_unreadable) {
       if (reboot_requested(node_)) co_return Event::needed;
       if (pending_.need == Need::no && !record_.requested) co_return Event::not_needed;
-      if (record_.cause != reason::RebootFailed && pending_.need == Need::yes) {
+      if (record_.cause != reason::reboot_failed && pending_.need == Need::yes) {
         const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
         if (!gates.closed_with(Gate::Effect::degrades)) co_return Event::needed;
       }

@@ -94,8 +94,8 @@ asio::awaitable<void> Agent::Impl::give_way() {
     rivals_ = 0;
   }
   if (++rivals_ == surely_a_rival)
-    warn(reason::SecondAgent, "another agent writes the record of node " + options_.node +
-                                  ", too, and each undoes what the other one does: stop one of them");
+    warn(reason::second_agent, "another agent writes the record of node " + options_.node +
+                                   ", too, and each undoes what the other one does: stop one of them");
   co_await clock_.sleep_until(now() + rival_backoff_.next(rng_));
   gave_way_ = now();
   foreign_ = false;
@@ -122,7 +122,7 @@ asio::awaitable<void> Agent::Impl::load() {
   if (!requested_at_start_) requested_at_start_ = reboot_requested(node_);
   written_ = sent_ = shown_record(node_);
   record_ = written_.empty() ? Record{} : decode_record(written_);
-  unreadable_ = record_.cause == reason::RecordUnreadable ? written_ : "";
+  unreadable_ = record_.cause == reason::record_unreadable ? written_ : "";
   if (written_.empty()) {
     record_.since = wall();
     record_.boot_id = boot_id_;
@@ -139,10 +139,10 @@ asio::awaitable<void> Agent::Impl::load() {
 }
 
 void Agent::Impl::tell_unread(const Error& error) {
-  Status status{record_.state, reason::ApiUnavailable, "node " + options_.node + " cannot be read: " + error.message(),
+  Status status{record_.state, reason::api_unavailable, "node " + options_.node + " cannot be read: " + error.message(),
                 record_.since, record_.judged};
   if (k8s::is_gone(error)) {
-    status.reason = reason::NodeMissing;
+    status.reason = reason::node_missing;
     status.message = "the cluster has no Node " + options_.node +
                      ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
   }
@@ -246,9 +246,9 @@ bool Agent::Impl::wanted() const {
 std::optional<Status> Agent::Impl::foreign_boot(TimePoint& until) const {
   if (!foreign_boot_since_) return std::nullopt;
   if (now() >= *foreign_boot_since_ + kubelet_patience)
-    return Status{.reason = reason::BootIdForeign, .message = foreign_boot_id(node_, boot_id_)};
+    return Status{.reason = reason::boot_id_foreign, .message = foreign_boot_id(node_, boot_id_)};
   until = std::min(until, *foreign_boot_since_ + kubelet_patience);
-  return Status{.reason = reason::NodeNotReady, .message = "the kubelet has not reported this boot yet"};
+  return Status{.reason = reason::node_not_ready, .message = "the kubelet has not reported this boot yet"};
 }
 
 std::string Agent::Impl::new_run() const {
@@ -291,7 +291,7 @@ asio::awaitable<void> Agent::Impl::note_boot() {
 }
 
 void Agent::Impl::show_ready(bool ready) {
-  if (auto shown = parts_.host.show_ready(ready); !shown) warn(reason::ReadyFileFailed, shown.error().message());
+  if (auto shown = parts_.host.show_ready(ready); !shown) warn(reason::ready_file_failed, shown.error().message());
 }
 
 // The last proof was about the Node as it was, so the ready file is removed at once.
@@ -327,7 +327,7 @@ asio::awaitable<void> Agent::Impl::undo_cordon() {
       reload_ = true;
       co_return;
     }
-    co_await show(reason::CannotUncordon, "the own cordon cannot be taken back yet: " + change.error().message());
+    co_await show(reason::cannot_uncordon, "the own cordon cannot be taken back yet: " + change.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, change.error().retry_after));
   }
 }
@@ -336,7 +336,7 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
   Backoff backoff(patience);
   while (!reload_) {
     if (const auto keeper = keeper_of(record_.slot); !keeper.empty() && keeper != parts_.slots.name()) {
-      co_await show(reason::CannotRelease,
+      co_await show(reason::cannot_release,
                     fmt::format("turn {} was taken with --slots={}, which is {} now: set it back until the turn is "
                                 "given back, or free the turn by hand and remove the annotation {} of the Node",
                                 record_.slot, keeper, parts_.slots.name(), record_annotation));
@@ -348,7 +348,7 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
       record_.slot.clear();
       co_return;
     }
-    co_await show(reason::CannotRelease, "the turn cannot be given back yet: " + released.error().message());
+    co_await show(reason::cannot_release, "the turn cannot be given back yet: " + released.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
   }
 }

@@ -22,7 +22,7 @@ asio::awaitable<GateAnswer> Agent::Impl::ask_gates(When when) {
   if (when != When::under_way && pending_.need == Need::unknown && !requested)
     co_return GateAnswer{{{.name = "backend",
                            .verdict = Gate::Verdict::closed,
-                           .reason = reason::BackendUnknown,
+                           .reason = reason::backend_unknown,
                            .message = pending_.problem}}};
   co_return co_await parts_.gates.ask({node_, record_, pending_, requested, when}, within(request_timeout));
 }

@@ -56,7 +56,7 @@ std::string besides(const Findings& findings, Predicate such) {
 }  // namespace
 
 bool uncordoned_meanwhile(const Findings& findings) {
-  return find(findings, [](const Diagnosis& finding) { return finding.code == reason::Uncordoned; }) != nullptr;
+  return find(findings, [](const Diagnosis& finding) { return finding.code == reason::uncordoned; }) != nullptr;
 }
 
 void DrainStatus::begin() {
@@ -106,7 +106,7 @@ const DrainStatus::Waiting* DrainStatus::first() const {
 
 const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
   return find(findings, [&](const Diagnosis& finding) {
-    return finding.code == reason::VolumeStuck && concerns(finding.scope.volumes, attached_);
+    return finding.code == reason::volume_stuck && concerns(finding.scope.volumes, attached_);
   });
 }
 
@@ -122,13 +122,13 @@ const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
 std::string DrainStatus::reason(const Findings& findings) const {
   if (const Waiting* waiting = first()) return waiting->reason;
   if (!waits_for_volumes()) {
-    if (waits_for_unclear()) return reason::DetachingVolumes;
+    if (waits_for_unclear()) return reason::detaching_volumes;
     const bool unproved =
-        find(findings, [](const Diagnosis& finding) { return finding.code == reason::EmptinessUnproved; }) != nullptr;
-    return unproved ? reason::ApiUnavailable : reason::Evicting;
+        find(findings, [](const Diagnosis& finding) { return finding.code == reason::emptiness_unproved; }) != nullptr;
+    return unproved ? reason::api_unavailable : reason::evicting;
   }
-  if (attached_.empty()) return reason::ReattachingVolumes;
-  return stuck_volume(findings) ? reason::VolumeStuck : reason::DetachingVolumes;
+  if (attached_.empty()) return reason::reattaching_volumes;
+  return stuck_volume(findings) ? reason::volume_stuck : reason::detaching_volumes;
 }
 
 std::string DrainStatus::of_pods(const Waiting& waiting, const Findings& findings) const {

@@ -73,7 +73,7 @@ asio::awaitable<void> Agent::Impl::put_update_in_place() {
   auto placed = co_await parts_.backend.apply(record_.to, within(apply_limit));
   placed_ = true;
   if (!placed) {
-    cause_ = reason::ApplyFailed;
+    cause_ = reason::apply_failed;
     cause_message_ = "version " + record_.to + " could not be put in place: " + placed.error().message();
     decided_ = Event::drain_ended;
   }
@@ -86,7 +86,7 @@ asio::awaitable<void> Agent::Impl::update_in_place() {
   const TimePoint worth_a_word = now() + std::chrono::seconds(2);
   while (!placed_ && !interrupted()) {
     if (now() >= worth_a_word)
-      co_await show(reason::ApplyingUpdate, "version " + record_.to + " is being put in place for the next boot");
+      co_await show(reason::applying_update, "version " + record_.to + " is being put in place for the next boot");
     co_await wait(now() < worth_a_word ? worth_a_word : TimePoint::max());
   }
 }
@@ -108,7 +108,7 @@ std::optional<Event> Agent::Impl::drain_interrupted() {
 }
 
 Event Agent::Impl::uncordoned_by_somebody() {
-  cause_ = reason::Uncordoned;
+  cause_ = reason::uncordoned;
   cause_message_ = "somebody made the node schedulable in the middle of its update";
   return Event::cordon_lost;
 }
@@ -147,7 +147,7 @@ asio::awaitable<void> Agent::Impl::confirm_turn() {
     else if (turn)
       decided_ = Event::turn_lost;
     else
-      held_up_ = {reason::SlotsUnavailable, turn.error().message()};
+      held_up_ = {reason::slots_unavailable, turn.error().message()};
     changed_->notify();
     if (!turn) co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
   }
@@ -182,7 +182,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
   const drain::Report report = drain_->report();
   for (const drain::PodReport& pod : report.pods) {
     if (pod.outcome != drain::PodOutcome::skipped || pod.reason == drain::left_by_labels) continue;
-    if (pod.reason == reason::PodPinned)
+    if (pod.reason == reason::pod_pinned)
       record_.pinned.insert(pod.ns + "/" + pod.controller);
     else
       left_alone_.insert(pod.uid);
@@ -191,7 +191,7 @@ asio::awaitable<void> Agent::Impl::run_drain() {
     reload_ = true;
   } else if (!decided_) {
     decided_ = report.outcome == drain::Outcome::drained ? Event::drained : Event::drain_ended;
-    cause_ = report.outcome == drain::Outcome::blocked ? reason::DrainBlocked : reason::DrainFailed;
+    cause_ = report.outcome == drain::Outcome::blocked ? reason::drain_blocked : reason::drain_failed;
     cause_message_ = report.message;
   }
   changed_->notify();

@@ -11,8 +11,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr const char* failed_reason = reason::HookFailed;
-constexpr const char* waiting_reason = reason::WaitingForHook;
+constexpr const char* failed_reason = reason::hook_failed;
+constexpr const char* waiting_reason = reason::waiting_for_hook;
 // How often the agent runs the executables of a degraded node again.
 constexpr Duration retry_interval = std::chrono::minutes(10);
 
@@ -82,7 +82,7 @@ asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
     warn(failed_reason, files.error().message());
     co_return std::string();
   }
-  for (const std::string& skipped : files->skipped) warn(reason::HookSkipped, skipped);
+  for (const std::string& skipped : files->skipped) warn(reason::hook_skipped, skipped);
   for (const std::string& name : files->names) {
     if (interrupted()) break;
     if (record_.state != State::degraded)

@@ -19,7 +19,7 @@ Leaving leaving_of(const Record& record) {
 }
 
 LeavingResult leaving_result(const drain::Report& report) {
-  if (report.outcome == drain::Outcome::refused) return {reason::ShutdownUndrained, report.message};
+  if (report.outcome == drain::Outcome::refused) return {reason::shutdown_undrained, report.message};
   std::size_t evicted = 0, ended = 0, left = 0;
   std::string first;
   for (const drain::PodReport& pod : report.pods) {
@@ -46,7 +46,7 @@ LeavingResult leaving_result(const drain::Report& report) {
   if (left > 0)
     message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
-  return {drained ? reason::ShutdownDrained : reason::ShutdownUndrained, std::move(message)};
+  return {drained ? reason::shutdown_drained : reason::shutdown_undrained, std::move(message)};
 }
 
 }  // namespace haulout::agent

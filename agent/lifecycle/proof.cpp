@@ -44,7 +44,7 @@ bool Agent::Impl::comes_back(const k8s::Pod& pod) {
   returned.insert(pod.uid);
   if (returned.size() < drain::Pipeline::returns_until_pinned) return false;
   if (!record_.pinned.insert(controller).second) return true;
-  warn(reason::PodPinned,
+  warn(reason::pod_pinned,
        fmt::format("{} has come back to this cordoned node {} times; {}", controller, returned.size(),
                    options_.drain.policy.pinned == drain::Treatment::skip
                        ? "it stays (--pinned leave)"
@@ -140,22 +140,22 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
     if (!trouble) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
       not_before = trouble.error().retry_after ? until : now() + least_pause;
-      if (status_.reason != reason::ApiUnavailable)
+      if (status_.reason != reason::api_unavailable)
         group.spawn(
-            show_beside(reason::ApiUnavailable, "ready, but nobody can prove it now: " + trouble.error().message()));
+            show_beside(reason::api_unavailable, "ready, but nobody can prove it now: " + trouble.error().message()));
     } else if (*trouble) {
       decided_ = *trouble;
     } else if (by_others) {
       backoff.reset();
       group.spawn(show_beside({}, "empty and cordoned: reboot it whenever you like"));
     } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
-      group.spawn(show_beside(reason::BackendUnknown, pending_.problem));
+      group.spawn(show_beside(reason::backend_unknown, pending_.problem));
     } else if (const std::string who = co_await reboot_blocked_by(); reload_ || decided_) {
       break;
     } else if (!who.empty()) {
       backoff.reset();
       until = now() + block_look;
-      group.spawn(show_beside(reason::CannotReboot, who));
+      group.spawn(show_beside(reason::cannot_reboot, who));
     } else {
       decided_ = Event::reboot_due;
     }
@@ -169,7 +169,7 @@ asio::awaitable<bool> Agent::Impl::booted_unnoticed() {
   if (!record_.marks) record_.marks = marks;
   const std::string shown = restart_shown(*record_.marks, marks, boot_id_);
   if (shown.empty()) co_return false;
-  cause_ = reason::BootIdUnchanged;
+  cause_ = reason::boot_id_unchanged;
   cause_message_ = unchanged_boot_id(shown, options_.node);
   co_return true;
 }

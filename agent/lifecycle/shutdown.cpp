@@ -20,7 +20,7 @@ class WhileItShutsDown final : public drain::DrainObserver {
  public:
   explicit WhileItShutsDown(drain::DrainObserver& observer) : observer_(observer) {}
   void on_event(const drain::Event& event) override {
-    if (!event.diagnosis || event.diagnosis->code != reason::KubeletNotReady) observer_.on_event(event);
+    if (!event.diagnosis || event.diagnosis->code != reason::kubelet_not_ready) observer_.on_event(event);
   }
 
  private:
@@ -40,7 +40,8 @@ asio::awaitable<void> Agent::Impl::follow_shutdown() {
   for (;;) {
     const std::string problem = parts_.shutdown->problem();
     if (!problem.empty() && told.empty())
-      warn(reason::CannotDelayShutdown, "a reboot by somebody else will not wait until the pods have left: " + problem);
+      warn(reason::cannot_delay_shutdown,
+           "a reboot by somebody else will not wait until the pods have left: " + problem);
     if (!problem.empty()) told = problem;
     shutdown_news_->notify();
     changed_->notify();
@@ -58,7 +59,7 @@ asio::awaitable<void> Agent::Impl::until_shutdown() {
       until = limit - last_words;
       const bool late = leaving == Leaving::draining && now() >= until;
       if (late)
-        warn(reason::ShutdownUndrained, "somebody shuts the machine down: " + drain_status_.message(findings()));
+        warn(reason::shutdown_undrained, "somebody shuts the machine down: " + drain_status_.message(findings()));
       if (late || leaving != Leaving::draining) parts_.shutdown->let_shutdown_proceed();
     }
     co_await shutdown_news_->wait_until(clock_, until);
@@ -70,7 +71,7 @@ asio::awaitable<void> Agent::Impl::leave() {
   leaving_ = true;
   co_await with_task_group([this, limit](TaskGroup& group) { return leave_by(group, limit); });
   if (std::exchange(leaving_, false))
-    warn(reason::ShutdownUndrained, "somebody shuts the machine down, and waits no longer: " + status_.message);
+    warn(reason::shutdown_undrained, "somebody shuts the machine down, and waits no longer: " + status_.message);
   parts_.shutdown->let_shutdown_proceed();
   // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
   while (going_down()) co_await shutdown_news_->wait_until(clock_, TimePoint::max());
@@ -92,7 +93,7 @@ asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
     if (!std::exchange(begun, true) && leaving_of(record_) == Leaving::has_left) break;
     if (record_.run.empty()) record_.run = new_run();
     const double seconds = std::chrono::duration<double>(limit - now()).count();
-    co_await show(reason::ShuttingDown,
+    co_await show(reason::shutting_down,
                   limit == TimePoint::max()
                       ? "somebody shuts the machine down: it waits until its pods have left"
                       : fmt::format("somebody shuts the machine down: its pods have {:.1f} s to leave", seconds));
@@ -129,14 +130,14 @@ asio::awaitable<void> Agent::Impl::stays_up() {
   while (!reload_ && going_down()) {
     // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
     if (status_.reason.empty())
-      co_await show(reason::ShuttingDown, "somebody shuts the machine down: its cordon stays until it is up again");
+      co_await show(reason::shutting_down, "somebody shuts the machine down: its cordon stays until it is up again");
     co_await wait(TimePoint::max());
   }
 }
 
 asio::awaitable<void> Agent::Impl::kubelet_is_back() {
   while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {
-    co_await show(reason::NodeNotReady, "the kubelet has not reported this boot Ready yet");
+    co_await show(reason::node_not_ready, "the kubelet has not reported this boot Ready yet");
     co_await wait(now() + look_interval);
   }
 }

@@ -22,7 +22,7 @@ constexpr Duration clock_look = std::chrono::minutes(10);
 asio::awaitable<Event> Agent::Impl::wait_for_answer() {
   co_await first_answer();
   while (!reload_ && pending_.need == Need::unknown && !reboot_requested(node_)) {
-    if (!pending_.problem.empty()) co_await show(reason::BackendUnknown, pending_.problem);
+    if (!pending_.problem.empty()) co_await show(reason::backend_unknown, pending_.problem);
     co_await wait(TimePoint::max());
   }
   co_return Event::answered;
@@ -33,12 +33,12 @@ asio::awaitable<Event> Agent::Impl::wait_for_need() {
   while (!reload_ && !wanted()) {
     TimePoint until = TimePoint::max();
     const auto foreign = foreign_boot(until);
-    if (foreign && foreign->reason == reason::BootIdForeign) {
+    if (foreign && foreign->reason == reason::boot_id_foreign) {
       co_await show(foreign->reason, foreign->message);
     } else if (pending_.need == Need::unknown) {
-      co_await show(reason::BackendUnknown, pending_.problem);
+      co_await show(reason::backend_unknown, pending_.problem);
     } else if (pending_.need == Need::yes) {
-      co_await show(reason::RolledBack,
+      co_await show(reason::rolled_back,
                     "version " + pending_.target + " was rolled back on this node and is not tried again");
     } else {
       note_no_need(record_);
@@ -72,7 +72,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
     } else if (record_.not_before && *record_.not_before > wall()) {
       until = at(*record_.not_before, options_.times.backoff_cap);
       co_await show(
-          reason::BackingOff,
+          reason::backing_off,
           fmt::format("{} came to nothing{}: {}; the next one follows {}", count_of(record_.failures, "attempt"),
                       record_.failures == 1 ? "" : ", the last one", record_.cause_message,
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
@@ -83,7 +83,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
           parts_.host.reboot_methods().empty() ? Result<>() : co_await parts_.host.can_reboot(within(request_timeout));
       if (known && can) co_return Event::gates_open;
       until = now() + std::chrono::minutes(5);
-      co_await show(known ? reason::CannotReboot : reason::BackendUnknown, (known ? can : known).error().message());
+      co_await show(known ? reason::cannot_reboot : reason::backend_unknown, (known ? can : known).error().message());
     }
     co_await wait_at_gates(asked, until);
   }
@@ -123,11 +123,11 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff
   if (turn && !turn->ours) {
     backoff.reset();
     turns_moved_ = false;
-    co_await show(reason::WaitingForSlot, turn->why);
+    co_await show(reason::waiting_for_slot, turn->why);
     co_return std::nullopt;
   }
   if (!turn) {
-    co_await show(reason::SlotsUnavailable, turn.error().message());
+    co_await show(reason::slots_unavailable, turn.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
     // The Node lacks something that only a person can add, for example a label.
     if (turn.error().code() == Errc::invalid)

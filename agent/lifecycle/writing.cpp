@@ -125,7 +125,7 @@ asio::awaitable<bool> Agent::Impl::write(bool request_served) {
 void Agent::Impl::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(node_, record_of(node_).value_or(Record{}));
-  status.reason = k8s::is_transient(error) ? reason::ApiUnavailable : reason::NodeNotWritten;
+  status.reason = k8s::is_transient(error) ? reason::api_unavailable : reason::node_not_written;
   status.message = fmt::format("node {} cannot be written, so the agent goes no further than state {}: {}",
                                options_.node, to_string(status.state), error.message());
   parts_.tell(status);

@@ -76,7 +76,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
-  if (record.cause != reason::RecordUnreadable)
+  if (record.cause != reason::record_unreadable)
     put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
@@ -99,7 +99,7 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
 
 bool in_maintenance(const Record& record) {
   // If the record cannot be read, the node may be in maintenance.
-  return !record.run.empty() || record.cause == reason::RecordUnreadable;
+  return !record.run.empty() || record.cause == reason::record_unreadable;
 }
 
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,

@@ -175,7 +175,7 @@ Record decode_record(std::string_view json) {
   }
   Record record;
   record.state = State::degraded;
-  record.cause = reason::RecordUnreadable;
+  record.cause = reason::record_unreadable;
   record.cause_message =
       "the annotation haulout.dev/record of this Node cannot be read (" + one_line(problem) +
       "): once the node is in order, remove it (kubectl annotate node NAME haulout.dev/record-) to begin anew";

@@ -64,7 +64,7 @@ void Reporter::count_what_ended(const Status& before, const Status& now) {
   if (before.state == State::draining && before.since != WallTime() && now.since > before.since)
     metrics_.drain_ended(now.state == State::ready, now.since - before.since);
   if (before.state == State::verifying && now.state == State::uncordoning && !before.judged)
-    metrics_.update_ended(now.reason == reason::RebootedMeanwhile ? "given_up" : "succeeded");
+    metrics_.update_ended(now.reason == reason::rebooted_meanwhile ? "given_up" : "succeeded");
   if ((before.state == State::verifying || before.state == State::rebooting) && now.state == State::degraded &&
       !before.judged)
     metrics_.update_ended("failed");

@@ -20,12 +20,12 @@ StateWords words_of(State state) {
     case State::pending: return {"a reboot is needed", "Waiting"};
     case State::waiting: return {"waiting for a turn", "Waiting"};
     case State::draining: return {"the pods are leaving", "Draining"};
-    case State::ready: return {"empty and cordoned: ready for reboot", reason::Rebooting};
-    case State::rebooting: return {"the reboot is under way", reason::Rebooting};
+    case State::ready: return {"empty and cordoned: ready for reboot", reason::rebooting};
+    case State::rebooting: return {"the reboot is under way", reason::rebooting};
     case State::verifying:
       return {"rebooted; verifying that the node is Ready and runs the expected version", "Verifying"};
     case State::uncordoning: return {"verification passed; the agent takes its own cordon back", "Uncordoning"};
-    case State::soaking: return {"updated, and watched before the next node may go", reason::Soaking};
+    case State::soaking: return {"updated, and watched before the next node may go", reason::soaking};
     case State::degraded: return {"stopped: a person has to look", "Stopping"};
   }
   return {};
@@ -39,7 +39,7 @@ bool is_trouble(const Status& status) {
 // Nothing recreates an evicted pod without a controller, so its owner should learn of it. A finished pod is no loss.
 bool is_loss(const drain::Event& event) {
   return event.type == drain::EventType::evicted && event.pod && event.pod->controller.empty() &&
-         event.pod->reason != reason::Finished;
+         event.pod->reason != reason::finished;
 }
 
 std::string loss_of(const drain::PodReport& pod) {
@@ -134,14 +134,14 @@ std::optional<EventNote> event_of(const drain::Event& event) {
                      .reason = event.diagnosis->code,
                      .action = std::string(words_of(State::draining).action),
                      .note = event.diagnosis->subject + ": " + event.diagnosis->message};
-  if (event.type == drain::EventType::left && event.pod && event.pod->reason == reason::PodPinned)
+  if (event.type == drain::EventType::left && event.pod && event.pod->reason == reason::pod_pinned)
     return EventNote{.type = k8s::NodeEvent::Type::warning,
                      .reason = event.pod->reason,
                      .action = std::string(words_of(State::draining).action),
                      .note = fmt::format("pod {}: {}", event.pod->key(), event.pod->message)};
   if (is_loss(event))
     return EventNote{.type = k8s::NodeEvent::Type::warning,
-                     .reason = reason::UnmanagedPodEvicted,
+                     .reason = reason::unmanaged_pod_evicted,
                      .action = std::string(words_of(State::draining).action),
                      .note = loss_of(*event.pod)};
   return std::nullopt;

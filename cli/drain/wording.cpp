@@ -25,20 +25,21 @@ struct Kind {
   const char* refused;
 };
 constexpr Kind kinds[] = {
-    {reason::DaemonSetManaged, "DaemonSet-managed Pods", "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
-    {reason::OrphanedDaemonSetPod, "Pods whose DaemonSet is gone",
+    {reason::daemon_set_managed, "DaemonSet-managed Pods",
+     "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
+    {reason::orphaned_daemon_set_pod, "Pods whose DaemonSet is gone",
      "Pods whose DaemonSet is gone (use --force to override)"},
-    {reason::EmptyDir, "Pods with local storage",
+    {reason::empty_dir, "Pods with local storage",
      "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
-    {reason::Unmanaged, "Pods that declare no controller",
+    {reason::unmanaged, "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; nothing brings them back)"},
-    {reason::SingleReplica, "Pods that are the only one of their controller",
+    {reason::single_replica, "Pods that are the only one of their controller",
      "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
-    {reason::NotSelected, "Pods that the pod selector does not match", ""},
-    {reason::PodPinned, "Pods that come back to the node whenever they are evicted", ""},
-    {reason::Finished, "finished Pods", ""},
-    {reason::TerminatingTooLong, "Pods that have been terminating for long", ""},
-    {reason::MirrorPod, "", ""},  // no warning: static pods always stay on their node
+    {reason::not_selected, "Pods that the pod selector does not match", ""},
+    {reason::pod_pinned, "Pods that come back to the node whenever they are evicted", ""},
+    {reason::finished, "finished Pods", ""},
+    {reason::terminating_too_long, "Pods that have been terminating for long", ""},
+    {reason::mirror_pod, "", ""},  // no warning: static pods always stay on their node
 };
 
 const Kind* kind_of(const std::string& reason) {
@@ -204,7 +205,7 @@ std::vector<std::string> skip_warnings(const Report& report) {
   std::vector<std::string> lost;
   for (const PodReport& pod : report.pods)
     if (pod.outcome == PodOutcome::planned && pod.verdict == Verdict::evict && pod.controller.empty() &&
-        pod.reason != reason::Finished)
+        pod.reason != reason::finished)
       lost.push_back(pod.key());
   if (!lost.empty())
     lines.push_back(fmt::format("Warning: deleting Pods that declare no controller: {}", joined(lost, ", ")));

@@ -78,7 +78,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
   const std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
-  if (node.reason == reason::WaitingForSlot) return {"turn", GateState::closed, node.message + " (" + message + ")"};
+  if (node.reason == reason::waiting_for_slot) return {"turn", GateState::closed, node.message + " (" + message + ")"};
   // Only the agent has the value of max-unavailable.
   return {"turn", GateState::unknown,
           message +
@@ -91,7 +91,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
 GateView agent_gate(const NodeView& node) {
   constexpr std::string_view scope = "windows, blockers and the reboot brake are its agent's";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, and none has reported", scope)};
-  const bool elsewhere = node.reason == reason::Paused || node.reason == reason::BackingOff;
+  const bool elsewhere = node.reason == reason::paused || node.reason == reason::backing_off;
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
@@ -181,7 +181,7 @@ void hold_in_dying_namespaces(std::vector<PodView>& pods, const NodeFacts& facts
     if (ns == facts.asked.dying.end() || pod.fate == PodFate::stay || pod.fate == PodFate::leaving) continue;
     pod.fate = PodFate::blocked;
     pod.evictable = Evictable::no;
-    pod.reason = reason::NamespaceTerminating;
+    pod.reason = reason::namespace_terminating;
     pod.message = words_of_dying(ns->second, now);
   }
 }
@@ -226,7 +226,7 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
   about.findings = findings_of(facts, now);
   about.not_known = facts.asked.problems;
   const bool at_closed_budget = std::any_of(about.pods.begin(), about.pods.end(),
-                                            [](const PodView& pod) { return pod.reason == reason::BlockedByBudget; });
+                                            [](const PodView& pod) { return pod.reason == reason::blocked_by_budget; });
   if (at_closed_budget)
     about.not_known.emplace_back(
         "whether a webhook is asked about evictions here and has pods moved because they are asked to leave, although "

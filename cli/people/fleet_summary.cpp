@@ -60,7 +60,7 @@ std::string holder_line(const NodeView& node, WallTime now) {
 std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool holders_told, WallTime now) {
   std::map<std::string, std::vector<const NodeView*>> by_reason;
   for (const NodeView& node : nodes)
-    if (waits(node) && !node.overdue && !(holders_told && node.reason == reason::WaitingForSlot))
+    if (waits(node) && !node.overdue && !(holders_told && node.reason == reason::waiting_for_slot))
       by_reason[node.reason].push_back(&node);
   std::vector<std::string> lines;
   for (const auto& [reason, held] : by_reason) {

@@ -33,7 +33,7 @@ std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
     case agent::State::rebooting:
     case agent::State::verifying:
     case agent::State::soaking: return record.deadline;
-    case agent::State::pending: return view.reason == reason::BackingOff ? record.not_before : std::nullopt;
+    case agent::State::pending: return view.reason == reason::backing_off ? record.not_before : std::nullopt;
     default: return std::nullopt;
   }
 }

@@ -31,12 +31,12 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
   const auto budgets = book.selecting(pod);
   if (overlapping(pod, budgets)) {
     view.fate = PodFate::blocked;
-    view.reason = reason::OverlappingBudgets;
+    view.reason = reason::overlapping_budgets;
     const auto fact = drain::overlap_fact(pod, book.explain(budgets));
     view.message = fmt::format("{} [{}]", fact.message, fact.code);
   } else if (book.gate(pod, budgets) == drain::BudgetBook::Gate::closed) {
     view.fate = PodFate::blocked;
-    view.reason = reason::BlockedByBudget;
+    view.reason = reason::blocked_by_budget;
     view.message = book.explain(budgets);
     const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}, now});
     // A drain reports this diagnosis only after its condition has lasted for some time; here it is shown at once.
@@ -81,7 +81,7 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
     case drain::Verdict::refuse: view.fate = PodFate::refused; break;
     case drain::Verdict::park:
       view.fate = PodFate::parked;
-      if (decision.reason == reason::DoNotDisrupt) {
+      if (decision.reason == reason::do_not_disrupt) {
         const auto fact = drain::protected_fact(pod, decision.message);
         view.message = fmt::format("{} [{}]", fact.message, fact.code);
       }
@@ -92,7 +92,7 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
         break;
       }
       view.fate = PodFate::leaving;
-      view.reason = reason::Terminating;
+      view.reason = reason::terminating;
       view.message = fmt::format("its grace period ends {}", k8s::format_time(*pod.deletion_timestamp));
       if (!pod.finalizers.empty()) view.message += ", then its finalizers decide: " + joined(pod.finalizers, ", ");
       if (const auto fact = drain::diagnose_leaving(pod, now >= *pod.deletion_timestamp + overdue_after, node_ready))

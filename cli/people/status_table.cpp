@@ -86,7 +86,7 @@ void StatusTable::fit(const std::vector<NodeView>& nodes, WallTime now) {
 void StatusTable::fit_changes() {
   widths_.resize(titles().size());
   widths_[1] = std::max(widths_[1], std::string_view("rebooting,NotReady").size());
-  widths_[2] = std::max(widths_[2], std::string_view(reason::BlockedByBudget).size());
+  widths_[2] = std::max(widths_[2], std::string_view(reason::blocked_by_budget).size());
 }
 
 std::string StatusTable::header() const {

@@ -84,13 +84,23 @@ TEST(SourcesTest, NoSourceGivesAReasonAsALiteral) {
   EXPECT_THAT(literal_reasons(R"(f("Anything");)"), ::testing::IsEmpty());
 }
 
+std::string snake_case(const std::string& camel) {
+  std::string result;
+  for (const char c : camel) {
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (capital && !result.empty()) result += '_';
+    result += capital ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return result;
+}
+
 TEST(SourcesTest, EachNameHasOneRowAndEachRowAName) {
   const std::regex name("const char\\* (\\w+) = \"(\\w+)\"");
   const std::string text = read(HAULOUT_SOURCE_DIR "/drain/reasons.hpp");
   std::vector<std::string> named, rows;
   for (auto each = std::sregex_iterator(text.begin(), text.end(), name); each != std::sregex_iterator(); ++each) {
-    EXPECT_EQ((*each)[1], (*each)[2]);
-    named.push_back((*each)[1].str());
+    EXPECT_EQ((*each)[1], snake_case((*each)[2]));
+    named.push_back((*each)[2].str());
   }
   for (const Reason& reason : reasons()) rows.emplace_back(reason.name);
   EXPECT_THAT(rows, ::testing::UnorderedElementsAreArray(named));
