@@ -1,9 +1,11 @@
-// The drain of one node, as a coroutine over pure decisions (pod_filter, order, pipeline, eviction_verdict, diagnoses).
+// Drains one node. The coroutines do the I/O; pure functions decide (pod_filter, order, pipeline, eviction_verdict,
+// diagnoses).
 //
 // run() calls preflight(), cordon() and evict() in turn. For several nodes the caller first calls preflight() and
-// cordon() for all of them, then evict() for one after the other. Each of these three calls starts the time of the
-// report and the timeout again, so that time spent on other nodes does not count; run() starts them once. Each stage
-// returns false if the drain has ended in it; report() then has the outcome. No stage fails: failures are outcomes.
+// cordon() for all of them, then evict() for one after the other. Each of these three calls starts the clock of the
+// report and of the timeout again, so that time spent on other nodes does not count; run() starts them only once. Each
+// stage returns false if the drain has ended in it; report() then has the outcome. A stage never returns an error: a
+// failure is an outcome of the report.
 // Cancellable: report() then returns what was done so far, with outcome `cancelled`. Borrows client, rng, observer and
 // the client's clock, which must outlive the Drain. Single-threaded.
 #pragma once
@@ -34,10 +36,11 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
-  // What holds the drain up now, and advice.
+  // Returns what holds the drain up now, and what a person can do about it.
   std::vector<Diagnosis> diagnoses() const;
 
-  // The current state. It is final after a stage returned false, after evict(), and after a cancellation.
+  // Returns a report of the drain so far. It is final after a stage has returned false, after evict() has ended, and
+  // after a cancellation.
   Report report() const;
 
  private:

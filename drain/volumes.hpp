@@ -23,19 +23,20 @@ namespace haulout::drain {
 
 // The claims that the pods of the node use, as "namespace/name".
 struct ClaimUse {
-  std::set<std::string> staying{};  // of pods that stay on the node
-  std::set<std::string> leaving{};  // of pods that must leave and still exist
-  std::set<std::string> left{};     // of pods that were deleted, or that stay but have finished
-  // Of pods that must leave or were deleted: those claims that a replacement pod will use again.
+  std::set<std::string> staying{};  // claims of pods that stay on the node
+  std::set<std::string> leaving{};  // claims of pods that must leave and still exist
+  std::set<std::string> left{};     // claims of pods that were deleted, or that stay but have finished
+  // Claims of pods that must leave or were deleted, if a replacement pod will use the claim again.
   std::set<std::string> coming_back{};
 };
-// True if the claimRef may name an earlier claim, whose name another claim has now: then the caller should read that
-// claim. False for a volume that is Bound.
+// Returns true if the claim in the volume's claimRef may have been deleted and created again under the same name. The
+// caller should then read the claim that has this name now, and call is_volume_of(). Returns false for a volume that is
+// Bound.
 bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
-// True if `claim`, which now has the name in the volume's claimRef, has this volume, and not only an earlier claim of
-// that name. Pods mount the volume to which their claim is bound, so the binding decides. A claim without a binding has
-// no running pods; then the UIDs decide. If a UID is missing, the volume counts as the claim's, and the drain waits for
-// it.
+// Returns true if the volume belongs to `claim`. `claim` has the name in the volume's claimRef, but the claimRef may
+// mean a deleted claim of the same name. If `claim` is bound, its binding decides, because pods mount the volume that
+// it names. If it is not bound, no running pod uses it, and the UIDs decide. If a UID is missing, returns true, so that
+// the drain waits for the volume.
 bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim);
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
 // True if a pod that must leave, or was deleted, has a claim.
@@ -44,8 +45,8 @@ bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
 class VolumeBook {
  public:
   using Emit = std::function<void(EventType, const VolumeReport&)>;
-  // The controllers of Kubernetes take no longer than this to start detaching a volume after its last pod was deleted.
-  // So a volume of a pod that the drain never saw does not count as leaked.
+  // A volume that no pod uses counts as leaked only after this time. Its last pod may have been deleted before the
+  // drain looked: then Kubernetes starts to detach the volume within this time, and the drain waits for it.
   static constexpr Duration leak_hold = std::chrono::seconds(15);
 
   // `limit`: a volume counts as stuck if it is still attached this long after its last user was deleted; 0 disables
@@ -53,11 +54,11 @@ class VolumeBook {
   // it is 0, VolumeAttachments of other nodes are ignored.
   VolumeBook(std::string node, Duration limit, Emit emit, Duration reattach_limit = Duration::zero())
       : node_(std::move(node)), limit_(limit), reattach_limit_(reattach_limit), emit_(std::move(emit)) {}
-  // Sets the latest end of all waits for another node.
+  // Sets the time at which the drain stops waiting until other nodes have attached the detached volumes.
   void end_reattaching_at(TimePoint until) { reattach_until_ = until; }
 
-  // Another process has begun this run, and pods that only that process saw may have used the attached volumes. So the
-  // drain waits for volumes that would count as leaked, except those of expect_leaked().
+  // For a drain that continues a run of another process: pods that only that process saw may have used the attached
+  // volumes. So the drain also waits for volumes that would count as leaked, except those of expect_leaked().
   void expect_all() { expect_all_ = true; }
 
   // UIDs of VolumeAttachments that an earlier part of this run found leaked. They count as leaked again, also after
@@ -68,18 +69,19 @@ class VolumeBook {
   // nullptr: the VolumeAttachment was deleted.
   void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                           WallTime wall);
-  // Takes over a most-recent list of all VolumeAttachments of the node, requested at `asked`. Keeps those that were
-  // first seen after `asked`, since the list may not have them. Ignores VolumeAttachments of other nodes.
+  // Replaces the known VolumeAttachments of the node by a most-recent list, which was requested at `asked`. Keeps those
+  // that were first seen after `asked`, because the list may not have them. Skips entries of other nodes.
   void reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now, WallTime wall);
   // Returns the PersistentVolumes whose claims are not known yet.
   std::vector<std::string> unresolved() const;
-  // `claim` is empty if the volume has none, or if the PersistentVolume does not exist.
+  // Stores the claim of the PersistentVolume `volume`. `claim` is empty if the volume has no claim or does not exist.
   void resolved(const std::string& volume, std::string claim);
-  // True if a volume would count as leaked now, but the Node's status was not read since then.
+  // Returns true if the caller must read the Node's status: a volume has been unused for long enough to count as
+  // leaked, but the status was last read before that time.
   bool asks_for_node(TimePoint now) const;
-  // `attachments`: names of the VolumeAttachments whose volumes the Node's status shows as in use or attached, by a
-  // request made at `asked`. The drain waits for them from then on, even if a later status does not name them:
-  // Kubernetes removes the name before the volume is detached.
+  // Stores what the Node's status says. `attachments` has the names of the VolumeAttachments whose volumes the status
+  // lists as in use or attached; it was requested at `asked`. From then on the drain waits for these volumes, even if a
+  // later status does not list them, because Kubernetes removes a volume from the status before it is detached.
   void node_holds(const std::set<std::string>& attachments, TimePoint asked);
   // Decides the outcome of every volume, and emits what has changed.
   void look(const ClaimUse& use, TimePoint now, WallTime wall);
@@ -101,17 +103,17 @@ class VolumeBook {
   bool any_reattaching() const;
   // True if the drain need not wait for any volume on this node, as of the last look().
   bool all_detached() const;
-  // Returns since when the drain has been waiting for a volume, the earliest of all; max() if it waits for none.
+  // Returns the earliest time from which the drain has been waiting for a volume; max() if it waits for none.
   TimePoint waiting_since() const;
   // Returns a message if the drain has waited for a volume for longer than the limit.
   std::optional<std::string> past_limit(TimePoint now) const;
-  // Returns, for people, the volumes for which the drain still waits; empty if there are none.
+  // Returns a text that lists the volumes for which the drain still waits; empty if there are none.
   std::string waiting_for() const;
   // Returns the next time after `now` at which an outcome can change without an event; max() if never.
   TimePoint next_wake(TimePoint now) const;
   std::size_t count(VolumeOutcome outcome) const;
   void diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) const;
-  // Includes detached volumes. Sorted by PersistentVolume.
+  // Returns the reports of all attached and detached volumes, sorted by the name of the PersistentVolume.
   std::vector<VolumeReport> reports() const;
 
  private:
@@ -130,17 +132,17 @@ class VolumeBook {
     bool attached = false;
     std::string error;
   };
-  // By PersistentVolume and UID of the VolumeAttachment.
+  // Attachments to other nodes. The key is the name of the PersistentVolume and the UID of the VolumeAttachment.
   using Others = std::map<std::pair<std::string, std::string>, Other>;
   void come_back(const std::string& uid, const std::string& attachment);
   void other_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
-  // Returns the most advanced attachment of this volume to another node; nullptr if there is none.
+  // Returns the attachment of this volume to another node, an attached one if there is one; nullptr if there is none.
   const Other* elsewhere(const std::string& volume) const;
   ReattachFacts facts_of(const Detached& volume, const ClaimUse& use, TimePoint now) const;
   static std::string say_reattach(const VolumeReport& report, const ReattachFacts& facts, const Other* other);
   void look_elsewhere(const ClaimUse& use, TimePoint now);
-  // Returns when the volume counts as leaked, unless the Node's status names it; max() while a pod uses it or its claim
-  // is unknown.
+  // Returns the time from which the volume counts as leaked. Does not consider the Node's status; the caller must.
+  // Returns max() while a pod uses the volume or its claim is unknown.
   static TimePoint leaks_at(const Entry& entry);
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
   bool is_stuck(const Entry& entry, TimePoint now) const;
@@ -151,17 +153,17 @@ class VolumeBook {
   TimePoint reattach_until_ = TimePoint::max();
   Emit emit_;
   bool expect_all_ = false;
-  std::map<std::string, Entry> entries_;       // by UID of the VolumeAttachment
+  std::map<std::string, Entry> entries_;       // attached volumes; the key is the UID of the VolumeAttachment
   std::set<std::string> leaked_;               // UIDs of VolumeAttachments that count as leaked
-  std::map<std::string, TimePoint> gone_;      // time of deletion by UID; a later event of that UID is a repetition
-  std::map<std::string, std::string> claims_;  // claim by PersistentVolume
+  std::map<std::string, TimePoint> gone_;      // times of deletion by UID; later events of such a UID are repetitions
+  std::map<std::string, std::string> claims_;  // maps the name of a PersistentVolume to its claim
   std::set<std::string> left_;                 // claims of pods that were deleted or had to leave; never removed
   std::set<std::string> held_;  // names of VolumeAttachments that the Node's status has named so far; never removed
   TimePoint node_asked_ = TimePoint::min();
   std::vector<Detached> detached_;
-  Others others_;                                    // empty without a reattach limit
-  std::map<std::string, std::string> other_volume_;  // PersistentVolume, by UID of the VolumeAttachment
-  TimePoint reattach_wake_ = TimePoint::max();       // as of the last look()
+  Others others_;                                    // stays empty if reattach_limit_ is 0
+  std::map<std::string, std::string> other_volume_;  // maps the UID of a VolumeAttachment to its PersistentVolume
+  TimePoint reattach_wake_ = TimePoint::max();       // next time at which a wait for another node can change
 };
 
 }  // namespace haulout::drain

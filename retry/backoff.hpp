@@ -1,7 +1,7 @@
 // Exponential backoff with jitter. Pure arithmetic: returns how long to wait, never waits.
 //
-// No delay is ever zero (P10), none is shorter than what the peer asked for with Retry-After, and a wait that honours
-// Retry-After is stretched by up to 20 % so that a fleet does not return in step.
+// No delay is ever zero. None is shorter than what the peer asked for with Retry-After, up to longest_retry_after. A
+// wait that honours Retry-After is stretched by up to 20 %, so that a fleet does not return in step.
 #pragma once
 
 #include <optional>

@@ -14,26 +14,26 @@
 
 namespace haulout::agent {
 
-// Best first.
+// What the agent acts by, the preferred kind first.
 enum class AuthorityKind {
   impersonation,   // a pod's token; requests for Node, pods and evictions impersonate the pod's Node (NodeTransport)
-  kubelet,         // the kubelet's own certificate
+  kubelet,         // the certificate of the kubelet
   policies,        // a pod's token; admission policies refuse writes that concern other nodes and their pods
   service_account  // any credential with all its rights; nothing restricts it to its own Node
 };
-// The value of --authority.
+// Returns the value of --authority that selects this kind.
 std::string_view to_string(AuthorityKind kind);
 
-// Rights of the credential beyond its own Node and the pods on it.
+// Optional rights of the credential: without one of them the agent works, but can do less.
 struct Rights {
-  bool other_nodes = false;  // list Nodes
-  bool leases = false;       // list and create Leases in the agent's namespace; false if slots are not Leases
-  bool budgets = false;      // list PodDisruptionBudgets
-  bool daemon_sets = false;  // get DaemonSets
-  bool volumes = false;      // list VolumeAttachments, get PersistentVolumes
-  bool config_maps = false;  // get the ConfigMap haulout
-  bool events = false;       // create Events
-  bool node_status = false;  // patch the status of the own Node
+  bool other_nodes = false;  // may list Nodes
+  bool leases = false;       // may list and create Leases in the agent's namespace; false if slots are not Leases
+  bool budgets = false;      // may list PodDisruptionBudgets
+  bool daemon_sets = false;  // may get DaemonSets
+  bool volumes = false;      // may list VolumeAttachments and get PersistentVolumes
+  bool config_maps = false;  // may get the ConfigMap named haulout
+  bool events = false;       // may create Events
+  bool node_status = false;  // may patch the status of its own Node
   bool operator==(const Rights&) const = default;
 };
 
@@ -42,7 +42,7 @@ struct Authority {
   OwnNode node{};
   std::string user{};                           // name of the credential's user, as the API server reports it
   std::string credential{};                     // ID of this credential of the user, for example "JTI=…"; may be empty
-  std::string pod_ns{}, pod_name{}, pod_uid{};  // empty outside of a pod
+  std::string pod_ns{}, pod_name{}, pod_uid{};  // the agent's pod; empty if it does not run in one
   Rights rights{};
   // What the agent cannot do with this credential, and why: one sentence each, for --check, explain and the log.
   std::vector<std::string> switched_off{};
@@ -69,10 +69,12 @@ std::string node_of_user(std::string_view user);
 // Errc::invalid if the two names differ or if both are missing.
 Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self);
 
-// The authorities to try, in this order: the one that the options request, or those that can fit this credential.
+// Returns the authorities to try, in order. If the options request one, returns only that one. Otherwise returns those
+// that can fit this credential.
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self);
 
-// Why slots of this kind do not work with these rights, with the remedy. std::nullopt if they work.
+// Returns an error that says why the agent cannot use slots of this kind with the rights in `authority`, and what to
+// do. Returns std::nullopt if it can use them.
 std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots);
 
 }  // namespace haulout::agent

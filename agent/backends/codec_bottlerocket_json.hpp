@@ -17,7 +17,7 @@ struct BottlerocketStatus {
     std::string type;       // refresh, prepare, activate, deactivate
     std::string status;     // Success, Failed, Unknown
     std::string timestamp;  // differs after each command
-    std::string error;      // the end of its stderr, one line
+    std::string error;      // its stderr as one line, cut at 200 bytes
     bool operator==(const LastCommand&) const = default;
   };
 

@@ -11,9 +11,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// transactional-update removes its sentinel when it starts, and creates it again if it fails
-// (openSUSE/transactional-update). In between it fetches packages and installs them into a snapshot, which takes
-// minutes.
+// If the sentinel (the file that requests a reboot) disappears, the need for a reboot is unknown for this long.
+// transactional-update of openSUSE removes the file when it starts, and creates it again if it fails. In between it
+// installs packages into a snapshot, which takes minutes.
 constexpr Duration comes_back_within = std::chrono::minutes(15);
 
 }  // namespace

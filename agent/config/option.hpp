@@ -23,47 +23,48 @@ enum class HookFailure { stop, go_on };
 // The verdict of the alert gate if Prometheus does not answer. With `closed` the node waits.
 enum class FailMode { closed, open };
 
-// Excludes the alerts of kube-prometheus that fire permanently or mean no problem. Watchdog fires always, to prove that
-// alerts arrive. InfoInhibitor mutes other alerts. Alerts of severity info or none report no problem.
+// The default query of the alert gate. It leaves out the alerts of kube-prometheus that always fire or report no
+// problem: Watchdog always fires, to prove that alerts arrive; InfoInhibitor only mutes other alerts; alerts of
+// severity info or none report no problem.
 inline constexpr const char* default_prometheus_query =
     R"(ALERTS{alertstate="firing",alertname!="Watchdog",alertname!="InfoInhibitor",severity!="info",severity!="none"})";
 
 struct AgentConfig {
-  // The agent and its node.
+  // Options that identify the agent and its node.
   std::string config_file = "/etc/haulout/config.yaml";
-  std::string node_name;  // if empty, the node of the credential
+  std::string node_name;  // if empty, the agent uses the node to which its credential is bound
   std::string ns = "haulout";
-  std::string kubeconfig;  // if empty, the agent looks for it
+  std::string kubeconfig;  // if empty: $KUBECONFIG, the pod's ServiceAccount or the kubelet's kubeconfig
   AuthorityChoice authority = AuthorityChoice::automatic;
-  std::string host_root = "/";  // absolute path
+  std::string host_root = "/";  // absolute path of the directory where the host's file system is mounted
 
-  // Slots.
+  // Slots: how many nodes may be updated at the same time.
   SlotsChoice slots = SlotsChoice::lease;
-  std::string pool;                   // if empty, the pool of the node's role, see pool_of_role()
+  std::string pool;                   // if empty, the node's role decides the pool (pool_of_role())
   std::string pool_label;             // key of the Node's label whose value is the pool
-  std::string max_unavailable = "1";  // "3" or "10%"
+  std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
   Duration soak = Duration::zero();
   std::string fleetlock_url;
 
-  // The operating system.
-  BackendChoice backend = BackendChoice::automatic;  // if a sentinel is given, read_config() replaces automatic
-  std::string sentinel;                              // absolute path, below host_root
+  // How the agent detects that a reboot is needed, and how it reboots the machine.
+  BackendChoice backend = BackendChoice::automatic;  // automatic becomes file or command if a sentinel is given
+  std::string sentinel;  // absolute path on the host, which the agent looks up below host_root
   std::vector<std::string> sentinel_command;
-  // By exit code: whether a reboot is needed. Other exit codes mean unknown.
+  // Maps each exit code of sentinel_command to whether a reboot is needed. For any other code this is unknown.
   std::map<int, bool> sentinel_exit_codes{{0, true}, {1, false}};
   Duration sentinel_interval = std::chrono::minutes(1);
-  std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // best first; `none` alone
+  std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // tried in this order
   std::vector<std::string> reboot_command;
   Duration reboot_limit = std::chrono::minutes(10);
   Duration verify_limit = std::chrono::minutes(15);
 
-  // Gates.
+  // Gates: conditions that must be open before an update begins.
   std::vector<std::string> windows;
   std::vector<std::string> blackouts;
   std::vector<std::string> blocking_pod_selectors;
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
-  std::uint32_t max_reboots_per_day = 3;  // 0 disables the limit
+  std::uint32_t max_reboots_per_day = 3;  // 0: any number of reboots
   Duration backoff = std::chrono::minutes(5);
   std::string prometheus_url;
   std::string prometheus_query = default_prometheus_query;
@@ -74,11 +75,11 @@ struct AgentConfig {
   std::string prometheus_cert_file;
   std::string prometheus_key_file;
   FailMode prometheus_fail_mode = FailMode::closed;
-  Duration prometheus_max_age = Duration::zero();  // 0 disables the limit
+  Duration prometheus_max_age = Duration::zero();  // older alerts do not block; 0: alerts of any age block
 
-  // The drain.
-  std::uint32_t max_concurrent = 5;            // 0 means no limit
-  Duration drain_deadline = Duration::zero();  // 0 disables it
+  // How the agent drains its node.
+  std::uint32_t max_concurrent = 5;            // pods that are evicted or terminating at a time; 0: no limit
+  Duration drain_deadline = Duration::zero();  // longest time that a drain may take; 0: no limit
   Duration settle = std::chrono::seconds(5);
   drain::FitPolicy check_fit = drain::FitPolicy::off;
   drain::Treatment emptydir = drain::Treatment::evict;
@@ -89,22 +90,22 @@ struct AgentConfig {
   std::vector<std::string> leave_pods;
   std::vector<std::string> drain_order;
   bool wait_volumes = true;
-  Duration volume_limit = std::chrono::minutes(2);  // 0 disables the limit
+  Duration volume_limit = std::chrono::minutes(2);  // a volume attached for longer counts as stuck; 0: never
   bool end_at_volume_limit = false;
   bool serialize_volumes = false;
-  Duration reattach_limit = Duration::zero();  // 0 disables the wait
-  std::string max_unavailable_per_controller;  // "2" or "25%"; empty means no limit
+  Duration reattach_limit = Duration::zero();  // longest wait until another node has the volumes; 0: no wait
+  std::string max_unavailable_per_controller;  // number or percentage of its pods, "2" or "25%"; empty: no limit
   drain::SingleReplica single_replica = drain::SingleReplica::allow;
-  Duration canary = Duration::zero();         // 0 disables it
-  Duration lb_drain_wait = Duration::zero();  // 0: the drain does not touch load balancers
+  Duration canary = Duration::zero();         // longest wait for the first replacement of a controller; 0: no wait
+  Duration lb_drain_wait = Duration::zero();  // wait after leaving external load balancers; 0: the node stays
 
-  // Hooks.
+  // Hooks: programs that the agent runs during an update.
   std::string hooks_dir = "/etc/haulout/hooks.d";
   Duration hook_limit = std::chrono::minutes(5);
   HookFailure hook_failure = HookFailure::stop;
 
-  // Reporting.
-  std::string metrics_address;  // if empty, the agent opens no port
+  // Metrics and log.
+  std::string metrics_address;  // address on which the agent serves metrics; if empty, it opens no port
   LogFormat log_format = LogFormat::text;
   std::uint32_t verbosity = 0;
 

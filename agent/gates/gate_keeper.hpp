@@ -93,8 +93,8 @@ class GateKeeper {
   virtual ~GateKeeper() = default;
   // Never fails: a gate that cannot be evaluated is closed, and its message says so. Cancellable.
   virtual boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) = 0;
-  // Returns when the objects that the last ask() read may have changed, except the Node; may return without cause. Only
-  // one call at a time; ask() may be called meanwhile. Cancellable.
+  // Returns when a gate that was closed in the last ask() may have opened, or when a pause may have begun, but not for
+  // changes of the Node; may return without cause. Only one call at a time; ask() may be called meanwhile. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

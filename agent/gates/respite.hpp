@@ -1,6 +1,6 @@
 // Backoff for a request to the API server after failures. The pause grows with each failure in a row and is never
-// shorter than the server's Retry-After (P10). A caller that makes the same request once and as a watch shares one
-// Respite for both.
+// shorter than the server's Retry-After, up to Backoff::longest_retry_after. A caller that makes the same request once
+// and as a watch shares one Respite for both.
 #pragma once
 
 #include <algorithm>
