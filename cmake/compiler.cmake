@@ -1,5 +1,5 @@
-# GCC 12 destroys temporaries of a co_await statement twice and lays out some coroutine frames wrongly: the program
-# builds without a warning and fails at run time, so it must not be built at all.
+# Refuses GCC 12. It destroys temporaries of a co_await statement twice and lays out some coroutine frames wrongly. The
+# program would build without a warning and fail at run time.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   message(FATAL_ERROR
     "Haulout cannot be built with GCC ${CMAKE_CXX_COMPILER_VERSION}: it miscompiles ordinary C++20 coroutines "

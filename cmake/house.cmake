@@ -1,4 +1,4 @@
-# The house rules of the build, in one place.
+# Compiler options, libraries and the function that all targets of the build share.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -19,12 +19,12 @@ find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
-find_package(sdbus-c++ 1.2 CONFIG REQUIRED)  # in Debian a shared library only
-find_package(prometheus-cpp CONFIG REQUIRED)  # of which core is used; a shared library, too
+find_package(sdbus-c++ 1.2 CONFIG REQUIRED)  # Debian has only a shared library
+find_package(prometheus-cpp CONFIG REQUIRED)  # only its core is used; Debian has only a shared library
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBSYSTEMD REQUIRED IMPORTED_TARGET libsystemd)  # sdbus-c++ links it in any case
 
-# Debian has fmt as a shared library only, and fmt::fmt-header-only compiles it into every object: three seconds each.
+# Debian has fmt only as a shared library, and fmt::fmt-header-only would compile it into every object, for three seconds each.
 if(HAULOUT_STATIC)
   add_library(house_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cpp)
   target_compile_features(house_fmt PRIVATE cxx_std_20)
@@ -34,7 +34,7 @@ else()
   target_link_libraries(house_fmt INTERFACE fmt::fmt)
 endif()
 
-# The package of yaml-cpp names its shared library only; the static one lies beside it.
+# The CMake package of yaml-cpp names only its shared library. The static library is in the same directory.
 add_library(house_yaml INTERFACE)
 if(HAULOUT_STATIC)
   find_library(HAULOUT_YAML_LIBRARY NAMES libyaml-cpp.a REQUIRED)
@@ -51,13 +51,13 @@ endif()
 
 add_library(house_warnings INTERFACE)
 target_compile_options(house_warnings INTERFACE
-  -Wall -Wextra -Wpedantic     # the common ground
-  -Wconversion -Wsign-conversion  # a count silently turned into another width is how limits overflow
-  -Wshadow                     # a shadowed name after a co_await is a bug that reads well
-  -Wold-style-cast             # casts are to be found by grep
-  -Wnon-virtual-dtor           # ports are deleted through their base
-  -Wsuggest-override           # a port that changes must break its implementations
-  -Wunused-result              # a discarded Result is a lost failure
+  -Wall -Wextra -Wpedantic     # the usual warnings
+  -Wconversion -Wsign-conversion  # a silent conversion to a smaller type makes limits overflow
+  -Wshadow                     # a shadowed name after a co_await is a bug that is easy to overlook
+  -Wold-style-cast             # grep finds only C++ casts
+  -Wnon-virtual-dtor           # ports are deleted through a pointer to their base
+  -Wsuggest-override           # if a port changes, its implementations must not compile
+  -Wunused-result              # a discarded Result hides a failure
   $<$<BOOL:${HAULOUT_WERROR}>:-Werror>)
 
 add_library(house_build INTERFACE)
@@ -71,7 +71,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     -fno-omit-frame-pointer)
   find_program(HAULOUT_LLD NAMES ld.lld-19 ld.lld)
   if(HAULOUT_LLD)
-    target_link_options(house_build INTERFACE --ld-path=${HAULOUT_LLD})   # a third of the link time of GNU ld
+    target_link_options(house_build INTERFACE --ld-path=${HAULOUT_LLD})   # needs a third of the link time of GNU ld
   endif()
 endif()
 if(HAULOUT_SANITIZE)
@@ -81,16 +81,16 @@ if(HAULOUT_SANITIZE)
 endif()
 if(HAULOUT_STATIC)
   target_link_options(house_build INTERFACE
-    -Wl,--as-needed)  # Boost.Log names ICU for Boost.Regex, which nothing here uses
+    -Wl,--as-needed)  # drops ICU, which Boost.Log links for Boost.Regex; nothing here uses it
 endif()
 target_link_libraries(house_build INTERFACE house_warnings house_fmt Boost::headers Threads::Threads)
 
-# The precompiled header of the libraries; every other target reuses it or brings its own.
+# The precompiled header of the libraries. Every other target reuses it or has its own.
 add_library(house_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)
 target_link_libraries(house_pch PUBLIC house_build)
 target_precompile_headers(house_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
 
-# haulout_library(<folder> SOURCES … USES <folders and packages> PRIVATE_USES <packages>): one static library per folder.
+# haulout_library(<folder> SOURCES … USES <folders and packages> PRIVATE_USES <packages>): adds one static library per folder.
 function(haulout_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(haulout_${name} STATIC ${arg_SOURCES})

@@ -1,7 +1,7 @@
-# Sourced by ./dev: configuring and building.
+# Sourced by ./dev. Configures and builds.
 # shellcheck shell=bash
 
-# build_preset PRESET TARGET…; all output on stderr.
+# build_preset PRESET TARGET…: configures and builds; all output goes to stderr.
 build_preset() {
   local preset=$1
   shift
@@ -29,7 +29,7 @@ build() {
   printf '%s\n' "$PWD/$release_binary"
 }
 
-# GCC 12 builds this program without a warning and wrongly: configuring with it must fail and name the way out.
+# GCC 12 miscompiles this program without a warning. So configuring with it must fail, with an error that names the remedy.
 check_gcc_refused() {
   say "GCC 12 must be refused"
   local log
@@ -49,9 +49,9 @@ check_gcc_refused() {
   fi
 }
 
-tidy_packages=(libclang-19-dev llvm-19-dev)  # for the plugin
+tidy_packages=(libclang-19-dev llvm-19-dev)  # to build the clang-tidy plugin tests/lint/own_code.cpp
 
-# clang-tidy with our plugin must find each mistake of the sample, in its line.
+# Checks that clang-tidy with the plugin ($1) finds each mistake of the sample in the line of the mistake, and no others.
 tidy_notices() {
   local sample=tests/lint/tidy_sample.cpp named found
   named=$(grep -noP '(?<=// )[a-z0-9]+(-[a-z0-9]+)+$' "$sample" | sort)
@@ -66,7 +66,7 @@ tidy_notices() {
 tidy() {
   say "clang-tidy"
   local plugin=$PWD/build/own_code.so
-  build_preset dev house_pch  # the compile commands use it
+  build_preset dev house_pch  # the compile commands use this precompiled header
   clang++-19 -std=c++17 -O1 -fPIC -fno-rtti -shared -isystem "$(llvm-config-19 --includedir)" tests/lint/own_code.cpp \
     -o "$plugin" >&2
   tidy_notices "$plugin"

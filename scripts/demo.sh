@@ -1,10 +1,10 @@
-# Sourced by ./dev: Haulout at work, shown on a cluster that this machine makes up.
+# Sourced by ./dev. Shows Haulout at work on a cluster that runs on this machine.
 # shellcheck shell=bash
 
 demo_directory=""
 demo_processes=()
 
-# Whatever ends the demo, nothing is left of it.
+# Ends all processes of the demo and deletes its files, whatever ended it.
 demo_cleanup() {
   local process
   for process in "${demo_processes[@]}"; do kill "$process" 2>/dev/null || true; done
@@ -22,7 +22,8 @@ demo_begin() {
   trap 'exit 143' TERM
 }
 
-# start_cluster COMMAND…: runs it until the demo ends; it is ready when it has written $demo_directory/kubeconfig.
+# start_cluster COMMAND…: runs COMMAND until the demo ends. Waits up to a minute until COMMAND has written
+# $demo_directory/kubeconfig; then the cluster is ready.
 start_cluster() {
   local patience=600
   "$@" >"$demo_directory/log" 2>&1 </dev/null &
@@ -41,7 +42,7 @@ start_simulated_cluster() {
   start_cluster "$demo_binary" --listen 127.0.0.1:0 --kubeconfig "$demo_directory/kubeconfig" "$@"
 }
 
-# -- ./dev demo drain: one node, as haulout drain takes it out of service.
+# -- ./dev demo drain: haulout drain takes one node out of service.
 
 demo_drain() {
   local real="" began status=0
@@ -70,10 +71,10 @@ demo_drain() {
   return "$status"
 }
 
-# -- ./dev demo: a fleet that updates itself.
+# -- ./dev demo: a fleet of nodes updates itself.
 
 demo_fleet=(node-1 node-2 node-3)
-# Short times, since these machines reboot in seconds; all else are the agent's defaults.
+# The times are short, since these machines reboot in seconds. All other options have the agent's defaults.
 demo_agent=(--settle 2s --soak 2s --backend file --sentinel /run/reboot-required --reboot-method command)
 
 machine_boots() {
@@ -85,9 +86,9 @@ machine_boots() {
   rm -f -- "$root/off"
 }
 
-# machine NODE: the machine of a node, until it is ended. Its files are in a directory, which its agent takes for the
-# root of its host. To reboot it is to make the file `off` there: the agent dies, as by a power cut, and three seconds
-# later there is another boot, another agent, and no update that wants a reboot any more.
+# machine NODE: simulates the machine of a node until SIGTERM. The machine's files are in a directory that the agent uses
+# as the root of its host. The agent reboots the machine by creating the file `off` there. Then the agent is killed, as by
+# a power cut, and three seconds later the machine has another boot ID, a new agent and no pending update.
 machine() {
   local root=$demo_directory/machines/$1 runs=""
   trap '[[ -z $runs ]] || kill -KILL "$runs"; exit 0' TERM

@@ -1,13 +1,13 @@
-# Sourced by ./dev: fuzzing. Each target has its seeds in tests/fuzz/corpus; what it finds goes to build/fuzz.
+# Sourced by ./dev. Fuzzing: each target has its initial inputs in tests/fuzz/corpus and writes what it finds to build/fuzz.
 # shellcheck shell=bash
 
 fuzz_names() { (cd tests/fuzz/corpus && printf '%s\n' *); }
 
-# Where what is new is kept, and libFuzzer's seed; 0: another one each time.
+# The directory for new inputs, and libFuzzer's seed. 0 means another seed in each run.
 fuzz_corpus=build/fuzz/corpus
 fuzz_seed=0
 
-# fuzz_one TARGET SECONDS: one line about it; fails when it found something.
+# fuzz_one TARGET SECONDS: fuzzes one target and prints one line about it. Fails if an input broke something.
 fuzz_one() {
   local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 runs
   mkdir -p "$fuzz_corpus/$target" build/fuzz/found
@@ -24,7 +24,7 @@ fuzz_one() {
   return 1
 }
 
-# fuzz_some SECONDS TARGET…: one after the other.
+# fuzz_some SECONDS TARGET…: fuzzes the targets one after the other and marks those that fail.
 fuzz_some() {
   local seconds=$1 target
   shift
@@ -33,7 +33,7 @@ fuzz_some() {
   done
 }
 
-# fuzz_all SECONDS TARGET…: two at a time; fails when one has found something.
+# fuzz_all SECONDS TARGET…: fuzzes two targets at a time. Fails if an input broke one of them.
 fuzz_all() {
   local seconds=$1 half=$((($# - 1) / 2)) pid
   shift
@@ -49,8 +49,8 @@ fuzz_all() {
   [[ -z $(find build/fuzz/failed -type f) ]]
 }
 
-# From the corpora of the tree and one seed: what it finds it finds for the change that brings it, and not one time in
-# ten for one that has nothing to do with it.
+# Starts from the corpora of the tree and a fixed seed, so that a run is nearly the same each time. A failure then belongs
+# to the change that causes it, and does not appear by chance in the test of an unrelated change.
 fuzz_the_same() {
   build_preset asan-ubsan fuzz
   say "fuzz: 30 s for each target, from the same seed"

@@ -1,4 +1,4 @@
-# Sourced by ./dev: what every command needs. Everything for people goes to stderr; stdout is for results.
+# Sourced by ./dev. Functions that every command needs. Messages for people go to stderr; stdout is for results.
 # shellcheck shell=bash
 
 say() { printf '\n== %s\n' "$*" >&2; }
@@ -16,7 +16,8 @@ usage_error() {
 
 on_ci() { [[ ${CI:-} == true ]]; }
 
-# "; did you mean 'build'?" for a command that begins alike or has the same letters in it, else nothing.
+# Prints "; did you mean './dev build'?" if a known command begins with the same two letters, contains the text or is
+# contained in it. Otherwise prints nothing.
 nearest_command() {
   local wanted=$1 known
   for known in demo test build image deb lint tidy sim fuzz bench soak setup help; do
@@ -27,7 +28,7 @@ nearest_command() {
   done
 }
 
-# A compile job of this tree takes up to 1.2 GB: as many as there are cores and gigabytes.
+# Prints the number of compile jobs. A job needs up to 1.2 GB, so cores and available memory limit the number.
 jobs() {
   if [[ -n ${HAULOUT_JOBS:-} ]]; then
     printf '%s' "$HAULOUT_JOBS"

