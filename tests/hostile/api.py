@@ -1,4 +1,4 @@
-"""The API of a Cluster: a request in, an answer out, as kube-apiserver 1.36 gives it. No sockets, and nothing hostile."""
+"""The API of a Cluster: returns for a request the answer of kube-apiserver 1.36. No sockets, no faults."""
 import asyncio
 import copy
 import dataclasses
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclasses.dataclass
 class Route:
-    """What a request is about. `kind` is how faults and judges call it: "list pods", "evict", "patch nodes"."""
+    """The target of a request. Faults and judges use `kind`, for example "list pods", "evict" or "patch nodes"."""
     kind: str
     plural: str = ""
     namespace: str = ""
@@ -92,7 +92,7 @@ def merge(target, patch):
 
 
 def merge_conditions(target, patch):
-    """Of a strategic merge patch only what is sent here: conditions by type."""
+    """Implements only the part of a strategic merge patch that Haulout sends: conditions by type."""
     conditions = (patch.get("status") or {}).pop("conditions", [])
     merge(target, patch)
     have = target.setdefault("status", {}).setdefault("conditions", [])
@@ -103,7 +103,7 @@ def merge_conditions(target, patch):
 
 
 class Selector:
-    """The fields and labels of a list or a watch. `lies` makes it let everything through."""
+    """The field and label selectors of a list or a watch. With `lies` they match every object."""
 
     def __init__(self, request, namespace="", lies=False):
         self.namespace = namespace
@@ -127,7 +127,7 @@ class Selector:
 class Api:
     def __init__(self, cluster, shape=lambda plural, item: item):
         self.cluster = cluster
-        self.shape = shape  # how an object looks on the wire
+        self.shape = shape  # returns an object as it is sent
         self.pages = {}  # continue token -> (items left, revision)
         self.encoded = {}  # (plural, uid, revision) -> text
 
@@ -138,7 +138,7 @@ class Api:
         return self.encoded[key]
 
     def handle(self, request, found):
-        """The Answer to anything but a watch."""
+        """Returns the Answer to any request except a watch."""
         verb = found.kind.split(" ")[0]
         if found.kind == "evict":
             return self.evict(request, found)
@@ -256,7 +256,7 @@ class Api:
 
 
 class Watch:
-    """The events of one watch, in order, from a revision on."""
+    """The events of one watch, in order, after a revision."""
 
     def __init__(self, api, request, found, lies=False):
         self.api, self.plural = api, found.plural
@@ -275,7 +275,7 @@ class Watch:
         self.api.cluster.wakes.discard(self.news.set)
 
     def take(self):
-        """What has happened since the last call, as (type, object)."""
+        """Returns the events since the last call, as (type, object)."""
         log, events = self.api.cluster.log, []
         while self.place < len(log):
             revision, plural, kind, item, before = log[self.place]

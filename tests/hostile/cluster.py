@@ -1,12 +1,12 @@
-"""A small cluster: objects with revisions, and the controllers that drains and agents meet. Knows nothing of HTTP.
+"""A small cluster: objects with revisions, and the controllers that drains and agents depend on. No HTTP.
 
-What a kubelet, a ReplicaSet, a budget, the node and the volume controller would do happens by timers: `later(seconds,
-call)` is passed in. Objects are plain dicts and are replaced, never changed in place, so that a snapshot stays one.
+Timers do the work of kubelet, ReplicaSet, budget, node and volume controllers; the caller passes `later(seconds, call)`.
+Objects are plain dicts. The cluster replaces them and never changes them in place, so that a snapshot does not change.
 """
 import copy
 import datetime
 
-# plural -> (path before it, kind, whether it has a namespace)
+# plural -> (API path before it, kind, whether it is namespaced)
 RESOURCES = {
     "nodes": ("/api/v1", "Node", False),
     "namespaces": ("/api/v1", "Namespace", False),
@@ -86,9 +86,9 @@ class Cluster:
         self.items = {plural: {} for plural in RESOURCES}
         self.log = []  # (revision, plural, type, object after, object before)
         self.wakes = set()  # called after each change
-        self.dead_kubelets = set()  # of these nodes a pod goes with grace 0 only
-        self.lasting = {}  # pod UID -> seconds from its end to its vanishing
-        self.leaked = set()  # attachments that no controller removes
+        self.dead_kubelets = set()  # nodes on which a pod is deleted only with grace period 0
+        self.lasting = {}  # pod UID -> seconds from its deletion request until it is deleted, at most its grace period
+        self.leaked = set()  # names of VolumeAttachments that no controller removes
         self.comes_back = True  # whether controllers replace pods
 
     # ---- storage
@@ -183,7 +183,7 @@ class Cluster:
         return matches(labels_of(pod), (budget["spec"].get("selector") or {}).get("matchLabels") or {})
 
     def replace(self, gone):
-        """What the controller of a pod that has gone does: another one, on a node that takes pods."""
+        """Does what the controller of a deleted pod does: creates another pod, which gets a schedulable node."""
         owner = controller_of(gone)
         if not self.comes_back or owner is None or owner["kind"] not in ("ReplicaSet", "StatefulSet"):
             return
@@ -236,7 +236,7 @@ class Cluster:
 
     # ---- what the API server itself does with pods
     def terminate(self, key, grace):
-        """As a DELETE with these seconds of grace, or None for the pod's own."""
+        """Does what a DELETE does. `grace` is the grace period in seconds, or None for the pod's own."""
         pod = self.items["pods"][key]
         own = pod["spec"].get("terminationGracePeriodSeconds", 30)
         seconds = own if grace is None else max(grace, 1) if grace < 0 else grace

@@ -1,8 +1,8 @@
-"""What a hostile wire and a hostile server do to one request. A fault is a coroutine fault(wire, make, rng): `make()` carries
-the request out and returns its Answer, `wire` is the way back. Which of them strikes where is decided in worlds.py.
+"""Faults of connections and servers for one request. A fault is a coroutine fault(wire, make, rng): `make()` carries the
+request out and returns its Answer, and `wire` sends to the client. themes.py decides which requests meet which fault.
 
-SURVIVABLE heals by itself: every command has to get over each of them once. NONSENSE is no answer of a Kubernetes API:
-what becomes of the command is open, but it neither succeeds falsely nor crashes nor ends without a word.
+SURVIVABLE faults pass: every command must succeed although each of them occurs once. NONSENSE is not an answer of a
+Kubernetes API: the command may succeed or fail, but it must not report false success, crash or fail without a message.
 """
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def reset(wire, make, rng):
 
 
 async def lost(wire, make, rng):
-    """It was done, and the answer never comes."""
+    """The server carries the request out, and the answer is lost."""
     make()
     wire.reset()
 
@@ -71,7 +71,7 @@ SURVIVABLE = {
     "429 text": page(429, b"The apiserver is shutting down, please try again later.\n", "text/plain"),
     "reset": reset, "lost": lost, "closed": close, "drip": slow_drip, "late": late,
 }
-# Before anything has answered, these may be taken for something that is no API server.
+# If these are the first answers, a client may conclude that the server is not an API server.
 HALVES = {"half a head": half_head, "half a body": half_body}
 
 
@@ -103,14 +103,14 @@ async def other_code(wire, make, rng):
 
 
 async def too_short(wire, make, rng):
-    """The length that is announced is longer than what comes."""
+    """Content-Length is larger than the body."""
     head, _, text = wire.encode(make()).partition(b"\r\n\r\n")
     await wire.raw(head.replace(b"Content-Length: ", b"Content-Length: 9") + b"\r\n\r\n" + text)
     wire.close()
 
 
 async def too_long(wire, make, rng):
-    """More comes than was announced: the rest must not be taken for the next answer."""
+    """The body is longer than Content-Length. The client must not use the rest as the next answer."""
     whole = wire.encode(make())
     await wire.raw(whole + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
@@ -160,7 +160,7 @@ NONSENSE = {
 
 
 async def endless_body(wire, make, rng):
-    """A list that does not end."""
+    """A list that is much longer than a client may accept."""
     await wire.raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
     text = b'{"kind":"PodList","metadata":{"resourceVersion":"9"},"items":['
     await wire.chunk(text)
@@ -171,13 +171,13 @@ async def endless_body(wire, make, rng):
 
 
 def full_of(item, ahead=b'"items":[', end=b"]}", size=4 * 1000 * 1000):
-    """As long as an answer may be, and of as many values as go in."""
+    """A list of the largest allowed size, with as many values as fit."""
     head = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},' + ahead
     return body(head + (item + b",") * ((size - len(head)) // (len(item) + 1)) + item + end)
 
 
 async def endless_pages(wire, make, rng):
-    """A list that goes on for ever, page by page, each of them good: of the pods of n1."""
+    """A list of pods of n1 with an endless number of pages, of which each is valid."""
     pod = {"kind": "Pod", "apiVersion": "v1", "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
     labels = {f"label-{number}": "x" * 20 for number in range(30)}
     items = [{**pod, "metadata": {"name": f"p{rng.random()}", "namespace": "shop", "uid": f"{rng.random()}",
@@ -193,7 +193,7 @@ MONSTERS = {"endless body": endless_body, "endless head": endless_head, "endless
             "full of texts": full_of(b'"' + b"x" * 20 + b'"')}
 
 
-# ---- watches: fault(wire, watch, rng), called instead of the next event; False ends the watch
+# ---- watches: fault(wire, watch, rng) is called before the next event; if it returns False, the watch ends
 def error_line(code, message, reason):
     item = json.loads(status(code, message, reason).body)
     return (json.dumps({"type": "ERROR", "object": item}) + "\n").encode()
@@ -229,7 +229,7 @@ async def watch_half_line(wire, watch, rng):
 
 
 async def watch_replays(wire, watch, rng):
-    """Old events once more, as a cache that has lost its place does."""
+    """Sends old events again, as a cache that has lost its revision does."""
     entries = [e for e in watch.api.cluster.log if e[1] == watch.plural and e[2] != "DELETED" and watch.selector(e[3])]
     for entry in entries[-rng.randrange(1, 6):]:
         await wire.chunk(watch.line(entry[2], entry[3]))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The real program in hostile worlds: a fake API server on loopback per seed, and judges for what must hold in each.
+"""Runs the real program in hostile worlds: each seed has a fake API server on loopback, and judges check the promises.
 
-  hostile.py --seeds N [--first K]   N worlds, and those that once found something
-  hostile.py --seed K                world K once more, with its trace: requests, faults, what the program wrote
-  hostile.py --always                only those that once found something
-  … --theme NAME                     of all these only the worlds of this theme; with --seed: that seed's world of it
+  hostile.py --seeds N [--first K]   N worlds, and the worlds that once found a defect
+  hostile.py --seed K                world K again, with its trace: requests, faults, output of the program
+  hostile.py --always                only the worlds that once found a defect
+  … --theme NAME                     only the worlds of this theme; with --seed: the world of this seed and theme
 
-The seed decides who lives in the world, what is asked and what goes wrong (worlds.py); what must hold is in judge.py.
-Exit code 1 when a promise was broken.
+The seed decides the objects of the world, the command and the faults (worlds.py). judge.py contains the promises.
+The exit code is 1 if a promise was broken.
 """
 import argparse
 import asyncio
@@ -29,20 +29,20 @@ import worlds  # noqa: E402
 from server import Server  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TRACES = ROOT / "build/results/hostile"  # of worlds in which a promise was broken
-# Worlds in flight in one process: most of them wait.
+TRACES = ROOT / "build/results/hostile"  # traces of worlds in which a promise was broken
+# Number of worlds that run at a time in one process. Most of them wait most of the time.
 TOGETHER = 60
 
-# Seeds of worlds that once found something. When their theme changes, choose seeds that still would.
+# Seeds of worlds that once found a defect, by theme. If you change a theme, choose seeds that would still find it.
 FOUND = {
-    "dead_kubelet": (40211, 40347),  # --grace-period did nothing to pods that terminate already
-    "stands_at_the_end": (1, 4, 5),  # nothing was said while the proof of emptiness failed
+    "dead_kubelet": (40211, 40347),  # --grace-period had no effect on terminating pods
+    "stands_at_the_end": (1, 4, 5),  # no message while the check that the node is empty failed
     "one_fault": (14, 104, 110, 153, 259),  # one failure ended cordon, uncordon and drain -l
-    "silent_at_first": (124, 322),  # so did a server that listened a moment later
+    "silent_at_first": (124, 322),  # a server that listened a moment later ended them, too
     "liars": (30, 56, 238, 20218),  # other nodes' pods, and other nodes, when selectors were ignored
     "odd_objects": (327, 481, 1103),  # abort() by a claimRef without namespace, owners without name, without apiVersion
-    "unknown_name": (5, 107, 210),  # the other nodes were touched all the same
-    "fit_lists": (40261, 40307),  # --check-fit=require took any object for an empty list
+    "unknown_name": (5, 107, 210),  # the nodes that exist were changed all the same
+    "fit_lists": (40261, 40307),  # --check-fit=require treated any object as an empty list
     "slow_admission": (40200,),  # quick pods waited behind slow ones
     "monsters": (2, 19),  # a page of two million numbers took 119 MiB of an agent's memory
     "short_timeout": (40461,),  # a --timeout up to --settle failed on an empty node
@@ -50,14 +50,14 @@ FOUND = {
 ALWAYS = [(theme, seed) for theme, seeds in FOUND.items() for seed in seeds]
 
 
-# What the kernel says of a child's memory includes what its parent had when it began. So a shell begins the program, and
-# this process, which has much more, adopts it.
+# The kernel's figure for a child's memory includes the memory of its parent at the start. So a shell, which uses little
+# memory, starts the program, and this process, which uses much more, adopts it.
 LAUNCH = '"$@" & echo $! > "$TELL"'
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class Program:
-    """A child whose output is kept with the time of each line, and whose end tells its memory, too."""
+    """A child process. Records its output with the time of each line, and its exit code and memory."""
 
     def __init__(self, command, home):
         self.loop = asyncio.get_running_loop()
@@ -101,7 +101,7 @@ class Program:
 
 
 class Lateness:
-    """How late this process has been: what is judged by seconds means nothing when the machine has no time for us."""
+    """How late timers of this process fired. On an overloaded machine time limits prove nothing."""
 
     def __init__(self):
         self.last, self.most = 0.0, collections.deque(maxlen=600)
@@ -115,12 +115,12 @@ class Lateness:
             self.most.append(self.last)
 
     def lately(self):
-        """Within the last minute."""
+        """Returns the largest delay of the last minute, in seconds."""
         return max(self.most, default=0.0)
 
 
 def over(world, server, program, began, now, busy):
-    """Whether it is time to end it by a signal."""
+    """Returns True if the program is to be ended by a signal now."""
     if now - began > world.patience:
         return True
     if world.expect == "ready":
@@ -194,11 +194,11 @@ class Result:
 
 
 class Share:
-    """The worlds of one process."""
+    """Plays the worlds of one process."""
 
     def __init__(self, binary):
         self.binary, self.lateness, self.results = binary, Lateness(), []
-        self.again = []  # a promise was broken while the machine had no time for us: that may have been why
+        self.again = []  # worlds to repeat: a promise was broken while the machine was overloaded, which may be the cause
 
     async def play_all(self, chosen):
         watching = asyncio.create_task(self.lateness.watch())
@@ -217,7 +217,7 @@ class Share:
                 await asyncio.sleep(0.1)
             tasks.append(asyncio.create_task(self.play_one(theme, seed)))
             tasks[-1].add_done_callback(lambda _: places.release())
-            await asyncio.sleep(0.02)  # they begin one after the other
+            await asyncio.sleep(0.02)  # so that they do not all start at once
         await asyncio.gather(*tasks)
 
     async def play_one(self, theme, seed):

@@ -1,17 +1,18 @@
-"""What must hold in every world, whatever the server does. A verdict is a line; none means that all is well.
+"""Checks the promises that must hold in every world, whatever the server does. Each violation is one line of text.
 
-The judge knows the truth: the cluster's own objects, and every request that came. It reads of the output only whether
-there is any, and whether a word that the server made up for this world is in it.
+The judge uses the objects of the cluster and every request that the server received. In the output of the program it
+checks only whether there is any, whether it is valid JSON, and whether it contains a text that the server invented for
+this world.
 """
 import dataclasses
 import json
 
 from cluster import is_daemon, is_mirror, labels_of, node_of
 
-# Seconds after which something that stands in the way has to have been said. The program speaks after five, at its next
-# try, and its tries are up to ten seconds apart.
+# Seconds within which the program must report an obstacle. It reports an obstacle at its first retry after five seconds,
+# and its retries are up to ten seconds apart.
 SAY_WITHIN = 25.0
-# An agent's container has 128 MiB.
+# The memory limit of an agent's container is 128 MiB.
 MEMORY_LIMIT = {"agent": 64 * 1048576}
 MEMORY_LIMIT_OF_COMMANDS = 320 * 1048576
 KNOWN_EXITS = (0, 1, 2, 3)
@@ -23,13 +24,13 @@ class Run:
     seen: list
     views: dict
     lines: list  # (time, stream, text)
-    code: int  # negative: the signal
+    code: int  # exit code; negative if a signal ended it
     memory: int
     began: float
     ended: float
-    stopped: float = 0.0  # when it was asked to end by SIGTERM; 0: never
-    killed: bool = False  # because it did not
-    busy: float = 0.0  # the longest time that this process here was late
+    stopped: float = 0.0  # time of SIGTERM; 0 if it was not sent
+    killed: bool = False  # by SIGKILL, because it did not end after SIGTERM
+    busy: float = 0.0  # four times the largest recent delay of the judging process's timers, in seconds
 
     def carried_out(self, *kinds):
         return [seen for seen in self.seen if seen.kind in kinds and seen.code and not seen.request.query.get("dryRun")]
@@ -40,12 +41,12 @@ def removals(run):
 
 
 def every_pod_that_was(cluster):
-    """UID -> its last state; of pods that have gone, too."""
+    """Returns UID -> last state of each pod, including deleted pods."""
     return {entry[3]["metadata"]["uid"]: entry[3] for entry in cluster.log if entry[1] == "pods"}
 
 
 def right_pods(run):
-    """P1, P2, P11: which pods were asked to leave, and how."""
+    """P1, P2, P11: evicts and deletes only the right pods, in the right way."""
     world, pods = run.world, every_pod_that_was(run.world.cluster)
     for seen in removals(run):
         body = seen.request.json()
@@ -72,7 +73,7 @@ def right_pods(run):
 
 
 def right_nodes(run):
-    """P5, P11: only what was asked for is written."""
+    """P1, P11: writes only to nodes that were asked for, and creates and deletes no other objects."""
     for seen in run.carried_out("patch nodes", "patch nodes/status"):
         if seen.name not in run.world.asked and seen.code < 300:
             yield f"P11: node {seen.name} was written; asked were {', '.join(run.world.asked)}"
@@ -83,7 +84,7 @@ def right_nodes(run):
 
 
 def no_false_success(run):
-    """P3, P4: what exit code 0 says is so."""
+    """P3, P4: exit code 0 is true."""
     if run.code != 0 or run.world.command == "agent":
         return
     for name in run.world.asked:
@@ -104,7 +105,7 @@ def no_false_success(run):
 
 
 def moments_of_ready(world):
-    """Each time at which a Node came to bear the state `ready`: (node, what was wrong then)."""
+    """Yields for each time at which a Node got the state `ready`: (node, what was wrong then, or an empty string)."""
     pods, leases, before = {}, {}, {}
     for _, plural, kind, item, _ in world.cluster.log:
         uid, name = item["metadata"]["uid"], item["metadata"]["name"]
@@ -129,7 +130,7 @@ def moments_of_ready(world):
 
 
 def ready_is_ready(run):
-    """P3, P6: what the label of the Node says is so."""
+    """P3, P6: the state label `ready` of a Node is true."""
     if run.world.command != "agent":
         return
     moments = list(moments_of_ready(run.world))
@@ -141,7 +142,7 @@ def ready_is_ready(run):
 
 
 def no_crash(run):
-    """P12."""
+    """P7, P12: does not crash, ends after SIGTERM, and uses bounded memory."""
     if run.code < 0 and not run.killed:
         yield f"P12: ended by signal {-run.code}"
     elif run.code not in KNOWN_EXITS and not (run.stopped and run.code == 143) and not run.killed:
@@ -153,7 +154,7 @@ def no_crash(run):
 
 
 def says_why(run):
-    """P8: who fails says something, on stderr; and a report in JSON is one."""
+    """P4, P8: a program that fails writes a message to stderr, and a JSON report is valid JSON."""
     if run.code not in (0, 143) and not any(stream == "stderr" for _, stream, _ in run.lines):
         yield f"P8: exit code {run.code} and not a word on stderr"
     stdout = "\n".join(text for _, stream, text in run.lines if stream == "stdout")
@@ -168,7 +169,7 @@ def says_why(run):
 
 
 def obstacle_since(run):
-    """When the program first met what stands in its way; 0: it has not."""
+    """Returns the time at which the program first met the obstacle; 0 if it did not."""
     met = [seen.at for seen in run.seen if (seen.fault == run.world.obstacle if run.world.obstacle else seen.code == 429)]
     return min(met, default=0.0)
 
@@ -212,7 +213,7 @@ def as_expected(run):
 
 
 def keeps_its_distance(run):
-    """P10: no path without a pause. So many requests in one second are more than any reason for them."""
+    """P10: every retry has a pause. No legitimate cause leads to more failed requests in a second than this limit."""
     times = sorted(seen.at for seen in run.seen if seen.fault or seen.code >= 400)
     limit = 60 + 3 * len(every_pod_that_was(run.world.cluster))
     for first, last in zip(times, times[limit:]):
@@ -222,9 +223,9 @@ def keeps_its_distance(run):
 
 
 def obeys_retry_after(run):
-    """P10: a command that is told to come back in a second does not come before."""
+    """P10: after an answer with Retry-After: 1 a command does not repeat the request within a second."""
     told = {}
-    if run.world.command == "agent":  # several of its parts ask the same
+    if run.world.command == "agent":  # several parts of an agent send the same request
         return
     for seen in run.seen:
         key = seen.kind, seen.request.path, seen.request.query.get("continue")

@@ -1,7 +1,7 @@
-"""Objects that nobody expects: optional fields that are absent, null or empty, and fields of another type.
+"""Makes odd objects: optional fields that are absent, null or empty, and fields of another type.
 
-Made from the shapes themselves: every path of an object, and of what its kind may carry besides, can be hit. What says
-which object it is, on which node it is and what protects it stays: a program could not know better.
+Can change every path of an object, and of the optional fields that its kind may have. Keeps the fields that identify the
+object, its node and what protects it, because without these no program could decide correctly.
 """
 import copy
 
@@ -9,10 +9,10 @@ KEPT = {"", "kind", "apiVersion", "metadata", "metadata.name", "metadata.namespa
         "metadata.resourceVersion", "metadata.deletionTimestamp", "spec", "spec.nodeName", "metadata.ownerReferences",
         "metadata.annotations", "spec.unschedulable", "metadata.labels", "spec.selector", "spec.minAvailable"}
 KEPT_BELOW = ("metadata.ownerReferences.", "metadata.annotations.", "metadata.labels.", "spec.selector.")
-# Kinds whose owners, labels and annotations protect nothing.
+# Resources whose owners, labels and annotations protect nothing, so that these may change, too.
 LOOSE = ("persistentvolumes", "persistentvolumeclaims", "volumeattachments", "namespaces", "services", "daemonsets",
          "replicasets", "statefulsets", "deployments", "events", "leases")
-# What the API's schema allows and the cluster here does not make by itself.
+# Fields that the API's schema allows and that the fake cluster does not set by itself.
 MORE = {
     "pods": {"spec": {"priority": 7, "priorityClassName": "x", "tolerations": [{"operator": "Exists"}],
                       "containers": [{"name": "c", "ports": [{"containerPort": 1, "name": "webhook"}]}]},
@@ -66,7 +66,7 @@ def empty(value):
 
 
 def hit(item, place, change):
-    """`change` of the value at this place, or without it when it returns Ellipsis."""
+    """Replaces the value at `place` by change(value), or removes it if change() returns Ellipsis."""
     parent = item
     for part in place[:-1]:
         parent = parent[part]
@@ -80,7 +80,7 @@ def hit(item, place, change):
 
 
 def odd(rng, plural, item, wrong_types=False):
-    """A copy with one to three oddities."""
+    """Returns a copy of the object with one to three odd fields."""
     item = copy.deepcopy(item)
     if rng.random() < 0.7:
         add(item, MORE.get(plural, {}))

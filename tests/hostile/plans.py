@@ -1,4 +1,4 @@
-"""What goes wrong in a world, decided by its seed: the n-th request of a kind meets the same fault in each run."""
+"""Decides by the seed of a world what goes wrong: the n-th request of a kind meets the same fault in each run."""
 import dataclasses
 import random
 from typing import Callable
@@ -15,8 +15,8 @@ class Fault:
 
 @dataclasses.dataclass
 class Rule:
-    """Requests whose kind contains one of `kinds` meet one of `table`, from the `first`-th of their kind on, each with
-    this probability, `most` times in all."""
+    """Requests whose kind contains one of `kinds` meet a fault of `table` with this probability, from the `first`-th
+    request of their kind on, and `most` times in all."""
     kinds: tuple
     table: dict
     probability: float = 1.0
@@ -40,11 +40,11 @@ class Plan:
         self.seed = seed
         self.rules, self.watch_rules = [], []
         self.numbers = {}
-        self.liars = ()  # kinds whose selectors are ignored
+        self.liars = ()  # kinds of requests whose selectors the server ignores
         self.lie_every = 1
-        self.copies = 1  # of each event of a watch
+        self.copies = 1  # how often the server sends each event of a watch
         self.slow = {}  # namespace -> seconds that an eviction takes there
-        self.always_late = 0.0  # seconds that any answer takes
+        self.always_late = 0.0  # seconds that every other answer takes
 
     def number(self, kind):
         self.numbers[kind] = self.numbers.get(kind, 0) + 1
@@ -71,5 +71,5 @@ class Plan:
         return self.lie_every == 1 or self.number("lies about " + found.kind) % self.lie_every == 0
 
     def standing(self, *kinds, message="", when=lambda: True):
-        """A failure that does not heal; what it says has to reach the user."""
+        """Adds a failure that does not pass. Its message has to reach the user."""
         self.rules.append(Rule(kinds, {"stands": faults.refusal(503, message=message)}, when=when))

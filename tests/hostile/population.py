@@ -1,8 +1,8 @@
-"""Who lives in a world: nodes, workloads with their pods, budgets, volumes."""
+"""Creates the objects of a world: nodes, workloads with their pods, budgets, volumes."""
 from cluster import MIRROR, now_text
 
 NAMESPACES = ("shop", "db", "slow")
-BOOT_ID = "3f1c0c4e-7a55-4b0e-9a55-0d9d5c3a1b2c"  # of every machine
+BOOT_ID = "3f1c0c4e-7a55-4b0e-9a55-0d9d5c3a1b2c"  # the same for every machine
 
 
 class Population:
@@ -40,7 +40,7 @@ class Population:
             "phase": phase, "startTime": now_text(-3000), "conditions": [{"type": "Ready", "status": ready}]}})
 
     def replicas(self, namespace, nodes, budget=None):
-        """One pod on each of these nodes, of one ReplicaSet; its budget keeps so many of them."""
+        """Creates a ReplicaSet with one pod for each entry of `nodes`. `budget` is its minAvailable; None for no budget."""
         owner = self.workload("replicasets", "ReplicaSet", namespace, len(nodes))
         for node in nodes:
             self.pod(namespace, node, owner)
@@ -76,7 +76,7 @@ class Population:
             "attacher": "d", "nodeName": node, "source": {"persistentVolumeName": volume}}, "status": {"attached": True}})
 
     def released_volume(self, node):
-        """Attached here, of a claim that has gone: nobody uses it, and its controller takes it off a little later."""
+        """Attaches a volume of a deleted claim, which no pod uses. Its controller detaches it 1.5 s later."""
         self.serial += 1
         name = f"old-{self.serial}"
         self.cluster.put("persistentvolumes", {"metadata": {"name": name}, "spec": {
@@ -94,7 +94,7 @@ class Population:
                  priorityClassName="system-node-critical")
 
     def crowd(self, nodes, volumes=False):
-        """What an ordinary cluster has."""
+        """Creates the objects of an ordinary cluster, at random."""
         rng = self.rng
         if rng.random() < 0.8:
             self.daemons(nodes)

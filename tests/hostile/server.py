@@ -1,4 +1,4 @@
-"""A server on loopback that answers for one world, at a port that the kernel chooses, and writes down what it saw."""
+"""A server on loopback that answers for one world, at a port that the kernel chooses, and records all requests."""
 import asyncio
 import dataclasses
 import socket
@@ -10,7 +10,7 @@ from cluster import node_of
 
 @dataclasses.dataclass
 class Seen:
-    """One request and what became of it."""
+    """One request and its result."""
     at: float
     kind: str
     request: Request
@@ -27,7 +27,7 @@ class Seen:
 
 
 class Wire:
-    """The way back to the client."""
+    """The connection to the client."""
 
     def __init__(self, writer):
         self.writer, self.open = writer, True
@@ -59,20 +59,20 @@ class Wire:
 
 
 class Server:
-    """`plan` (plans.py) decides what goes wrong."""
+    """Serves one cluster. `plan` (plans.py) decides what goes wrong."""
 
     def __init__(self, cluster, plan, shape):
         self.cluster, self.plan = cluster, plan
         self.api = Api(cluster, shape)
         self.seen = []
-        self.views = {}  # node -> (time, its pods and whether it was cordoned when they were last listed truly)
+        self.views = {}  # node -> (time, pods, whether it was cordoned) of the last list of its pods
         self.tasks = set()
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
 
     async def listen(self):
-        """Until then connections are refused."""
+        """Starts to accept connections. Until then they are refused."""
         self.server = await asyncio.start_server(self.connected, sock=self.socket, limit=4 * 1048576)
 
     async def stop(self):
@@ -130,7 +130,7 @@ class Server:
                 item = self.cluster.get("nodes", node)
                 cordoned = bool(item and item.get("spec", {}).get("unschedulable"))
                 self.views[node] = (asyncio.get_running_loop().time(), pods, cordoned)
-        if found.kind.startswith("watch "):  # a fault wants some body
+        if found.kind.startswith("watch "):  # a fault needs an answer with a body
             return self.api.handle(request, dataclasses.replace(found, kind=found.kind.replace("watch", "list")))
         return self.api.list(request, found, lies) if found.kind.startswith("list ") else self.api.handle(request, found)
 

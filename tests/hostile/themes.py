@@ -1,4 +1,4 @@
-"""What can happen in a world: each theme is a function that fills one. THEMES says how often each comes."""
+"""Themes: each is a function that fills a world with objects, a command and faults. THEMES has their frequencies."""
 import faults
 from cluster import is_terminating, labels_of
 from plans import Rule
@@ -26,13 +26,13 @@ def names(world, count):
 
 
 def selector(world):
-    """Two nodes by their label."""
+    """Selects two nodes by their label."""
     world.targets = ["-l", "pool=a"]
     world.asked = [n["metadata"]["name"] for n in world.cluster.all("nodes") if labels_of(n).get("pool") == "a"]
 
 
 def any_command(world, volumes=False):
-    """One of all commands that write, on one node, on several, by selector."""
+    """Chooses one of the commands that write, for one or several nodes, by name or by selector."""
     rng = world.rng
     world.command = rng.choice(["drain", "drain", "drain", "cordon", "uncordon"])
     if rng.random() < 0.35:
@@ -56,7 +56,7 @@ def calm(world, people):
 
 
 def one_fault(world, people):
-    """One answer goes wrong, in one of the ways that heal by themselves."""
+    """One request meets a fault that passes."""
     people.crowd(world.nodes, True)
     any_command(world, True)
     first = ["list nodes"] if world.targets[0] == "-l" else []
@@ -75,7 +75,7 @@ def weather(world, people):
 
 
 def silent_at_first(world, people):
-    """Nobody listens yet."""
+    """The server does not accept connections at first."""
     people.crowd(world.nodes)
     any_command(world)
     world.mute = world.rng.choice([0.3, 1.0, 2.5])
@@ -91,7 +91,7 @@ def nonsense(world, people):
 
 
 def always_nonsense(world, people):
-    """One kind of request is never answered sensibly, all others are."""
+    """From some request on, requests of one kind only get nonsense; all other requests get correct answers."""
     people.crowd(world.nodes, True)
     world.expect = "open"
     names(world, 1)
@@ -111,7 +111,7 @@ def odd_watches(world, people):
 
 
 def repeated_watches(world, people):
-    """Old events come again, every event comes twice, watches break: none of that changes how it ends."""
+    """Old events are repeated, every event may come twice, and watches break. None of that changes the outcome."""
     people.crowd(world.nodes)
     names(world, world.rng.choice([1, 2]))
     drain(world)
@@ -121,7 +121,7 @@ def repeated_watches(world, people):
 
 
 def stands_at_the_end(world, people):
-    """When all pods have gone, the proof of it fails for good, while the watches live."""
+    """When all pods were deleted, the check of that fails permanently, while the watches work."""
     people.crowd(world.nodes)
     names(world, 1)
     people.replicas("shop", world.asked)
@@ -146,7 +146,7 @@ def stands_in_the_middle(world, people):
 
 
 def liars(world, people):
-    """The server, or a proxy before it, does not look at selectors."""
+    """The server, or a proxy in front of it, ignores selectors."""
     people.crowd(world.nodes)
     people.replicas("shop", world.nodes)
     world.expect = "open"
@@ -177,7 +177,7 @@ def odd_objects(world, people):
 
 
 def unknown_name(world, people):
-    """One of several names does not exist: nothing is touched."""
+    """One of several names does not exist: the command changes nothing."""
     people.crowd(world.nodes)
     world.command = world.rng.choice(["drain", "drain", "cordon", "uncordon"])
     if world.command == "drain":
@@ -193,7 +193,7 @@ def unknown_name(world, people):
 
 
 def fit_lists(world, people):
-    """--check-fit, and its lists go wrong: once, then it goes on; always, then nothing may be touched."""
+    """The lists of --check-fit fail. If one fails once, the drain continues; if they always fail, it must change nothing."""
     people.crowd(world.nodes)
     people.replicas("shop", world.nodes)
     names(world, 1)
@@ -206,12 +206,12 @@ def fit_lists(world, people):
     table = {name: faults.NONSENSE[name] for name in ("a pod", "{}", "no items", "a list of nothing", "a success", "html 200")}
     name = world.rng.choice(sorted(table))
     world.plan.rules = [Rule(("list nodes",), {name: table[name]})]
-    # Of the pods of the whole cluster only: those of the node are listed first.
+    # The first list of pods is that of the node, so only the list of all pods in the cluster fails.
     world.plan.rules.append(Rule(("list pods",), {name: table[name]}, first=2))
 
 
 def dead_kubelet(world, people):
-    """Its pods terminate for ever, unless they are asked with less grace."""
+    """Pods of the node stay terminating unless the drain requests a shorter grace period."""
     node = world.nodes[0]
     names(world, 1)
     people.crowd(world.nodes[1:])
@@ -230,12 +230,12 @@ def dead_kubelet(world, people):
 
 
 def slow_admission(world, people):
-    """Evictions in one namespace take seconds. Those elsewhere are asked for in time."""
+    """Evictions in one namespace take seconds. The drain must send those of other namespaces in time."""
     names(world, 1)
     owner = people.workload("replicasets", "ReplicaSet", "slow", 40)
     for _ in range(40):
         people.pod("slow", world.nodes[0], owner)
-    # After all others in the order of their keys.
+    # This namespace is the last one in the order of the pods' keys.
     world.cluster.put("namespaces", {"metadata": {"name": "zebra"}})
     people.pod("zebra", world.nodes[0], people.workload("replicasets", "ReplicaSet", "zebra"))
     drain(world)
@@ -255,11 +255,11 @@ def closed_budget(world, people):
     else:
         world.expect = "told"
         world.marker = owner["name"]
-        world.obstacle = ""  # from the first refused eviction on
+        world.obstacle = ""  # the obstacle is the first refused eviction (429)
 
 
 def short_timeout(world, people):
-    """An empty node and a deadline that is not longer than --settle: that succeeds, or is wrong usage."""
+    """An empty node and a deadline that is not longer than --settle: the drain succeeds or reports wrong usage."""
     world.exits = (0, 2)
     names(world, 1)
     people.daemons(world.nodes)
@@ -281,7 +281,7 @@ def monsters(world, people):
 
 
 def agent_of(world):
-    """An agent whose machine wants a reboot, which is not its own business."""
+    """Runs an agent whose machine needs a reboot. The agent does not reboot it (--reboot-method=none)."""
     world.command = "agent"
     world.flags = ["--node-name", world.nodes[0], "--authority=serviceaccount", "--backend=file",
                    "--sentinel=/run/reboot-required", "--reboot-method=none", "--settle=200ms", "--config=",
@@ -289,7 +289,7 @@ def agent_of(world):
 
 
 def agent(world, people):
-    """It ends at `ready`."""
+    """Runs an agent until its Node is `ready`."""
     people.crowd(world.nodes, True)
     world.expect = "ready"
     names(world, 1)
@@ -305,7 +305,7 @@ def agent(world, people):
         world.odd_shapes = world.rng.choice([0, 0.3])
 
 
-# name -> (how often, of 1000)
+# theme -> relative frequency; they add up to about 1000
 THEMES = {calm: 20, one_fault: 200, weather: 120, silent_at_first: 30, nonsense: 120, always_nonsense: 50,
           odd_watches: 50, repeated_watches: 50, stands_at_the_end: 20, stands_in_the_middle: 30, liars: 60,
           odd_objects: 100, unknown_name: 40, fit_lists: 40, dead_kubelet: 25, slow_admission: 5, closed_budget: 20, agent: 60,

@@ -1,12 +1,12 @@
-"""Seed -> world: who lives there, what is asked of Haulout, what goes wrong, and what has to come of it.
+"""Makes a world from a seed: its objects, Haulout's command, the faults, and the expected result.
 
 What a world expects:
   done       exit code 0, in time
-  open       however it ends, it is safe: see judge.py
-  untouched  it fails, and has changed nothing
-  told       something stands in the way for good: that is said in time
-  cause      the same, with a deadline: what ends it names the cause
-  ready      an agent calls its Node ready, and rightly
+  open       any end is right if it is safe: see judge.py
+  untouched  the command fails and has changed nothing
+  told       an obstacle is permanent: the program reports it in time
+  cause      the same, with a deadline: the final message names the cause
+  ready      an agent marks its Node as ready, and that is true
 """
 import dataclasses
 import random
@@ -34,20 +34,20 @@ class World:
     plan: Plan
     theme: str = ""
     command: str = "drain"
-    nodes: list = dataclasses.field(default_factory=list)  # that there are
-    asked: list = dataclasses.field(default_factory=list)  # that the command is about
-    targets: list = dataclasses.field(default_factory=list)  # how it names them
+    nodes: list = dataclasses.field(default_factory=list)  # all nodes of the world
+    asked: list = dataclasses.field(default_factory=list)  # the nodes that the command is to change
+    targets: list = dataclasses.field(default_factory=list)  # the arguments that name these nodes
     flags: list = dataclasses.field(default_factory=list)
     pod_labels: dict = dataclasses.field(default_factory=dict)  # --pod-selector
     expect: str = "done"
-    marker: str = ""  # what has to reach the user
-    obstacle: str = "stands"  # the fault that stands in the way
-    patience: float = 75.0  # seconds after which it is ended
-    mute: float = 0.0  # seconds in which nothing listens at first
-    quick: str = ""  # a namespace whose pods have to be asked within `quick_limit`
+    marker: str = ""  # text that has to reach the user
+    obstacle: str = "stands"  # name of the fault that is the obstacle; empty: an answer 429
+    patience: float = 75.0  # seconds after which the program is ended
+    mute: float = 0.0  # seconds at the start in which the server does not listen
+    quick: str = ""  # namespace whose pods have to be evicted within `quick_limit` of the first eviction
     quick_limit: float = 8.0
-    exits: tuple = ()  # exit codes, where only these are right
-    odd_shapes: float = 0.0  # the part of all objects that looks odd on the wire
+    exits: tuple = ()  # the allowed exit codes; empty if `expect` decides
+    odd_shapes: float = 0.0  # share of the objects that the server sends in an odd form
     wrong_types: bool = False
 
     def arguments(self, port, home="HOME"):
@@ -56,7 +56,7 @@ class World:
         return [self.command, *self.targets, "--server", f"http://127.0.0.1:{port}", *self.flags]
 
     def furnish(self, home, port):
-        """What an agent finds on its machine: a kubeconfig, a boot id, a sentinel that asks for a reboot."""
+        """Writes the files of an agent's machine: a kubeconfig, a boot ID, and a sentinel that requests a reboot."""
         files = {"kubeconfig": KUBECONFIG.replace("PORT", str(port)), "proc/sys/kernel/random/boot_id": BOOT_ID + "\n",
                  "etc/os-release": "ID=debian\nPRETTY_NAME=Debian\n", "run/reboot-required": ""}
         for name, text in files.items() if self.command == "agent" else ():
@@ -75,12 +75,12 @@ class World:
         return not stays and matches(labels_of(pod), self.pod_labels)
 
     def empty(self):
-        """Whether every pod that must leave the asked nodes has gone."""
+        """Returns True if no pod that must leave is left on the asked nodes."""
         return not any(node_of(pod) in self.asked and self.must_leave(pod) for pod in self.cluster.all("pods"))
 
 
 def theme_of(seed):
-    """Its name."""
+    """Returns the name of the seed's theme."""
     return random.Random(f"theme {seed}").choices(list(THEMES), list(THEMES.values()))[0].__name__
 
 
@@ -94,9 +94,9 @@ def make(seed, theme, later):
     for index, name in enumerate(world.nodes):
         people.node(name, {"pool": "a" if index < 2 else "b"})
     next(fill for fill in THEMES if fill.__name__ == theme)(world, people)
-    if world.expect in ("told", "cause"):  # it would go on for its own time
+    if world.expect in ("told", "cause"):  # the uncordon would add a time limit of its own
         world.flags = [flag for flag in world.flags if flag != "--uncordon-on-failure"]
-    # Drains of open worlds have to end.
+    # Drains in worlds with an open result need a deadline, so that they end.
     if world.expect == "open" and world.command == "drain" and not world.has("--timeout"):
         world.flags.append("--timeout=" + rng.choice(["4s", "7s"]))
     return world

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Mutants of nobody's choice break what runs, and nothing else (tests/mutants/breakers.py); who looks for them first, and
-which are not drawn (random_mutants.py)."""
+"""Tests that random mutants break only code that runs (tests/mutants/breakers.py), which programs look for them first, and
+which mutants are not drawn (random_mutants.py)."""
 import collections
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every header by itself, without a precompiled one: whoever includes it needs nothing before it.
+"""Compiles every header by itself, without the precompiled header. So a file can include it before any other header.
 
   headers_alone.py [--jobs N] [HEADER…]     all headers of the tree; prints the errors of those that do not compile
 """
@@ -14,12 +14,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = ("base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "cli", "demo", "tests")
-# As cmake/house.cmake has them.
+# The same flags as in cmake/house.cmake.
 FLAGS = ["-std=c++20", "-c", "-xc++", "-Wno-pragma-once-outside-header", "-DBOOST_ASIO_SEPARATE_COMPILATION",
          "-DBOOST_BEAST_SEPARATE_COMPILATION", "-DBOOST_ASIO_NO_DEPRECATED", "-DFMT_SHARED"]
 
 
-# An object, though nobody wants it: ccache keeps objects, so that only what has changed is compiled again.
+# Compiles to object files, although nothing uses them: ccache stores objects, so only changed headers are compiled again.
 COMPILER = (["ccache"] if shutil.which("ccache") else []) + ["clang++-19"]
 
 

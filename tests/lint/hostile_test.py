@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The hostile worlds' own parts: the API that they answer with, the judges that must notice, the seeds that must repeat."""
+"""Tests the parts of the hostile worlds: the API, the judges, which must find violations, and that seeds are repeatable."""
 import asyncio
 import json
 import pathlib

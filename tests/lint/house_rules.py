@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The rules of this house that no compiler checks. CONTRIBUTING.md says why they stand.
+"""Checks the rules of this tree that no compiler checks. CONTRIBUTING.md explains why they exist.
 
   house_rules.py            checks the whole tree; prints one line per finding; exit code 1 if there is any
   house_rules.py PATH…      reports only findings in these files
 
 A rule is a function from a Tree to findings. Every rule has a bad sample in house_rules_test.py that it must catch.
-A rule is bent by giving a file a home in the tables below, never by a comment in the code.
+To allow an exception, add the file to the tables below; a comment in the code does not do that.
 """
 import collections
 import fnmatch
@@ -20,7 +20,7 @@ import class_size as class_size_of  # noqa: E402
 
 Finding = collections.namedtuple("Finding", "path line rule message")
 
-# room -> the rooms beside itself that it may use. Tests use all, and nothing uses tests.
+# folder -> the other top-level folders that it may use. Tests may use all folders, and no folder may use tests.
 _BELOW_AGENT = {"base", "retry", "http", "k8s", "placement", "drain"}
 DIRECTIONS = {
     "base": set(),
@@ -36,13 +36,13 @@ DIRECTIONS = {
     "cli": _BELOW_AGENT | {"agent", "rehearse"},
 }
 
-# include prefix -> the files that may know it
+# include prefix -> the files that may include it
 K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
 LIBRARY_HOMES = {
     "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "cli/*_json.cpp",
                                "rehearse/*_json.cpp", "agent/process/logging.cpp", "placement/objects.hpp", "sim/*",
                                "tests/*"],
-    "k8s/codec_json": K8S_CODECS,  # brings nlohmann with it
+    "k8s/codec_json": K8S_CODECS,  # this header includes nlohmann
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
     "boost/log/": ["agent/process/logging.cpp"],
     "CLI/": ["cli/options/*", "demo/main.cpp"],
@@ -54,7 +54,7 @@ LIBRARY_HOMES = {
     "openssl/": ["http/*", "tests/*"],
 }
 
-# (pattern, homes, what to do instead)
+# (pattern, files that may use it, what to do instead)
 BANNED_WORDS = [
     (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "cli/main.cpp", "tests/bench/*"],
      "time is a dependency: take a Clock"),
@@ -70,17 +70,17 @@ BANNED_WORDS = [
 
 SOFT_LINES, HARD_LINES = 300, 400
 COLUMNS = 120  # as in .clang-format
-# Of a drain and of the agent around it, numbered once and for all; new ones are added at the end.
+# The scenarios 1 to this number must have a row in docs/scenarios.md. A number never changes; new ones follow at the end.
 SCENARIOS = 77
-LONG_ON_PURPOSE = []  # files that would only get worse when split
+LONG_ON_PURPOSE = []  # files that would only become worse if they were split
 
 CODE = (".cpp", ".hpp")
 TEXT = CODE + (".py", ".sh", ".go", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
-LINT = ["tests/lint/*"]  # speaks of what it forbids
+LINT = ["tests/lint/*"]  # contains the words that it forbids
 
 
 class Tree:
-    """Paths relative to the root, with '/', and their text."""
+    """The files of the tree: paths relative to the root, with '/', and their text."""
 
     def __init__(self, files):
         self.files = dict(sorted(files.items()))
@@ -97,7 +97,7 @@ class Tree:
         return cls(files)
 
     def code(self):
-        """(path, line number, line without // comment) of all C++."""
+        """Yields (path, line number, line without // comment) of all C++."""
         for path, text in self.files.items():
             if path.endswith(CODE):
                 for number, line in enumerate(text.splitlines(), 1):
@@ -122,12 +122,13 @@ def folder(path):
 
 
 def room_of_target(target):
-    """haulout_agent_gates is a library of agent/."""
+    """Returns the folder of a library: haulout_agent_gates belongs to agent/."""
     return target.split("_", 1)[0]
 
 
 def directions(tree):
-    """base <- retry <- http <- k8s <- placement <- drain <- agent <- cli; placement <- sim <- rehearse <- cli; sim <- demo."""
+    """Folders use each other only in these directions: base <- retry <- http <- k8s <- placement <- drain <- agent <- cli;
+    placement <- sim <- rehearse <- cli; sim <- demo."""
     for path, number, line in tree.code():
         include = re.match(r'\s*#\s*include\s*"([^"/]+)/', line)
         if include:
@@ -146,8 +147,8 @@ def wrong_direction(path, number, used):
 
 
 def no_cycles(tree):
-    """Folders of every level have a direction among them: none uses, by whatever way, one that uses it."""
-    uses = collections.defaultdict(dict)  # folder -> folder -> the first include that does so
+    """No folder, of any level, uses a folder that uses it, directly or indirectly."""
+    uses = collections.defaultdict(dict)  # folder -> folder that it uses -> the first such include
     for path, number, line in tree.code():
         include = re.match(r'\s*#\s*include\s*"([^"]+)/[^"/]+"', line)
         own = path.rpartition("/")[0]
@@ -171,7 +172,7 @@ def no_cycles(tree):
 
 
 def library_homes(tree):
-    """A library is known to the few files that translate it."""
+    """Only the files in LIBRARY_HOMES include a library."""
     for path, number, line in tree.code():
         include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)', line)
         for prefix, homes in LIBRARY_HOMES.items():
@@ -180,7 +181,7 @@ def library_homes(tree):
 
 
 def banned_words(tree):
-    """What has one home stays there."""
+    """Only the files in BANNED_WORDS use these words."""
     for path, number, line in tree.code():
         for pattern, homes, instead in BANNED_WORDS:
             found = re.search(pattern, line)
@@ -195,14 +196,14 @@ def header_guard(tree):
 
 
 def header_contract(tree):
-    """What it does, what it may fail with, whether it may be cancelled, who owns what."""
+    """A header states what it does, what it may fail with, whether it can be cancelled, and who owns what."""
     for path, text in tree.headers().items():
         if not re.match(r"// \S", text):
             yield Finding(path, 1, "header_contract", "a header opens with its contract, as // comment")
 
 
 def includes_fmt(tree):
-    """The precompiled header is for speed: a file that formats includes the library, or its own header does."""
+    """A file that uses fmt includes it, or its own header does. The precompiled header is only for speed."""
     for path, text in tree.files.items():
         own = tree.files.get(path.removesuffix(".cpp") + ".hpp", "") if path.endswith(".cpp") else ""
         if path.endswith(CODE) and re.search(r"\bfmt::", re.sub(r"//.*", "", text)) and "#include <fmt/" not in text + own:
@@ -231,14 +232,14 @@ def class_size(tree):
 
 
 def comment_width(tree):
-    """The formatter leaves comments alone, since it would break lists and tables."""
+    """Checks the width of comments. clang-format does not reflow them, since that would break lists and tables."""
     for path, number, line in tree.lines((".cpp", ".hpp")):
         if line.lstrip().startswith("//") and len(line) > COLUMNS:
             yield Finding(path, number, "comment_width", f"{len(line)} characters: {COLUMNS} at most")
 
 
 def unfinished(tree):
-    """What is not done is not in the tree."""
+    """The tree contains no marks of unfinished work."""
     for path, number, line in tree.lines():
         found = re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line)
         if found and not at_home(path, LINT):
@@ -246,7 +247,7 @@ def unfinished(tree):
 
 
 def own_words(tree):
-    """The tree speaks of itself alone: no places of one machine, no documents that are not in it."""
+    """The tree mentions no paths of one machine and no documents that are not in it."""
     known = {path for path in tree.files if path.endswith(".md")}
     known |= {path.rsplit("/", 1)[-1] for path in known}
     for path, number, line in tree.lines():
@@ -261,7 +262,7 @@ def own_words(tree):
 
 
 def dev_commands(tree):
-    """What the documents tell people to type exists."""
+    """Every ./dev command in the documents exists."""
     commands = set(re.findall(r"^  ([a-z|]+)(?: \||\))", tree.files.get("dev", ""), re.M)) | {"help"}
     for path, number, line in tree.lines(".md"):
         for command in re.findall(r"\./dev ([a-z]+)", line):
@@ -270,7 +271,7 @@ def dev_commands(tree):
 
 
 def test_names(tree):
-    """Every test: Suite.Name of GoogleTest, Name of Go."""
+    """Returns name -> (path, line) of every test: Suite.Name of GoogleTest, Name of Go."""
     names = {}
     for path, text in tree.files.items():
         if path.startswith("tests/") and path.endswith(".cpp"):
@@ -283,8 +284,8 @@ def test_names(tree):
 
 
 def scenarios(tree):
-    """docs/scenarios.md: '| 3 | what happens | `Suite.S03_Name` |' for each scenario, and every test S<number>_… has its row.
-    What stands in the last column of its other tables are tests, too."""
+    """docs/scenarios.md has a row '| 3 | what happens | `Suite.S03_Name` |' for each scenario and each test S<number>_….
+    The last column of its other tables contains tests, too."""
     page = "docs/scenarios.md"
     tests = test_names(tree)
     claimed, numbers = set(), set()
@@ -318,8 +319,8 @@ def scenarios(tree):
 
 
 def behaviours(tree):
-    """docs/behaviours.md: '| K1 | what others do | **as there**, … | `drain/a.cpp` | `Suite.Name` |'. Where it stands and what
-    shows it exists, and only what is left out or not yet there needs no test."""
+    """docs/behaviours.md has rows '| K1 | what others do | **as there**, … | `drain/a.cpp` | `Suite.Name` |'. Their files and
+    tests exist. Only rows with "left out" or "not yet" need no test."""
     page = "docs/behaviours.md"
     tests = test_names(tree)
     numbers = set()
@@ -347,7 +348,7 @@ def behaviours(tree):
 
 
 def formatting(tree):
-    """clang-format with the file .clang-format; gofmt where there is one."""
+    """Checks C++ with clang-format and the file .clang-format, and Go with gofmt if that is installed."""
     program = shutil.which("clang-format-19") or shutil.which("clang-format")
     if not program:
         yield Finding("dev", 1, "formatting", "clang-format-19 is missing: ./dev setup")

@@ -12,7 +12,7 @@ ENDS = {"tests/e2e/a_test.go": "func TestEnds(t *testing.T) {\n"}
 
 
 def scenario_page(rows):
-    """A row for each scenario, these in place of their own."""
+    """Returns a page with a row for each scenario; `rows` replaces some of them."""
     return "".join(rows.get(number, f"| {number} | it ends | TestEnds |\n") for number in range(1, house_rules.SCENARIOS + 1))
 
 

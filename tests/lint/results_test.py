@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The last line of `./dev test` must not lie: scripts/results.py."""
+"""Tests scripts/results.py: the last line of `./dev test` must be true."""
 import io
 import json
 import pathlib

@@ -1,18 +1,18 @@
-"""Breaks C++ in one place: a condition, a comparison, a constant, a call or a statement. Pure: text in, Breaks out.
+"""Finds single changes that break C++: a condition, a comparison, a constant, a call or a statement. No I/O.
 
-Works on tokens of one line at a time. Comments, string and character literals, the preprocessor, declarations of types
-and what words a message are never touched.
+Works on the tokens of one line at a time. Never changes comments, string and character literals, preprocessor lines,
+declarations of types, and code that words a message.
 """
 import collections
 import re
 
-# `line` counts from 0; `what` is for people.
+# `line` counts from 0; `what` describes the change for people.
 Break = collections.namedtuple("Break", "line what before after")
 
 SWAPS = {" == ": " != ", " != ": " == ", " < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " && ": " || ",
          " || ": " && ", " + ": " - ", " - ": " + ", " += ": " -= ", " -= ": " += "}
 WORDS = {"true": "false", "false": "true", "std::min": "std::max", "std::max": "std::min"}
-# What builds text for people, and what only the compiler reads.
+# Lines that build text for people, and lines that only the compiler reads, are skipped.
 SKIPPED = re.compile(r"\b(fmt|message|what|text|printable|describe|told|said|static_assert|template|typename|operator|"
                      r"using|namespace|case|noexcept|requires|concept|friend|reserve|default)\b|->\s*decltype|^\s*[#}]")
 STATEMENT = re.compile(r"^\s{2,}(?!return\b|co_return\b|if\b|else\b|for\b|while\b|switch\b|throw\b|const\b|auto\b|static\b|"
@@ -22,7 +22,7 @@ LEAVES = re.compile(r"^(\s{2,}(?:if \(.*\) |else )?)(continue|break|return|co_re
 
 
 def masked(text):
-    """The same text with a blank for each character of a comment, and ~ for each of a literal."""
+    """Returns the text with a blank for each character of a comment, and ~ for each character of a literal."""
     out, place = [], 0
     pattern = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(\w*)\((?:.*?)\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![\w'])'(?:\\.|[^'\\\n])+'", re.S)
     for found in pattern.finditer(text):
@@ -34,7 +34,7 @@ def masked(text):
 
 
 def condition_end(line, start):
-    """Behind the parenthesis that closes the one at `start`; None when that is on another line."""
+    """Returns the index after the parenthesis that closes the one at `start`; None if that is on another line."""
     depth = 0
     for place in range(start, len(line)):
         depth += (line[place] == "(") - (line[place] == ")")
@@ -48,7 +48,7 @@ def replaced(line, start, end, by):
 
 
 def breaks_of_line(line, mask):
-    """(what, broken line)"""
+    """Yields (what, broken line)."""
     for old, new in SWAPS.items():
         for found in re.finditer(re.escape(old), mask):
             yield f"{old.strip()} is {new.strip()}", replaced(line, found.start(), found.end(), new)
@@ -71,7 +71,7 @@ def breaks_of_line(line, mask):
 
 
 def breaks(text):
-    """Every Break of a file."""
+    """Returns every Break of a file."""
     found = []
     lines = text.split("\n")
     for number, (line, mask) in enumerate(zip(lines, masked(text).split("\n"))):

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Can the tests catch? Known defects, one at a time, in a scratch copy; each must be found by a seed or a named test.
+"""Tests the tests: applies known defects to a scratch copy, one at a time. A seed or a named test must find each defect.
 
-  mutants.py              applies every patch beside this file in turn, builds, runs, prints the table
-  mutants.py NAME…        only these
-  mutants.py --check      only whether each patch and each line of equivalent.txt still fits this tree, and says what it must
+  mutants.py              applies every patch in the folder of this file in turn, builds, runs and prints the table
+  mutants.py NAME…        only these patches
+  mutants.py --check      only checks that each patch and each line of equivalent.txt still fits this tree and is complete
   mutants.py --random N [--seed S] [--folder F]… [--program P]…
-                          N mutants of nobody's choice instead (random_mutants.py): their score by folder, and the
-                          survivors as diffs. Survivors are work for people, no failure; those that make no difference
-                          stand in equivalent.txt with the reason, and are not drawn
+                          N random mutants instead (random_mutants.py): prints their score by folder, and the survivors
+                          as diffs. Survivors do not fail the run; a person examines them. Mutants that make no difference
+                          are listed with the reason in equivalent.txt, and are not drawn
 
-A mutant is NAME.patch: a unified diff (git apply) with lines above it:
+A mutant is NAME.patch: a unified diff (git apply) with these lines above it:
   What: what is wrong now, in a sentence
   Promise: which promise of the design it breaks
   Programs: drain                whose seeds and tests look for it: drain or fleet
 
-First the sound tree must pass; then each mutant must fail. The scratch copy, and with it a build that stays incremental,
-is build/mutants/tree, or what --tree says: everything in it but build/ is overwritten. Exit code 1 when a mutant
-survives, 2 when a patch does not apply or build or the sound tree fails.
-With HAULOUT_UPDATE_DOCS=1 each row is also written into docs/reliability.md, in place of an older one.
+First the unchanged tree must pass; then each mutant must fail. The scratch copy is build/mutants/tree, or the directory of
+--tree. Everything in it except build/ is overwritten, so that its build stays incremental. The exit code is 1 if a mutant
+survives, and 2 if a patch does not apply or build or the unchanged tree fails.
+With HAULOUT_UPDATE_DOCS=1 each row is also written to docs/reliability.md, where it replaces the older one.
 """
 import argparse
 import concurrent.futures
@@ -34,12 +34,12 @@ sys.path.insert(0, str(HERE))
 import random_mutants  # noqa: E402
 
 ROOT = HERE.parents[1]
-SCRATCH = ROOT / "build/mutants/tree"  # --tree
+SCRATCH = ROOT / "build/mutants/tree"  # --tree changes it
 PAGE = ROOT / "docs/reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 HEAD = ["| mutant | what is wrong | breaks | first seed that finds it, and how | tests that name it |", "|---|---|---|---|---|"]
 
-# Seeds are played so many at a time, up to so many; then come all tests with names.
+# `each` seeds are played at a time, `most` in all. The tests in `tests` run in parallel with them.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
               "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
@@ -47,13 +47,13 @@ PROGRAMS = {
               "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
                         "agent_gates/node_gates_test", "fleet/fleet_test"]},
 }
-# A mutant may never come to an end. Seconds of a processor: on a machine with other work, the clock says little. Who
-# merely waits has so many times as long.
+# A mutant may never end. These limits are seconds of CPU time, since elapsed time means little on a busy machine. A program
+# that only waits is ended after WAITS times as much elapsed time.
 SEEDS_LIMIT, TESTS_LIMIT, WAITS = 240, 240, 5
 
 
 class Broken(Exception):
-    """Not the mutant is at fault: exit code 2."""
+    """An error that is not a surviving mutant: exit code 2."""
 
 
 class Mutant:
@@ -69,7 +69,7 @@ class Mutant:
             raise Broken(f"{path.name}: Programs is one of {', '.join(PROGRAMS)}, not {self.said['Programs']}")
 
     def apply(self, tree, check=False):
-        # The scratch copy lies inside of a repository that it must not be taken for a part of.
+        # The scratch copy is inside a repository. git must not treat it as a part of that.
         alone = dict(os.environ, GIT_CEILING_DIRECTORIES=str(tree.parent))
         command = ["git", "apply", *(["--check"] if check else []), str(self.path)]
         done = subprocess.run(command, cwd=tree, env=alone, capture_output=True, text=True, check=False)
@@ -83,7 +83,7 @@ def say(text):
 
 
 def sync():
-    """Only what differs is written, so that the build stays incremental."""
+    """Copies the tree to SCRATCH. Writes only files that differ, so that the build stays incremental."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True,
                             check=True).stdout.decode().split("\0")
     names = {name for name in listed if name and (ROOT / name).is_file()}
@@ -108,7 +108,7 @@ def cmake(failed, *arguments):
 
 
 def prepare():
-    """The scratch copy is the tree as it is here, and its build is configured."""
+    """Makes the scratch copy equal to the tree and configures its build."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
     sync()
     cmake("does not configure", "--preset", "dev")
@@ -119,7 +119,7 @@ def build(programs, jobs):
 
 
 def run(program, limit, arguments=(), **environment):
-    """Its output, or what it had said when its time was up; and how it ended: ok, failed, crashed, hangs."""
+    """Returns the output (until the time limit, if that ended the program) and the end: ok, failed, crashed or hangs."""
     try:
         done = subprocess.run(["prlimit", f"--cpu={limit}:{limit + 5}", SCRATCH / "build/dev/tests" / program, *arguments],
                               cwd=SCRATCH, timeout=WAITS * limit, text=True, errors="replace", stdout=subprocess.PIPE,
@@ -132,7 +132,7 @@ def run(program, limit, arguments=(), **environment):
 
 
 def first_seed(kind):
-    """The first seed that finds something, and what; or None."""
+    """Returns the first seed that fails and its message; None if no seed fails."""
     spec = PROGRAMS[kind]
 
     def play(first, count):
@@ -163,7 +163,7 @@ def programs_of(kind):
 
 
 def failing_tests(program):
-    """The names of its tests that fail."""
+    """Returns the names of the program's tests that fail."""
     text, ended = run(program, TESTS_LIMIT)
     if ended == "ok":
         return []
@@ -175,11 +175,11 @@ def failing_tests(program):
 
 
 def found_by(kind, jobs):
-    """The first seed that finds something, and what, or None; and the names of all tests that fail. The one is looked for
-    beside the others."""
+    """Returns the result of first_seed(), and the names of all tests that fail. Runs the seeds and the tests in
+    parallel."""
     with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
         seed = pool.submit(first_seed, kind)
-        # The longest stands last.
+        # The longest program is the last one in the list and starts first.
         named = list(pool.map(failing_tests, reversed(PROGRAMS[kind]["tests"])))
         return seed.result(), [name for names in reversed(named) for name in names]
 
@@ -191,7 +191,7 @@ def row(mutant, seed, tests):
 
 
 def merged(text, rows, names):
-    """The page with these rows in its table, beside the older ones of other mutants that there still are."""
+    """Returns the page with these rows in its table. Keeps the older rows of other mutants that still exist."""
     before, rest = text.split(BEGIN)
     table, after = rest.split(END)
     by_name = {line.split("`")[1]: line for line in [*table.splitlines(), *rows] if line.startswith("| `")}

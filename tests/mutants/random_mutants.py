@@ -1,9 +1,9 @@
-"""Mutants of nobody's choice: random places are broken one at a time, and the tests that depend on them have to notice.
+"""Random mutants: breaks random places one at a time; the tests that depend on a place have to notice.
 
-Used by mutants.py --random N --seed S. For each: the file is broken in the scratch copy, then the test programs that are
-made of it are built and run, its own first, then those that have found most so far, until one fails. What does not
-compile, or compiles to the same code, is drawn again, and so is what equivalent.txt names. Pure but for Round, which
-builds and runs.
+Used by mutants.py --random N --seed S. For each mutant, it breaks the file in the scratch copy. Then it builds and runs the
+test programs that contain the file until one fails: first the file's own program, then those that have found most so far. A
+mutant that does not compile, that compiles to the same code, or that equivalent.txt lists, is replaced by another one. Only
+Round does I/O, apart from reading files: it builds and runs.
 """
 import collections
 import dataclasses
@@ -22,13 +22,13 @@ import time
 import breakers
 
 FOLDERS = ("drain", "agent/lifecycle", "agent/node", "agent/slots", "agent/gates", "k8s", "http")
-# Those that play many seeds come last.
+# Programs that play many seeds run last.
 LATE = ("seeds_test", "fleet_test", "crash_points_test", "fleet_seeds_test", "rehearse_test")
-# A mutant may never come to an end. A program gets so many times what it took on the sound tree, of the processor and of
-# the clock, and no fewer seconds than these. A busy machine makes the one longer by little and the other by much.
+# A mutant may never end. The limits of a program are TIMES its CPU time and TIMES its elapsed time on the unchanged tree, and
+# at least LEAST_WORK and LEAST_LIMIT seconds. A busy machine increases the CPU time a little and the elapsed time much.
 TIMES, LEAST_WORK, LEAST_LIMIT = 5, 5, 60
-SPLIT = 8  # seconds of a processor; what takes longer on the sound tree is run in as many parts as there are jobs
-AT_ONCE = 4  # programs that are built together, so that linking keeps all cores busy and little is built in vain
+SPLIT = 8  # seconds of CPU time; a program that takes longer on the unchanged tree runs in as many parts as there are jobs
+AT_ONCE = 4  # number of programs built together: linking keeps all cores busy, and few programs are built in vain
 EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 
 
@@ -36,7 +36,7 @@ EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 class Verdict:
     path: str
     one: breakers.Break
-    found_by: str  # empty: it survived
+    found_by: str  # name of the program that failed; empty if the mutant survived
 
     def diff(self):
         return (f"--- a/{self.path}\n+++ b/{self.path}\n@@ -{self.one.line + 1} +{self.one.line + 1} @@ {self.one.what}\n"
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def all_places(root, folders):
-    """(path, Break) of every place that can be broken."""
+    """Yields (path, Break) for every place that can be broken."""
     for folder in folders:
         for path in sorted((root / folder).glob("*.cpp")):
             name = path.relative_to(root).as_posix()
@@ -53,7 +53,7 @@ def all_places(root, folders):
 
 
 def drawn(root, folders, seed):
-    """All places in random order, each folder's turn in turn, so that a large one does not crowd out the others."""
+    """Yields all places in random order, in turn from each folder, so that a large folder does not dominate."""
     rng = random.Random(seed)
     heaps = {folder: [] for folder in folders}
     for name, one in all_places(root, folders):
@@ -67,7 +67,7 @@ def drawn(root, folders, seed):
 
 
 def accepted(text):
-    """{(path, line, broken line): why} of equivalent.txt: breaks that make no difference which anybody could see."""
+    """Parses equivalent.txt, the breaks without a visible effect. Returns {(path, line, broken line): why}."""
     found = {}
     for block in re.split(r"\n\s*\n", re.sub(r"^#.*\n", "", text, flags=re.M).strip()):
         if not block:
@@ -84,13 +84,14 @@ def key(path, one):
 
 
 def stale(root, known):
-    """The first of them that cannot be made any longer, as path and line; or None."""
+    """Returns path and line of the first entry of `known` that cannot be made any longer; None if there is none."""
     possible = {key(path, one) for path, one in all_places(root, FOLDERS)}
     return next((f"{path}: {after}" for path, before, after in known if (path, before, after) not in possible), None)
 
 
 def in_order(programs, path, finds):
-    """Its own program, those of the same library, those that found most so far, the quick ones. `programs`: seconds."""
+    """Sorts `programs` (program -> seconds) for the file `path`: the file's own program, those of the same library, those
+    that have found most so far, and the quick ones first."""
     own = path.rsplit("/", 1)[0].replace("/", "_")
 
     def rank(program):
@@ -100,7 +101,7 @@ def in_order(programs, path, finds):
 
 
 def score(verdicts):
-    """Table by folder."""
+    """Returns the table of the scores by folder."""
     lines = ["| folder | broken | found | |", "|---|---|---|---|"]
     for folder in sorted({verdict.path.rsplit("/", 1)[0] for verdict in verdicts}):
         of = [verdict for verdict in verdicts if verdict.path.rsplit("/", 1)[0] == folder]
@@ -110,22 +111,22 @@ def score(verdicts):
 
 
 class Round:
-    """Builds and runs in a scratch copy whose build is configured."""
+    """Builds and runs test programs in a scratch copy whose build is configured."""
 
     def __init__(self, tree, jobs, say):
         self.tree, self.jobs, self.say = tree, jobs, say
         self.build_dir = tree / "build/dev"
-        self.takes, self.works = {}, {}  # program -> seconds on the sound tree; seconds of a processor
-        self.finds = collections.Counter()  # program -> mutants that it found
-        self.inputs = {}  # program -> what it is made of
-        self.sound_code = {}  # path -> its object and the code in it, in the sound tree
+        self.takes, self.works = {}, {}  # program -> elapsed seconds and CPU seconds on the unchanged tree
+        self.finds = collections.Counter()  # program -> number of mutants that it found
+        self.inputs = {}  # program -> the files that it is built from
+        self.sound_code = {}  # path -> its object file and the machine code in that, in the unchanged tree
 
     def ninja(self, *arguments):
         return subprocess.run(["ninja", "-C", str(self.build_dir), "-j", self.jobs, *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
 
     def programs(self):
-        """Every test program that is no lint, as a target."""
+        """Returns the build targets of all test programs except lint."""
         listed = subprocess.run(["ctest", "--test-dir", str(self.build_dir), "--show-only=json-v1"], capture_output=True,
                                 text=True, check=True).stdout
         names = []
@@ -138,7 +139,7 @@ class Round:
                 if target.rsplit("/", 1)[-1] in names]
 
     def dependents(self, programs, path):
-        """Those that are made of this source file."""
+        """Returns the programs that are built from this source file."""
         for program in programs:
             if program not in self.inputs:
                 self.inputs[program] = set(self.ninja("-t", "inputs", program).stdout.split("\n"))
@@ -146,7 +147,7 @@ class Round:
         return [program for program in programs if same & self.inputs[program]]
 
     def start(self, program, part, parts):
-        """Until its first test fails."""
+        """Starts one part of the program. It runs until its first test fails."""
         work = math.ceil(max(LEAST_WORK, TIMES * self.works.get(program, 900)))
         alone = dict(os.environ, GTEST_TOTAL_SHARDS=str(parts), GTEST_SHARD_INDEX=str(part))
         return subprocess.Popen([self.build_dir / program, "--gtest_fail_fast"], env=alone,
@@ -158,12 +159,13 @@ class Round:
         return max(LEAST_LIMIT, TIMES * self.takes.get(program, 900))
 
     def first_to_fail(self, programs):
-        """Runs them in this order, `jobs` at a time, until one fails or has had its time. None when all of them pass."""
+        """Runs the programs in this order, `jobs` at a time, until one fails or exceeds its limit. Returns that one; None if all
+        pass."""
         waiting = []
         for program in programs:
             parts = int(self.jobs) if self.works.get(program, 0) > SPLIT else 1
             waiting += [(program, part, parts) for part in range(parts)]
-        running = {}  # process -> program, when it began
+        running = {}  # process -> (program, start time)
         try:
             while waiting or running:
                 while waiting and len(running) < int(self.jobs):
@@ -189,14 +191,14 @@ class Round:
         return None
 
     def sound(self, programs):
-        """Builds them and runs each once. The first that fails, or None."""
+        """Builds the programs and runs each once. Returns the first that fails, or None."""
         done = self.ninja(*programs)
         if done.returncode:
             return "the build: " + done.stdout[-2000:]
         return self.first_to_fail(programs)
 
     def code(self, path):
-        """Its object, and the machine code in there without what only a debugger reads."""
+        """Returns the object file of a source file, and its content without debug information."""
         folder = path.rsplit("/", 1)[0]
         for found in self.build_dir.rglob(pathlib.Path(path).name + ".o"):
             if found.relative_to(self.build_dir).as_posix().startswith(folder + "/CMakeFiles/"):
@@ -206,10 +208,10 @@ class Round:
         return "", b""
 
     def judge(self, path, one, programs):
-        """A Verdict, or None when it is no mutant at all."""
+        """Returns a Verdict, or None if the break does not compile or changes no machine code."""
         target = self.tree / path
         whole = target.read_text(encoding="utf-8")
-        # The first break of a file comes upon the sound object, later ones upon that of the break before.
+        # At the first break of a file its object is that of the unchanged tree; later it is that of the previous break.
         if path not in self.sound_code:
             self.sound_code[path] = self.code(path)
         thing, sound = self.sound_code[path]
@@ -218,7 +220,7 @@ class Round:
             if not thing or self.ninja(thing).returncode or self.code(path)[1] == sound:
                 return None
             waiting = in_order({program: self.works[program] for program in programs}, path, self.finds)
-            at_once = 1  # its own program finds most
+            at_once = 1  # the file's own program finds most mutants
             while waiting:
                 some, waiting, at_once = waiting[:at_once], waiting[at_once:], AT_ONCE
                 if self.ninja(*some).returncode:
@@ -232,7 +234,7 @@ class Round:
 
 
 def play(tree, asked, say):
-    """The verdicts on `asked.random` mutants."""
+    """Returns the verdicts on `asked.random` mutants."""
     folders = asked.folder or FOLDERS
     run = Round(tree, asked.jobs, say)
     programs = [target for target in run.programs()
@@ -262,6 +264,6 @@ def play(tree, asked, say):
         if not verdict.found_by:
             sys.stdout.write(verdict.diff())
             sys.stdout.flush()
-    # What is built is the sound tree again.
+    # Builds the unchanged tree again.
     run.ninja(*needed)
     return verdicts
